@@ -1,0 +1,1 @@
+//! A hierarchy of KATO nodes that learns chunks of tokens, then patterns of patterns.

@@ -1,0 +1,1 @@
+//! The pure vocabulary of KATO: symbols, events, patterns, their names, and counting.

@@ -1,0 +1,1 @@
+//! Parallel training: documents in, committed knowledge out, the same result for any worker count.
