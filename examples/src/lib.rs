@@ -1,1 +1,3 @@
 //! The workspace's examples.
+
+pub mod corpus;

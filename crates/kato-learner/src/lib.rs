@@ -1,1 +1,26 @@
 //! A hierarchy of KATO nodes that learns chunks of tokens, then patterns of patterns.
+
+mod builder;
+mod chunk;
+mod config;
+mod dropped;
+mod error;
+mod learner;
+mod node;
+mod plan;
+mod segment;
+
+pub use builder::LearnerBuilder;
+pub use chunk::{ChunkRule, Chunks, ORIGINAL_MIN_CHUNK, chunk_lengths};
+pub use config::{ChunkSpan, LearnerConfig, MAX_NODES, Recording, TailPolicy, TextMode};
+pub use dropped::Dropped;
+pub use error::LearnError;
+pub use learner::{HierarchicalConceptLearner, LearnScratch, TextDocument};
+pub use node::HierarchicalNode;
+pub use plan::{Child, DocumentPlan, PlannedCall, PlannedSymbols};
+pub use segment::{
+    DEFAULT_MAX_PARAGRAPH_TOKENS, DEFAULT_MIN_PARAGRAPH_CHARS, DEFAULT_MIN_SENTENCE_TOKENS,
+    Delimiter, DroppedParagraphs, DroppedSentences, Paragraph, Paragraphs, Section, Sections,
+    Segmentation, Segments, SentenceBoundary, Sentences, TokenCut, TokenLimit, UnknownOption,
+    sentence_ranges,
+};

@@ -1,1 +1,63 @@
 //! Streaming documents from local text, JSON Lines, CSV and Parquet, resumable at any record.
+//!
+//! A [`StreamingDatasetLoader`] turns files, directories, globs and standard input into a stream of [`Document`]s: texts with
+//! an index and a name. It knows nothing of what becomes of them.
+//!
+//! - **Formats**: plain text per file, line or paragraph; JSON Lines; CSV and TSV; Parquet (snappy, gzip, zstd). Text formats
+//!   may be compressed with gzip or zstd.
+//! - **Exact resume**: a [`Cursor`] taken after any document continues with the next one, byte for byte, by seeking where the
+//!   file allows it.
+//! - **Identity**: a [`CorpusIdentity`] says in words how the corpus at hand differs from the one a run was started on.
+//! - **No silent loss**: a record that cannot be read ends the stream ([`OnBadRecord::Fail`]), or is listed with file, line,
+//!   offset and reason ([`OnBadRecord::Skip`], [`BadRecord`]). A file that is cut off is never an ordinary end.
+//! - **Bounded memory**: files are streamed, and the longest record is limited.
+//!
+//! # Examples
+//!
+//! Reading, stopping, and going on elsewhere:
+//!
+//! ```
+//! use kato_loader::StreamingDatasetLoader;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("corpus.jsonl");
+//! std::fs::write(&path, "{\"text\": \"a\"}\n{\"text\": \"b\"}\n{\"text\": \"c\"}\n")?;
+//!
+//! let mut loader = StreamingDatasetLoader::builder().with_input(&path).build()?;
+//! let first = loader.next().expect("there are three")?;
+//! assert_eq!((first.index, first.text.as_str()), (0, "a"));
+//! assert!(first.id.to_string().ends_with("corpus.jsonl#1"));
+//!
+//! let (identity, cursor) = (loader.identity(), loader.cursor());
+//!
+//! let resumed = StreamingDatasetLoader::builder().with_input(&path).resume_from(cursor).build()?;
+//! assert!(identity.diff(&resumed.identity()).is_empty());
+//! assert_eq!(resumed.count(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod bad_record;
+mod batch;
+mod builder;
+mod byte_stream;
+mod cursor;
+mod document;
+mod error;
+mod identity;
+mod inputs;
+mod loader;
+mod options;
+mod records;
+mod walk;
+
+pub use bad_record::{BadReason, BadRecord, Lost};
+pub use batch::{DocumentBatch, DocumentRef};
+pub use builder::StreamingDatasetLoaderBuilder;
+pub use cursor::{Counts, Cursor};
+pub use document::{Document, DocumentId};
+pub use error::LoadError;
+pub use identity::{CorpusIdentity, FileIdentity};
+pub use loader::StreamingDatasetLoader;
+pub use options::{
+    Compression, DEFAULT_LEDGER_CAPACITY, DEFAULT_MAX_RECORD_BYTES, Format, OnBadRecord, TextUnit,
+};

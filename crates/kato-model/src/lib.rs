@@ -1,1 +1,42 @@
 //! The pure vocabulary of KATO: symbols, events, patterns, their names, and counting.
+
+mod attributes;
+mod batch;
+mod emotives;
+mod event;
+mod hex;
+mod literal;
+mod metadata;
+mod metadata_value;
+mod name;
+mod naming;
+mod pattern;
+mod printable;
+mod processor_id;
+mod record;
+mod shortest;
+mod symbol;
+mod symbol_table;
+mod vector;
+
+pub use attributes::{AttributeLimits, Attributes, FirstSeen};
+pub use batch::{
+    BatchSymbol, LearnBatch, NodeView, Occurrence, SealedBatch, SealedPattern, SealedSymbol,
+};
+pub use emotives::{
+    DEFAULT_PERSISTENCE, EmotiveEntry, EmotiveMap, EmotiveWindow, learned_mean, mean_emotives,
+};
+pub use event::Event;
+pub use literal::{write_events_literal, write_symbol_literal};
+pub use metadata::Metadata;
+pub use metadata_value::MetadataValue;
+pub use name::{NAME_PREFIX, ParsePatternNameError, PatternName, Prefixed};
+pub use naming::{LiteralTable, NameScratch, UnknownSymbolId, name_of_ids, name_of_names};
+pub use pattern::Pattern;
+pub use processor_id::processor_id;
+pub use record::{PatternRecord, RecordError};
+pub use symbol::Symbol;
+pub use symbol_table::SymbolTable;
+pub use vector::{
+    ParseVectorNameError, VECTOR_PREFIX, VectorError, VectorName, sum_vectors, write_numpy_text,
+};

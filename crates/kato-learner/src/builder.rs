@@ -1,0 +1,128 @@
+//! Building a learner, step by step, checked at the end.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kato_tokenizer::Tokenizer;
+
+use crate::{
+    ChunkSpan, HierarchicalConceptLearner, HierarchicalNode, LearnError, LearnerConfig, MAX_NODES, Recording,
+    Segmentation, TailPolicy, TextMode, TokenLimit,
+};
+
+/// Builds a [`HierarchicalConceptLearner`]; made by [`HierarchicalConceptLearner::builder`].
+#[derive(Debug)]
+pub struct LearnerBuilder {
+    tokenizer: Arc<dyn Tokenizer>,
+    config: LearnerConfig,
+    single_name_chunks: bool,
+}
+
+impl LearnerBuilder {
+    pub(crate) fn new(tokenizer: Arc<dyn Tokenizer>) -> Self {
+        Self { tokenizer, config: LearnerConfig::new(Vec::new()), single_name_chunks: false }
+    }
+
+    /// One level for each chunk size, from the bottom up, named `node0`, `node1`, …
+    #[must_use]
+    pub fn chunk_sizes(mut self, chunk_sizes: impl IntoIterator<Item = usize>) -> Self {
+        let nodes = chunk_sizes.into_iter().enumerate();
+        self.config.nodes = nodes.map(|(idx, size)| HierarchicalNode::new(format!("node{idx}"), size)).collect();
+        self
+    }
+
+    /// Adds a level above the ones so far.
+    #[must_use]
+    pub fn node(mut self, node: HierarchicalNode) -> Self {
+        self.config.nodes.push(node);
+        self
+    }
+
+    /// What level 0 learns as one pattern.
+    #[must_use]
+    pub fn text_mode(mut self, text_mode: TextMode) -> Self {
+        self.config.text_mode = text_mode;
+        self
+    }
+
+    /// How a document is cut into sections.
+    #[must_use]
+    pub fn segmentation(mut self, segmentation: Segmentation) -> Self {
+        self.config.segmentation = segmentation;
+        self
+    }
+
+    /// Across which text a chunk may reach.
+    #[must_use]
+    pub fn chunk_span(mut self, chunk_span: ChunkSpan) -> Self {
+        self.config.chunk_span = chunk_span;
+        self
+    }
+
+    /// Characters below which a paragraph is dropped and counted.
+    #[must_use]
+    pub fn min_paragraph_chars(mut self, min_paragraph_chars: usize) -> Self {
+        self.config.min_paragraph_chars = min_paragraph_chars;
+        self
+    }
+
+    /// Limit on the tokens of one paragraph.
+    #[must_use]
+    pub fn token_limit(mut self, token_limit: TokenLimit) -> Self {
+        self.config.token_limit = token_limit;
+        self
+    }
+
+    /// What becomes of single names at a document's end.
+    #[must_use]
+    pub fn tail_policy(mut self, tail_policy: TailPolicy) -> Self {
+        self.config.tail_policy = tail_policy;
+        self
+    }
+
+    /// What is recorded with patterns.
+    #[must_use]
+    pub fn recording(mut self, recording: Recording) -> Self {
+        self.config.recording = recording;
+        self
+    }
+
+    /// All settings at once, for example those that a run was started with.
+    #[must_use]
+    pub fn config(mut self, config: LearnerConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Permits chunk size 1 above level 0, which the original accepts: such a level learns nothing and passes the empty
+    /// symbol up. Only for comparing with the original.
+    #[must_use]
+    pub fn permit_single_name_chunks(mut self) -> Self {
+        self.single_name_chunks = true;
+        self
+    }
+
+    /// The learner.
+    ///
+    /// # Errors
+    ///
+    /// [`LearnError::NodeCount`] without levels or with more than [`MAX_NODES`], [`LearnError::DuplicateName`], and
+    /// [`LearnError::ChunkSize`] for a chunk size below 2.
+    pub fn build(self) -> Result<HierarchicalConceptLearner, LearnError> {
+        let nodes = &self.config.nodes;
+        if nodes.is_empty() || nodes.len() > MAX_NODES {
+            return Err(LearnError::NodeCount { found: nodes.len() });
+        }
+        let mut names = HashSet::new();
+        for (node_idx, node) in nodes.iter().enumerate() {
+            if !names.insert(node.name.as_str()) {
+                return Err(LearnError::DuplicateName { name: node.name.clone() });
+            }
+            let min_size = if self.single_name_chunks && node_idx > 0 { 1 } else { 2 };
+            if node.chunk_size < min_size {
+                return Err(LearnError::ChunkSize { name: node.name.clone(), chunk_size: node.chunk_size });
+            }
+        }
+        Ok(HierarchicalConceptLearner::from_parts(self.config, self.tokenizer))
+    }
+}

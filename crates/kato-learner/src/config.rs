@@ -1,0 +1,123 @@
+//! Everything that decides what a learner learns from a text.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ChunkRule, DEFAULT_MIN_PARAGRAPH_CHARS, DEFAULT_MIN_SENTENCE_TOKENS, Delimiter, HierarchicalNode, Segmentation,
+    SentenceBoundary, TokenLimit,
+};
+
+/// Most levels of a hierarchy.
+pub const MAX_NODES: usize = 20;
+
+/// What level 0 learns as one pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+pub enum TextMode {
+    /// Chunks of the node's chunk size.
+    Chunks {
+        /// What happens to the short end of a run of tokens.
+        rule: ChunkRule,
+    },
+    /// Sentences, found by their tokens; the chunk size of level 0 is not used.
+    Sentences {
+        /// How a sentence end is recognised; `None` takes the tokenizer family's rule.
+        boundary: Option<SentenceBoundary>,
+        /// Shorter sentences are dropped and counted.
+        min_tokens: usize,
+    },
+    /// Segments of the text, each tokenized by itself; the chunk size of level 0 is not used.
+    Segments {
+        /// Where the text is cut.
+        delimiter: Delimiter,
+    },
+}
+
+impl Default for TextMode {
+    fn default() -> Self {
+        Self::Chunks { rule: ChunkRule::default() }
+    }
+}
+
+impl TextMode {
+    /// Sentence mode with the original's minimum and the tokenizer family's rule.
+    #[must_use]
+    pub fn sentences() -> Self {
+        Self::Sentences { boundary: None, min_tokens: DEFAULT_MIN_SENTENCE_TOKENS }
+    }
+}
+
+/// Across which text a chunk may reach.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChunkSpan {
+    /// Chunks end with their paragraph, as in the original.
+    #[default]
+    Paragraph,
+    /// Chunks run through a whole section; blank lines are text like any other, nothing is stripped or too short.
+    Section,
+}
+
+/// What becomes of a name that is alone in its level's buffer when a document ends: one name is no pattern.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TailPolicy {
+    /// It is dropped and counted, as in the original's streaming trainers.
+    #[default]
+    Drop,
+    /// It goes up unchanged and is a symbol of the level above, so nothing is lost.
+    Promote,
+    /// It stays for the next document of the same call, as in the original's multi-book corpora. Patterns then depend
+    /// on the order of documents, so parallel training refuses it.
+    Carry,
+}
+
+/// What is recorded with patterns beside their content and frequency. Costs nothing when off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recording {
+    /// The place where each pattern was first seen, and the documents' ids.
+    pub provenance: bool,
+    /// The document's metadata with its first pattern at every level, as the original does.
+    pub metadata: bool,
+}
+
+/// Everything that decides what a learner learns from a text, beside the tokenizer.
+///
+/// Two runs of equal settings and tokenizer learn equal patterns from equal documents. The defaults are the original's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearnerConfig {
+    /// The levels, from the bottom up.
+    pub nodes: Vec<HierarchicalNode>,
+    /// What level 0 learns as one pattern.
+    pub text_mode: TextMode,
+    /// How a document is cut into sections.
+    pub segmentation: Segmentation,
+    /// Across which text a chunk may reach.
+    pub chunk_span: ChunkSpan,
+    /// Shorter paragraphs, in characters, are dropped and counted.
+    pub min_paragraph_chars: usize,
+    /// Limit on the tokens of one paragraph.
+    pub token_limit: TokenLimit,
+    /// What becomes of single names at a document's end.
+    pub tail_policy: TailPolicy,
+    /// What is recorded with patterns.
+    pub recording: Recording,
+}
+
+impl LearnerConfig {
+    /// The original's settings for these levels.
+    #[must_use]
+    pub fn new(nodes: Vec<HierarchicalNode>) -> Self {
+        Self {
+            nodes,
+            text_mode: TextMode::default(),
+            segmentation: Segmentation::default(),
+            chunk_span: ChunkSpan::default(),
+            min_paragraph_chars: DEFAULT_MIN_PARAGRAPH_CHARS,
+            token_limit: TokenLimit::default(),
+            tail_policy: TailPolicy::default(),
+            recording: Recording::default(),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Counting what is not learned: nothing is dropped silently.
+
+use serde::{Deserialize, Serialize};
+
+/// What the learner's rules left out, by rule.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Dropped {
+    /// Paragraphs with fewer characters than the minimum.
+    pub short_paragraphs: u64,
+    /// Characters of those.
+    pub short_paragraph_chars: u64,
+    /// Characters of headings that a book's or article's segmentation consumed.
+    pub heading_chars: u64,
+    /// Tokens over a paragraph's limit.
+    pub tokens_over_limit: u64,
+    /// Tokens of runs too short for a chunk.
+    pub short_run_tokens: u64,
+    /// Sentences with fewer tokens than the minimum.
+    pub short_sentences: u64,
+    /// Tokens of those.
+    pub short_sentence_tokens: u64,
+    /// Chunks of one token, which are no pattern.
+    pub single_token_chunks: u64,
+    /// Names that were alone in their level's buffer when the document ended.
+    pub single_name_tails: u64,
+}
+
+impl Dropped {
+    /// Adds what another part left out.
+    pub fn merge(&mut self, other: &Self) {
+        self.short_paragraphs += other.short_paragraphs;
+        self.short_paragraph_chars += other.short_paragraph_chars;
+        self.heading_chars += other.heading_chars;
+        self.tokens_over_limit += other.tokens_over_limit;
+        self.short_run_tokens += other.short_run_tokens;
+        self.short_sentences += other.short_sentences;
+        self.short_sentence_tokens += other.short_sentence_tokens;
+        self.single_token_chunks += other.single_token_chunks;
+        self.single_name_tails += other.single_name_tails;
+    }
+}

@@ -1,0 +1,45 @@
+//! What can go wrong when a learner is built or learns.
+
+use kato_tokenizer::TokenizeError;
+
+/// Why a learner cannot be built or a document not learned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LearnError {
+    /// No node was given, or more than [`MAX_NODES`](crate::MAX_NODES).
+    #[error("a hierarchy has 1 to {max} nodes, not {found}: give one chunk size for each level", max = crate::MAX_NODES)]
+    NodeCount {
+        /// Nodes asked for.
+        found: usize,
+    },
+    /// Two nodes have one name.
+    #[error("two nodes are named {name:?}: every node has a knowledge base of its own, so give each its own name")]
+    DuplicateName {
+        /// The name.
+        name: String,
+    },
+    /// A chunk of this size cannot be learned.
+    #[error("chunk size {chunk_size} of {name} is too small: a pattern needs at least 2 symbols")]
+    ChunkSize {
+        /// The node.
+        name: String,
+        /// Its chunk size.
+        chunk_size: usize,
+    },
+    /// The tokenizer gave up on the text.
+    #[error("failed to tokenize the paragraph at byte {offset}")]
+    Tokenize {
+        /// Where the paragraph starts in the document.
+        offset: usize,
+        /// The tokenizer's error.
+        source: TokenizeError,
+    },
+    /// The tokenizer returned an id that its vocabulary does not hold.
+    #[error("the tokenizer returned id {id}, and its vocabulary has {vocabulary}: use a tokenizer.json that is complete")]
+    UnknownToken {
+        /// The id.
+        id: u32,
+        /// Size of the vocabulary.
+        vocabulary: usize,
+    },
+}

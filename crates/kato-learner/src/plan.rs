@@ -1,0 +1,165 @@
+//! A document's learn calls at every level, computed and not yet carried out.
+
+use std::ops::Range;
+
+use kato_model::PatternName;
+
+use crate::Dropped;
+
+/// Every learn call that one document leads to, at every level, with the names that the calls will give.
+///
+/// Names are functions of content, so a whole document is planned without asking any node: a plan can be counted into a
+/// batch, sent to servers in any order, or looked at. Keep one and reuse it, its buffers grow to the largest document.
+#[derive(Debug, Default)]
+pub struct DocumentPlan {
+    /// All kept tokens, in order.
+    pub(crate) tokens: Vec<u32>,
+    pub(crate) nodes: Vec<NodePlan>,
+    pub(crate) dropped: Dropped,
+}
+
+/// The learn calls of one level.
+#[derive(Debug, Default)]
+pub(crate) struct NodePlan {
+    /// Name of each learn call's pattern; meaningless for calls with one symbol.
+    pub(crate) names: Vec<PatternName>,
+    /// End of each call's symbols, in `DocumentPlan::tokens` or in `children`.
+    pub(crate) ends: Vec<u32>,
+    /// Start of each call's first symbol in `DocumentPlan::tokens`; what provenance reports.
+    pub(crate) first_tokens: Vec<u32>,
+    /// What came up from the level below; empty at level 0.
+    pub(crate) children: Vec<Child>,
+    /// Name of each child; all zeros for `Child::Empty`.
+    pub(crate) child_names: Vec<PatternName>,
+    /// First token of each child.
+    pub(crate) child_tokens: Vec<u32>,
+    /// Does the first call carry the document's metadata?
+    pub(crate) metadata_first: bool,
+}
+
+/// A symbol of a learn call above level 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Child {
+    /// The pattern of this learn call of the level below, counted from 0.
+    Below(u32),
+    /// A pattern that the level below did not learn from this document: carried from an earlier document, or promoted
+    /// from further down.
+    Foreign(PatternName),
+    /// The empty symbol, which the original passes up for a chunk of one name.
+    Empty,
+}
+
+/// One planned learn call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlannedCall<'a> {
+    /// The pattern's name; `None` when the call holds one symbol, from which nothing is learned.
+    pub name: Option<PatternName>,
+    /// The symbols, one event each.
+    pub symbols: PlannedSymbols<'a>,
+    /// Number of the pattern's first token among the document's kept tokens.
+    pub first_token: u32,
+    /// Does the call carry the document's metadata?
+    pub with_metadata: bool,
+}
+
+/// The symbols of a planned learn call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlannedSymbols<'a> {
+    /// Token ids of the tokenizer's vocabulary.
+    Tokens(&'a [u32]),
+    /// Names from below.
+    Children(&'a [Child]),
+}
+
+impl DocumentPlan {
+    /// Number of levels.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Tokens that are part of a planned pattern.
+    #[must_use]
+    pub fn n_tokens(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// What the rules left out.
+    #[must_use]
+    pub fn dropped(&self) -> &Dropped {
+        &self.dropped
+    }
+
+    /// The learn calls of one level, in order; empty for a level that there is not.
+    pub fn calls(&self, node_idx: usize) -> impl ExactSizeIterator<Item = PlannedCall<'_>> {
+        let n_calls = self.nodes.get(node_idx).map_or(0, |node| node.names.len());
+        (0..n_calls).map(move |call_idx| {
+            let node = &self.nodes[node_idx];
+            let range = node.symbol_range(call_idx);
+            PlannedCall {
+                name: (range.len() >= 2).then_some(node.names[call_idx]),
+                symbols: match node_idx {
+                    0 => PlannedSymbols::Tokens(&self.tokens[range]),
+                    _ => PlannedSymbols::Children(&node.children[range]),
+                },
+                first_token: node.first_tokens[call_idx],
+                with_metadata: node.metadata_first && call_idx == 0,
+            }
+        })
+    }
+
+    /// Empties the plan for a hierarchy of `n_nodes` levels, keeping its buffers.
+    pub(crate) fn clear(&mut self, n_nodes: usize) {
+        self.tokens.clear();
+        self.dropped = Dropped::default();
+        self.nodes.resize_with(n_nodes, NodePlan::default);
+        for node in &mut self.nodes {
+            node.names.clear();
+            node.ends.clear();
+            node.first_tokens.clear();
+            node.children.clear();
+            node.child_names.clear();
+            node.child_tokens.clear();
+            node.metadata_first = false;
+        }
+    }
+}
+
+impl NodePlan {
+    pub(crate) fn symbol_range(&self, call_idx: usize) -> Range<usize> {
+        let start = if call_idx == 0 { 0 } else { self.ends[call_idx - 1] as usize };
+        start..self.ends[call_idx] as usize
+    }
+
+    pub(crate) fn push_child(&mut self, child: Child, name: PatternName, first_token: u32) {
+        self.children.push(child);
+        self.child_names.push(name);
+        self.child_tokens.push(first_token);
+    }
+
+    /// Takes the names that the level below learned, in order.
+    pub(crate) fn push_children_of(&mut self, below: &Self) {
+        for (call_idx, (&name, &first_token)) in below.names.iter().zip(&below.first_tokens).enumerate() {
+            if below.symbol_range(call_idx).len() < 2 {
+                self.push_child(Child::Empty, PatternName::from_bytes([0; PatternName::BYTES]), first_token);
+            } else {
+                self.push_child(Child::Below(call_idx as u32), name, first_token);
+            }
+        }
+    }
+
+    /// Removes the last child.
+    pub(crate) fn pop_child(&mut self) -> Option<(PatternName, u32)> {
+        self.children.pop();
+        Some((self.child_names.pop()?, self.child_tokens.pop()?))
+    }
+
+    pub(crate) fn push_call(&mut self, name: PatternName, end: usize, first_token: u32) {
+        self.names.push(name);
+        self.ends.push(end as u32);
+        self.first_tokens.push(first_token);
+    }
+}

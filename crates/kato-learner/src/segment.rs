@@ -1,0 +1,20 @@
+//! From a document to sections, paragraphs, sentences and delimited segments, as slices of the document's own text.
+//!
+//! Nothing here copies text or learns anything; every step reports what it leaves out, so that the caller can count it.
+
+mod delimiter;
+mod limit;
+mod option;
+mod paragraph;
+mod section;
+mod sentence;
+mod whitespace;
+
+pub use delimiter::{Delimiter, Segments};
+pub use limit::{DEFAULT_MAX_PARAGRAPH_TOKENS, TokenCut, TokenLimit};
+pub use option::UnknownOption;
+pub use paragraph::{DEFAULT_MIN_PARAGRAPH_CHARS, DroppedParagraphs, Paragraph, Paragraphs};
+pub use section::{Section, Sections, Segmentation};
+pub use sentence::{
+    DEFAULT_MIN_SENTENCE_TOKENS, DroppedSentences, SentenceBoundary, Sentences, sentence_ranges,
+};

@@ -1,0 +1,4 @@
+//! The learner through its public API.
+
+mod golden_training;
+mod laws;

@@ -1,0 +1,277 @@
+//! What is known about a record that could not become a document.
+
+use std::error::Error;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A foreign error kept as the cause of ours.
+pub(crate) type Cause = Box<dyn Error + Send + Sync>;
+
+/// One entry of the ledger: a record, or a stretch of records, that did not become a document.
+///
+/// Serialises to one flat JSON object, so that a ledger can be kept as JSON Lines.
+///
+/// # Examples
+///
+/// ```
+/// use kato_loader::{OnBadRecord, StreamingDatasetLoader};
+///
+/// let lines = "{\"text\": \"kept\"}\n{\"title\": \"no text\"}\n";
+/// let mut loader = StreamingDatasetLoader::builder()
+///     .with_reader("rows.jsonl", lines.as_bytes())
+///     .on_bad_record(OnBadRecord::Skip)
+///     .build()?;
+/// assert_eq!(loader.by_ref().count(), 1);
+///
+/// let ledger = loader.take_bad_records();
+/// assert_eq!(ledger[0].line, Some(2));
+/// assert_eq!(
+///     ledger[0].to_string(),
+///     "rows.jsonl, line 2, byte 17: field `text` is missing or null"
+/// );
+/// # Ok::<(), kato_loader::LoadError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BadRecord {
+    /// Name of the file as the corpus lists it.
+    pub file: String,
+    /// Number of the record in its file, from 1; absent when the whole file is concerned. In line formats this is the
+    /// line number, in CSV it does not count the header.
+    pub record: Option<u64>,
+    /// Line on which the record begins, from 1; absent where a format has no lines.
+    pub line: Option<u64>,
+    /// Offset of the record's first byte in the decompressed file; absent where it is not known.
+    pub byte_offset: Option<u64>,
+    /// How much did not become documents because of this.
+    pub lost: Lost,
+    /// Why.
+    #[serde(flatten)]
+    pub reason: BadReason,
+}
+
+/// How much a ledger entry stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Lost {
+    /// One record.
+    Record,
+    /// This many consecutive records, beginning with the one named.
+    Records(u64),
+    /// Everything from here to the end of the file; how many records that is cannot be known.
+    RestOfFile,
+}
+
+/// Why a record could not become a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BadReason {
+    /// The text is not UTF-8.
+    InvalidUtf8 {
+        /// Number of valid bytes in front of the first invalid one, counted from the beginning of the record or field.
+        valid_bytes: u64,
+    },
+    /// The line is not one JSON object.
+    MalformedJson {
+        /// What the parser found.
+        message: String,
+        /// Byte of the line at which it stopped, from 1.
+        column: u64,
+    },
+    /// The field is absent or null.
+    MissingField {
+        /// Name of the field.
+        field: String,
+    },
+    /// The field holds something else than text.
+    NotText {
+        /// Name of the field.
+        field: String,
+        /// What it holds.
+        found: String,
+    },
+    /// The header or schema of the file has no such column.
+    MissingColumn {
+        /// Name of the column.
+        field: String,
+        /// The columns there are, comma-separated.
+        columns: String,
+    },
+    /// The row has another number of fields than the header.
+    FieldCount {
+        /// Fields in the header.
+        expected: u64,
+        /// Fields in the row.
+        found: u64,
+    },
+    /// A quoted field is still open at the end of the file.
+    UnclosedQuote,
+    /// The record is longer than allowed.
+    TooLarge {
+        /// The limit, in bytes.
+        limit_bytes: u64,
+    },
+    /// The compressed stream or Parquet file is damaged or cut off.
+    Corrupt {
+        /// What the decoder found.
+        message: String,
+    },
+    /// The operating system refused to open or read the file.
+    Unreadable {
+        /// What it said.
+        message: String,
+    },
+    /// The file has another size than when the loader was built.
+    Changed {
+        /// Bytes when the loader was built.
+        expected_bytes: u64,
+        /// Bytes that were read.
+        found_bytes: u64,
+    },
+    /// The file ends in front of the position to resume from.
+    EndsBeforeCursor,
+}
+
+impl BadReason {
+    /// What the caller can do about it, as a clause that ends an error message.
+    pub(crate) fn advice(&self) -> &'static str {
+        match self {
+            Self::MissingField { .. } | Self::NotText { .. } | Self::MissingColumn { .. } => {
+                "name the text field with `with_text_field`, or list and skip such records with `OnBadRecord::Skip`"
+            }
+            Self::TooLarge { .. } => {
+                "raise `with_max_record_bytes`, cut plain text with `with_text_unit`, or use `OnBadRecord::Skip`"
+            }
+            Self::Changed { .. } => "leave the files alone while they are read, then start again",
+            Self::EndsBeforeCursor => "resume with the corpus the cursor was taken from",
+            Self::Unreadable { .. } => {
+                "make the file readable, or list and skip it with `OnBadRecord::Skip`"
+            }
+            Self::InvalidUtf8 { .. }
+            | Self::MalformedJson { .. }
+            | Self::FieldCount { .. }
+            | Self::UnclosedQuote
+            | Self::Corrupt { .. } => {
+                "repair the file, or list and skip such records with `OnBadRecord::Skip`"
+            }
+        }
+    }
+}
+
+impl fmt::Display for BadReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidUtf8 { valid_bytes } => {
+                write!(f, "text is not valid UTF-8 after {valid_bytes} bytes")
+            }
+            Self::MalformedJson { message, column } => {
+                write!(f, "not a JSON object: {message} (column {column})")
+            }
+            Self::MissingField { field } => write!(f, "field `{field}` is missing or null"),
+            Self::NotText { field, found } => write!(f, "field `{field}` holds {found}, not text"),
+            Self::MissingColumn { field, columns } => {
+                write!(f, "no column `{field}` among {columns}")
+            }
+            Self::FieldCount { expected, found } => {
+                write!(f, "{found} fields where the header has {expected}")
+            }
+            Self::UnclosedQuote => f.write_str("a quoted field is never closed"),
+            Self::TooLarge { limit_bytes } => {
+                write!(f, "record is longer than {limit_bytes} bytes")
+            }
+            Self::Corrupt { message } => write!(f, "data is damaged or cut off: {message}"),
+            Self::Unreadable { message } => write!(f, "file cannot be read: {message}"),
+            Self::Changed {
+                expected_bytes,
+                found_bytes,
+            } => write!(
+                f,
+                "file had {expected_bytes} bytes at the start, {found_bytes} when read"
+            ),
+            Self::EndsBeforeCursor => f.write_str("file ends before the position to resume from"),
+        }
+    }
+}
+
+impl fmt::Display for BadRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        match (self.line, self.record) {
+            (Some(line), _) => write!(f, ", line {line}")?,
+            (None, Some(record)) => write!(f, ", row {record}")?,
+            (None, None) => {}
+        }
+        if let Some(byte) = self.byte_offset {
+            write!(f, ", byte {byte}")?;
+        }
+        write!(f, ": {}", self.reason)?;
+        match self.lost {
+            Lost::Record => Ok(()),
+            Lost::Records(n) => write!(f, " ({n} records lost)"),
+            Lost::RestOfFile => f.write_str(" (rest of the file lost)"),
+        }
+    }
+}
+
+/// A bad record before its file name is known.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) record: Option<u64>,
+    pub(crate) line: Option<u64>,
+    pub(crate) byte_offset: Option<u64>,
+    pub(crate) lost: Lost,
+    /// Boxed to keep what readers return small.
+    pub(crate) reason: Box<BadReason>,
+    pub(crate) cause: Option<Cause>,
+}
+
+impl Fault {
+    /// A fault of the file as a whole.
+    pub(crate) fn of_file(reason: BadReason) -> Self {
+        Self {
+            record: None,
+            line: None,
+            byte_offset: None,
+            lost: Lost::RestOfFile,
+            reason: Box::new(reason),
+            cause: None,
+        }
+    }
+
+    /// The operating system's refusal to open or read.
+    pub(crate) fn unreadable(error: std::io::Error) -> Self {
+        Self::of_file(BadReason::Unreadable {
+            message: error.to_string(),
+        })
+        .caused_by(error)
+    }
+
+    /// Damage found by a decoder.
+    pub(crate) fn corrupt(error: impl Into<Cause>) -> Self {
+        let cause = error.into();
+        let fault = Self::of_file(BadReason::Corrupt {
+            message: cause.to_string(),
+        });
+        fault.caused_by(cause)
+    }
+
+    pub(crate) fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    pub(crate) fn into_record(self, file: &str) -> (BadRecord, Option<Cause>) {
+        let record = BadRecord {
+            file: file.to_owned(),
+            record: self.record,
+            line: self.line,
+            byte_offset: self.byte_offset,
+            lost: self.lost,
+            reason: *self.reason,
+        };
+        (record, self.cause)
+    }
+}

@@ -1,0 +1,157 @@
+//! Many documents in one piece of memory, to be handed to another thread.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::cursor::Cursor;
+use crate::document::{Document, DocumentId};
+
+/// Consecutive documents of a corpus, their texts side by side in one buffer.
+///
+/// Shape: never empty; indices rise by one from [`first_index`](Self::first_index).
+#[derive(Clone, Debug)]
+pub struct DocumentBatch {
+    text: String,
+    entries: Vec<Entry>,
+    files: Vec<Arc<str>>,
+    first_index: u64,
+    cursor: Cursor,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    end: usize,
+    /// Index into `files`.
+    file: usize,
+    record: u64,
+    id: Option<Box<str>>,
+}
+
+/// One document inside a [`DocumentBatch`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DocumentRef<'a> {
+    /// Position among the documents of the corpus, from 0.
+    pub index: u64,
+    /// The text, never empty or only white space.
+    pub text: &'a str,
+    batch: &'a DocumentBatch,
+    at: usize,
+}
+
+impl DocumentRef<'_> {
+    /// The document's name.
+    #[must_use]
+    pub fn id(&self) -> DocumentId {
+        let entry = &self.batch.entries[self.at];
+        match &entry.id {
+            Some(id) => DocumentId::field(id),
+            None => DocumentId::position(Arc::clone(&self.batch.files[entry.file]), entry.record),
+        }
+    }
+
+    /// A copy that owns its text.
+    #[must_use]
+    pub fn to_document(&self) -> Document {
+        Document::new(self.index, self.id(), self.text.to_owned())
+    }
+}
+
+impl DocumentBatch {
+    pub(crate) fn new(first_index: u64, capacity: usize) -> Self {
+        Self {
+            text: String::with_capacity(capacity),
+            entries: Vec::new(),
+            files: Vec::new(),
+            first_index,
+            cursor: Cursor::default(),
+        }
+    }
+
+    /// The buffer to which the next document's text is to be appended, before [`push`](Self::push).
+    pub(crate) fn text_mut(&mut self) -> &mut String {
+        &mut self.text
+    }
+
+    /// Ends the document whose text was appended; an empty id is none.
+    pub(crate) fn push(&mut self, file: &Arc<str>, record: u64, id: &str) {
+        if !self
+            .files
+            .last()
+            .is_some_and(|last| Arc::ptr_eq(last, file))
+        {
+            self.files.push(Arc::clone(file));
+        }
+        self.entries.push(Entry {
+            end: self.text.len(),
+            file: self.files.len() - 1,
+            record,
+            id: (!id.is_empty()).then(|| id.into()),
+        });
+    }
+
+    pub(crate) fn set_cursor(&mut self, cursor: Cursor) {
+        self.cursor = cursor;
+    }
+
+    /// Number of documents.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no document; false for every batch a loader returns.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Sum of the lengths of the texts, in bytes.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Index of the first document.
+    #[must_use]
+    pub fn first_index(&self) -> u64 {
+        self.first_index
+    }
+
+    /// Indices of the documents.
+    #[must_use]
+    pub fn indices(&self) -> Range<u64> {
+        self.first_index..self.first_index + self.entries.len() as u64
+    }
+
+    /// The position behind the last document: where to resume once this batch and all before it are done.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    /// The document at a position within the batch.
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<DocumentRef<'_>> {
+        (at < self.len()).then(|| self.document(at))
+    }
+
+    /// The documents in order.
+    #[must_use]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = DocumentRef<'_>> {
+        (0..self.len()).map(|at| self.document(at))
+    }
+
+    fn document(&self, at: usize) -> DocumentRef<'_> {
+        let start = match at {
+            0 => 0,
+            _ => self.entries[at - 1].end,
+        };
+        DocumentRef {
+            index: self.first_index + at as u64,
+            text: &self.text[start..self.entries[at].end],
+            batch: self,
+            at,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The one error of this crate.
+
+use std::io;
+
+use crate::bad_record::{BadRecord, Cause};
+
+/// Why a corpus could not be opened, or why its stream stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The builder was given nothing to read.
+    #[error("no input was given; name a file, a directory, a glob or `-` for standard input")]
+    NoInput,
+    /// An input does not exist or cannot be listed.
+    #[error("input `{input}` cannot be opened; check the path and its permissions")]
+    Input {
+        /// The path concerned.
+        input: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A glob matches no file.
+    #[error("glob `{pattern}` matches no file; check it, and the directory it is relative to")]
+    EmptyGlob {
+        /// The pattern as given.
+        pattern: String,
+    },
+    /// A glob is not well formed.
+    #[error("glob `{pattern}` is not well formed; correct it")]
+    InvalidGlob {
+        /// The pattern as given.
+        pattern: String,
+        /// What is wrong with it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A directory holds no file of a known format.
+    #[error(
+        "directory `{path}` holds no file with a known extension; name the files, or set `with_format` to take all"
+    )]
+    EmptyDirectory {
+        /// The directory as given.
+        path: String,
+    },
+    /// Two inputs lead to the same file, whose documents would be read twice.
+    #[error("file `{name}` is named by more than one input; drop one of them")]
+    DuplicateFile {
+        /// Name of the file.
+        name: String,
+    },
+    /// An input cannot be read in the format asked for.
+    #[error("`{name}` cannot be read: {reason}")]
+    Unsupported {
+        /// Name of the input.
+        name: String,
+        /// What is not possible, and what is.
+        reason: &'static str,
+    },
+    /// An option has a value that no corpus can be read with.
+    #[error("option `{option}` is out of range: {reason}")]
+    InvalidOption {
+        /// Name of the builder's method.
+        option: &'static str,
+        /// What is allowed.
+        reason: &'static str,
+    },
+    /// The position to resume from does not exist in this corpus.
+    #[error("cannot resume: {reason}; compare `identity()` with that of the interrupted run")]
+    InvalidCursor {
+        /// What does not fit.
+        reason: String,
+    },
+    /// A record could not be turned into a document, and the policy is to stop.
+    #[error("{record}; {}", record.reason.advice())]
+    BadRecord {
+        /// Where and why.
+        record: Box<BadRecord>,
+        /// The cause, where another library or the operating system reported one.
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// The ledger is full: the caller does not drain it, or nearly every record is bad.
+    #[error(
+        "{capacity} bad records are waiting in the ledger, the last being {last}; drain it with `take_bad_records`, \
+         and check format and text field"
+    )]
+    LedgerFull {
+        /// How many entries the ledger may hold.
+        capacity: usize,
+        /// The record that did not fit.
+        last: Box<BadRecord>,
+    },
+    /// The stream has already ended with an error.
+    #[error("the stream already ended with an error; build a new loader, resuming from the cursor")]
+    Stopped,
+}
+
+impl LoadError {
+    pub(crate) fn bad_record(record: BadRecord, source: Option<Cause>) -> Self {
+        Self::BadRecord {
+            record: Box::new(record),
+            source,
+        }
+    }
+
+    /// The record concerned, when the error is about one.
+    #[must_use]
+    pub fn record(&self) -> Option<&BadRecord> {
+        match self {
+            Self::BadRecord { record, .. } => Some(record),
+            Self::LedgerFull { last, .. } => Some(last),
+            Self::NoInput
+            | Self::Input { .. }
+            | Self::EmptyGlob { .. }
+            | Self::InvalidGlob { .. }
+            | Self::EmptyDirectory { .. }
+            | Self::DuplicateFile { .. }
+            | Self::Unsupported { .. }
+            | Self::InvalidOption { .. }
+            | Self::InvalidCursor { .. }
+            | Self::Stopped => None,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What a corpus is, in a form that can be stored with a run and compared when the run is resumed.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::inputs::{InputFile, Source};
+use crate::options::Selection;
+
+/// Files up to this size are hashed whole.
+const WHOLE_FILE_BYTES: u64 = 1 << 20;
+const SAMPLE_BYTES: u64 = 16 << 10;
+const N_SAMPLES: u64 = 64;
+
+/// The options and files that decide which documents a corpus holds, and in which order.
+///
+/// Store it beside the [`Cursor`](crate::Cursor) of a run; [`diff`](Self::diff) says in words whether, and why not, another
+/// corpus can take its place. Policy and `max_documents` are not part of it: they end a stream earlier or later without
+/// changing its documents.
+///
+/// **What it can miss.** A file of up to 1 MiB is hashed whole (BLAKE3). Of a larger one, its size and 64 evenly spaced blocks
+/// of 16 KiB are hashed, the first and the last included, so that a corpus of any size is identified within milliseconds per
+/// file. Replacing, appending, cutting off or reordering is found; an edit in place that keeps the size and touches only bytes
+/// between the blocks is not. Streams have no fingerprint at all.
+///
+/// # Examples
+///
+/// ```
+/// use kato_loader::StreamingDatasetLoader;
+///
+/// let open = |field| {
+///     StreamingDatasetLoader::builder()
+///         .with_reader("rows.jsonl", "{\"text\": \"a\"}".as_bytes())
+///         .with_text_field(field)
+///         .build()
+/// };
+/// let stored = open("text")?.identity();
+/// assert!(stored.diff(&open("text")?.identity()).is_empty());
+/// assert_eq!(
+///     stored.diff(&open("body")?.identity()),
+///     ["text field: was `text`, is `body`"]
+/// );
+/// # Ok::<(), kato_loader::LoadError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CorpusIdentity {
+    options: Selection,
+    files: Vec<FileIdentity>,
+}
+
+/// One file of a [`CorpusIdentity`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FileIdentity {
+    /// The path as it was given to the builder, or as found below a directory so given.
+    pub name: String,
+    /// Bytes on disk; absent for streams.
+    pub size: Option<u64>,
+    /// BLAKE3, in hex, of the content or of samples of it; absent for streams and for files that cannot be read.
+    pub fingerprint: Option<String>,
+}
+
+impl CorpusIdentity {
+    pub(crate) fn of(selection: &Selection, files: &[InputFile]) -> Self {
+        let identify = |file: &InputFile| FileIdentity {
+            name: file.name.to_string(),
+            size: file.size,
+            fingerprint: match &file.source {
+                // A file that cannot be read gives no documents: that it has no fingerprint is its identity.
+                Source::File(path) => fingerprint(path).ok(),
+                Source::Pipe(_) | Source::Reader(_) => None,
+            },
+        };
+        Self {
+            options: selection.clone(),
+            files: files.iter().map(identify).collect(),
+        }
+    }
+
+    /// The files in reading order.
+    #[must_use]
+    pub fn files(&self) -> &[FileIdentity] {
+        &self.files
+    }
+
+    /// A short name of the whole identity: 64 hex digits, equal exactly when the identities are.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let mut field = |text: &str| {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        };
+        for (_, value) in self.options.described() {
+            field(&value);
+        }
+        for file in &self.files {
+            field(&file.name);
+            field(&file.size.map_or_else(String::new, |size| size.to_string()));
+            field(file.fingerprint.as_deref().unwrap_or_default());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// What is different in `other`, one sentence each; empty when it holds the same documents in the same order.
+    ///
+    /// `self` is the stored identity, `other` the one at hand.
+    #[must_use]
+    pub fn diff(&self, other: &Self) -> Vec<String> {
+        let mut differences = self.diff_options(other);
+        let ours = by_name(&self.files);
+        let theirs = by_name(&other.files);
+        for file in &self.files {
+            match theirs.get(file.name.as_str()) {
+                None => differences.push(format!("file missing: `{}`", file.name)),
+                Some(now) => differences.extend(file.diff(now)),
+            }
+        }
+        let added = other
+            .files
+            .iter()
+            .filter(|file| !ours.contains_key(file.name.as_str()));
+        differences.extend(added.map(|file| format!("file added: `{}`", file.name)));
+        if self.files.len() == other.files.len()
+            && ours.keys().all(|name| theirs.contains_key(name))
+        {
+            let mut pairs = self.files.iter().zip(&other.files);
+            if let Some((was, is)) = pairs.find(|(was, is)| was.name != is.name) {
+                differences.push(format!(
+                    "file order: `{}` now stands where `{}` stood",
+                    is.name, was.name
+                ));
+            }
+        }
+        differences
+    }
+
+    fn diff_options(&self, other: &Self) -> Vec<String> {
+        let pairs = self
+            .options
+            .described()
+            .into_iter()
+            .zip(other.options.described());
+        pairs
+            .filter(|((_, was), (_, is))| was != is)
+            .map(|((label, was), (_, is))| format!("{label}: was `{was}`, is `{is}`"))
+            .collect()
+    }
+}
+
+impl FileIdentity {
+    fn diff(&self, now: &Self) -> Option<String> {
+        let shown =
+            |size: Option<u64>| size.map_or("unknown".to_owned(), |size| format!("{size} bytes"));
+        if self.size != now.size {
+            let (was, is) = (shown(self.size), shown(now.size));
+            Some(format!("size of `{}`: was {was}, is {is}", self.name))
+        } else if self.fingerprint != now.fingerprint {
+            Some(format!("content of `{}` changed", self.name))
+        } else {
+            None
+        }
+    }
+}
+
+impl Selection {
+    /// Every option with its name, as text.
+    fn described(&self) -> [(&'static str, String); 7] {
+        let chosen = |choice: Option<String>| choice.unwrap_or_else(|| "by extension".to_owned());
+        [
+            (
+                "format",
+                chosen(self.format.map(|format| format!("{format:?}"))),
+            ),
+            (
+                "compression",
+                chosen(
+                    self.compression
+                        .map(|compression| format!("{compression:?}")),
+                ),
+            ),
+            ("text unit", format!("{:?}", self.text_unit)),
+            ("text field", self.text_field.clone()),
+            ("id field", self.id_field.clone().unwrap_or_default()),
+            ("minimum characters", self.min_chars.to_string()),
+            ("record limit in bytes", self.max_record_bytes.to_string()),
+        ]
+    }
+}
+
+fn by_name(files: &[FileIdentity]) -> HashMap<&str, &FileIdentity> {
+    files
+        .iter()
+        .map(|file| (file.name.as_str(), file))
+        .collect()
+}
+
+fn fingerprint(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut hasher = blake3::Hasher::new();
+    if size <= WHOLE_FILE_BYTES {
+        hasher.update_reader(&mut file)?;
+    } else {
+        hasher.update(&size.to_le_bytes());
+        let mut block = Vec::new();
+        for sample in 0..N_SAMPLES {
+            let last = u128::from(size - SAMPLE_BYTES);
+            let at =
+                u64::try_from(last * u128::from(sample) / u128::from(N_SAMPLES - 1)).unwrap_or(0);
+            file.seek(SeekFrom::Start(at))?;
+            block.clear();
+            (&mut file).take(SAMPLE_BYTES).read_to_end(&mut block)?;
+            hasher.update(&block);
+        }
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}

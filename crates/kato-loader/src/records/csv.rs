@@ -1,0 +1,285 @@
+//! Delimiter-separated rows under a header, fields quoted as in RFC 4180.
+
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+
+use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, require_id, too_large};
+use crate::bad_record::{BadReason, Fault, Lost};
+use crate::byte_stream::ByteStream;
+use crate::cursor::Mark;
+use crate::options::Selection;
+
+/// Fields a row may always have, however small the record limit.
+const MIN_FIELDS: usize = 1024;
+
+pub(super) struct CsvReader {
+    stream: ByteStream,
+    parser: Reader,
+    row: Row,
+    n_columns: usize,
+    text_column: usize,
+    text_field: String,
+    id_column: Option<usize>,
+    id_field: Option<String>,
+    limit: usize,
+    mark: Mark,
+}
+
+/// The unquoted fields of one row, side by side; buffers reused.
+struct Row {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    len: usize,
+    n_fields: usize,
+}
+
+/// How a row ended.
+enum Parsed {
+    Row,
+    TooLong,
+    UnclosedQuote,
+    End,
+}
+
+impl CsvReader {
+    /// Reads the header from the beginning of the stream, then goes to the mark.
+    pub(super) fn new(
+        stream: ByteStream,
+        delimiter: u8,
+        selection: &Selection,
+        mark: Mark,
+    ) -> Result<Self, Fault> {
+        let mut reader = Self {
+            stream,
+            parser: ReaderBuilder::new().delimiter(delimiter).build(),
+            row: Row {
+                bytes: vec![0; 4096],
+                ends: vec![0; 64],
+                len: 0,
+                n_fields: 0,
+            },
+            n_columns: 0,
+            text_column: 0,
+            text_field: selection.text_field.clone(),
+            id_column: None,
+            id_field: selection.id_field.clone(),
+            limit: selection.record_limit(),
+            mark: Mark::default(),
+        };
+        // The parser drops a byte order mark in front of its first byte, which here may be the middle of a file; the stream
+        // has dealt with the real one. A blank line takes that chance from it.
+        reader.parser.read_record(b"\n", &mut [], &mut []);
+        reader.parser.set_line(1);
+        reader.read_header()?;
+        if mark.byte_offset > reader.mark.byte_offset {
+            reader.stream.discard_to(mark.byte_offset)?;
+            reader.parser.reset();
+            reader.parser.read_record(b"\n", &mut [], &mut []);
+            reader.parser.set_line(mark.line + 1);
+            reader.mark = mark;
+        }
+        Ok(reader)
+    }
+
+    fn read_header(&mut self) -> Result<(), Fault> {
+        let begin = self.skip_breaks()?;
+        let reason = match self.parse_row()? {
+            Parsed::Row => match self.find_columns() {
+                Ok(()) => {
+                    self.advance(0);
+                    return Ok(());
+                }
+                Err(reason) => reason,
+            },
+            // An empty file has no header and no rows.
+            Parsed::End => {
+                self.advance(0);
+                return Ok(());
+            }
+            Parsed::TooLong => too_large(self.limit),
+            Parsed::UnclosedQuote => BadReason::UnclosedQuote,
+        };
+        let mut fault = Fault::of_file(reason);
+        fault.line = Some(begin.line + 1);
+        Err(fault)
+    }
+
+    fn find_columns(&mut self) -> Result<(), BadReason> {
+        self.n_columns = self.row.n_fields;
+        self.text_column = self.column(&self.text_field)?;
+        self.id_column = match &self.id_field {
+            Some(field) => Some(self.column(field)?),
+            None => None,
+        };
+        Ok(())
+    }
+
+    fn column(&self, field: &str) -> Result<usize, BadReason> {
+        let mut names = (0..self.row.n_fields).map(|at| self.row.field(at));
+        names
+            .position(|name| name == field.as_bytes())
+            .ok_or_else(|| {
+                let shown: Vec<_> = (0..self.row.n_fields.min(20))
+                    .map(|at| String::from_utf8_lossy(self.row.field(at)))
+                    .collect();
+                BadReason::MissingColumn {
+                    field: field.to_owned(),
+                    columns: shown.join(", "),
+                }
+            })
+    }
+
+    fn read_row(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
+        let begin = self.skip_breaks()?;
+        let parsed = self.parse_row()?;
+        if matches!(parsed, Parsed::End) {
+            self.advance(0);
+            return Ok(Step::End);
+        }
+        self.advance(1);
+        Ok(match parsed {
+            Parsed::Row => match self.take_fields(sink) {
+                Ok(()) => Step::Record,
+                Err(reason) => Step::Bad(fault_at(begin, reason)),
+            },
+            Parsed::TooLong => Step::Bad(fault_at(begin, too_large(self.limit))),
+            Parsed::UnclosedQuote | Parsed::End => {
+                let mut fault = fault_at(begin, BadReason::UnclosedQuote);
+                fault.lost = Lost::RestOfFile;
+                Step::Broken(fault)
+            }
+        })
+    }
+
+    fn take_fields(&self, sink: &mut Sink<'_>) -> Result<(), BadReason> {
+        if self.row.n_fields != self.n_columns {
+            return Err(BadReason::FieldCount {
+                expected: self.n_columns as u64,
+                found: self.row.n_fields as u64,
+            });
+        }
+        if let (Some(column), Some(field)) = (self.id_column, &self.id_field) {
+            let id = std::str::from_utf8(self.row.field(column)).map_err(invalid_utf8)?;
+            sink.id.push_str(id);
+            require_id(sink, field)?;
+        }
+        let text = std::str::from_utf8(self.row.field(self.text_column)).map_err(invalid_utf8)?;
+        sink.text.push_str(text);
+        Ok(())
+    }
+
+    /// Passes over line breaks in front of a row, so that the row's first line and byte are known.
+    fn skip_breaks(&mut self) -> Result<Mark, Fault> {
+        loop {
+            let available = self.stream.available();
+            let is_break = |byte: &&u8| matches!(byte, b'\n' | b'\r');
+            let breaks = available.iter().take_while(is_break).count();
+            let lines = memchr::memchr_iter(b'\n', &available[..breaks]).count() as u64;
+            let more = breaks == available.len();
+            self.stream.consume(breaks);
+            self.parser.set_line(self.parser.line() + lines);
+            if !more || !self.stream.fill()? {
+                return Ok(Mark {
+                    record: self.mark.record,
+                    line: self.parser.line() - 1,
+                    byte_offset: self.stream.offset(),
+                });
+            }
+        }
+    }
+
+    fn parse_row(&mut self) -> Result<Parsed, Fault> {
+        self.row.len = 0;
+        self.row.n_fields = 0;
+        let mut parsed = Parsed::Row;
+        // At the end of the input a line break is put behind the last byte. It closes any row but one with an open quote,
+        // which shows that the file was cut off there.
+        let mut closed = false;
+        loop {
+            let ended = self.stream.available().is_empty() && !self.stream.fill()?;
+            let input = match (ended, closed) {
+                (false, _) => self.stream.available(),
+                (true, false) => b"\n",
+                (true, true) => b"",
+            };
+            let cut_off = ended && closed;
+            let (result, n_in, n_out, n_ends) = self.parser.read_record(
+                input,
+                &mut self.row.bytes[self.row.len..],
+                &mut self.row.ends[self.row.n_fields..],
+            );
+            if !ended {
+                self.stream.consume(n_in);
+            } else if n_in > 0 {
+                closed = true;
+                self.parser.set_line(self.parser.line() - 1);
+            }
+            self.row.len += n_out;
+            self.row.n_fields += n_ends;
+            if self.row.len > self.limit {
+                parsed = Parsed::TooLong;
+            }
+            match result {
+                ReadRecordResult::Record if cut_off => return Ok(Parsed::UnclosedQuote),
+                ReadRecordResult::Record => return Ok(parsed),
+                ReadRecordResult::End => return Ok(Parsed::End),
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
+                    if !self.row.make_room(self.limit) {
+                        parsed = Parsed::TooLong;
+                    }
+                }
+            }
+        }
+    }
+
+    fn advance(&mut self, records: u64) {
+        self.mark = Mark {
+            record: self.mark.record + records,
+            line: self.parser.line() - 1,
+            byte_offset: self.stream.offset(),
+        };
+    }
+}
+
+impl Row {
+    fn field(&self, at: usize) -> &[u8] {
+        let start = match at {
+            0 => 0,
+            _ => self.ends[at - 1],
+        };
+        &self.bytes[start..self.ends[at]]
+    }
+
+    /// Doubles what is full, or forgets the row when it has become too long; false in that case.
+    fn make_room(&mut self, limit: usize) -> bool {
+        let oversized =
+            self.len > limit || self.n_fields > (limit / size_of::<usize>()).max(MIN_FIELDS);
+        if oversized {
+            self.len = 0;
+            self.n_fields = 0;
+        } else {
+            if self.len == self.bytes.len() {
+                self.bytes.resize(self.bytes.len() * 2, 0);
+            }
+            if self.n_fields == self.ends.len() {
+                self.ends.resize(self.ends.len() * 2, 0);
+            }
+        }
+        !oversized
+    }
+}
+
+impl RecordReader for CsvReader {
+    fn read(&mut self, sink: &mut Sink<'_>) -> Step {
+        self.read_row(sink)
+            .unwrap_or_else(|fault| broken_at(self.mark, fault))
+    }
+
+    fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    fn raw_bytes(&self) -> u64 {
+        self.stream.raw_bytes()
+    }
+}

@@ -1,0 +1,116 @@
+//! JSON Lines: one object per line.
+
+use super::json_object::{self, Held};
+use super::{
+    RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, missing, require_id, too_large,
+};
+use crate::bad_record::{BadReason, Fault};
+use crate::byte_stream::{ByteStream, Line, without_break};
+use crate::cursor::Mark;
+use crate::options::Selection;
+
+pub(super) struct JsonLinesReader {
+    stream: ByteStream,
+    text_field: String,
+    id_field: Option<String>,
+    limit: usize,
+    mark: Mark,
+}
+
+impl JsonLinesReader {
+    pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark) -> Self {
+        Self {
+            stream,
+            text_field: selection.text_field.clone(),
+            id_field: selection.id_field.clone(),
+            limit: selection.record_limit(),
+            mark,
+        }
+    }
+
+    /// Reads one line; `None` for a blank one, which is no record.
+    fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<Option<Step>, Fault> {
+        let begin = self.mark;
+        let step = match self.stream.line(self.limit)? {
+            Line::End => {
+                self.mark.byte_offset = self.stream.offset();
+                return Ok(Some(Step::End));
+            }
+            Line::TooLong => Some(Step::Bad(fault_at(begin, too_large(self.limit)))),
+            Line::Found(len) => {
+                let line = without_break(&self.stream.available()[..len]);
+                let step = if line.trim_ascii().is_empty() {
+                    None
+                } else {
+                    Some(match self.parse(line, sink) {
+                        Ok(()) => Step::Record,
+                        Err(reason) => Step::Bad(fault_at(begin, reason)),
+                    })
+                };
+                self.stream.consume(len);
+                step
+            }
+        };
+        self.mark = Mark {
+            record: begin.record + 1,
+            line: begin.line + 1,
+            byte_offset: self.stream.offset(),
+        };
+        Ok(step)
+    }
+
+    fn parse(&self, line: &[u8], sink: &mut Sink<'_>) -> Result<(), BadReason> {
+        let line = std::str::from_utf8(line).map_err(invalid_utf8)?;
+        let (text, id) =
+            json_object::extract(line, &self.text_field, self.id_field.as_deref(), sink)
+                .map_err(|error| malformed(&error))?;
+        require(text, &self.text_field)?;
+        match &self.id_field {
+            Some(field) => require(id, field).and_then(|()| require_id(sink, field)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl RecordReader for JsonLinesReader {
+    fn read(&mut self, sink: &mut Sink<'_>) -> Step {
+        loop {
+            match self.read_line(sink) {
+                Ok(Some(step)) => return step,
+                Ok(None) => {}
+                Err(fault) => return broken_at(self.mark, fault),
+            }
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    fn raw_bytes(&self) -> u64 {
+        self.stream.raw_bytes()
+    }
+}
+
+fn require(held: Held, field: &str) -> Result<(), BadReason> {
+    match held {
+        Held::Text => Ok(()),
+        Held::Nothing => Err(missing(field)),
+        Held::Other(found) => Err(BadReason::NotText {
+            field: field.to_owned(),
+            found: found.to_owned(),
+        }),
+    }
+}
+
+/// The parser's words without its position, which counts lines within the one line it was given.
+fn malformed(error: &serde_json::Error) -> BadReason {
+    let mut message = error.to_string();
+    if let Some(at) = message.rfind(" at line ") {
+        message.truncate(at);
+    }
+    BadReason::MalformedJson {
+        message,
+        column: error.column() as u64,
+    }
+}

@@ -1,0 +1,167 @@
+//! Plain text: a document per file, per line or per paragraph.
+
+use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, too_large};
+use crate::bad_record::{Fault, Lost};
+use crate::byte_stream::{ByteStream, Line, without_break};
+use crate::cursor::Mark;
+use crate::options::{Selection, TextUnit};
+
+pub(super) struct TextReader {
+    stream: ByteStream,
+    unit: TextUnit,
+    limit: usize,
+    mark: Mark,
+    /// Lines of the current paragraph; reused.
+    paragraph: Vec<u8>,
+}
+
+impl TextReader {
+    pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark) -> Self {
+        Self {
+            stream,
+            unit: selection.text_unit,
+            limit: selection.record_limit(),
+            mark,
+            paragraph: Vec::new(),
+        }
+    }
+
+    fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
+        let begin = self.mark;
+        let step = match self.stream.line(self.limit)? {
+            Line::End => {
+                self.mark.byte_offset = self.stream.offset();
+                return Ok(Step::End);
+            }
+            Line::TooLong => Step::Bad(fault_at(begin, too_large(self.limit))),
+            Line::Found(len) => {
+                let step = push(without_break(&self.stream.available()[..len]), sink, begin);
+                self.stream.consume(len);
+                step
+            }
+        };
+        self.mark = Mark {
+            record: begin.record + 1,
+            line: begin.line + 1,
+            byte_offset: self.stream.offset(),
+        };
+        Ok(step)
+    }
+
+    fn read_paragraph(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
+        self.paragraph.clear();
+        let mut begin = None;
+        let mut oversized = false;
+        loop {
+            let line_at = self.position();
+            let found = self.stream.line(self.limit)?;
+            if let Line::Found(len) = found {
+                let line = &self.stream.available()[..len];
+                let blank = is_blank(line);
+                if !blank {
+                    oversized |= self.paragraph.len() + len > self.limit;
+                    if !oversized {
+                        self.paragraph.extend_from_slice(line);
+                    }
+                }
+                self.stream.consume(len);
+                self.mark.line += 1;
+                match (blank, begin) {
+                    (true, None) => {}
+                    (true, Some(_)) => break,
+                    (false, _) => begin = begin.or(Some(line_at)),
+                }
+            } else if matches!(found, Line::TooLong) {
+                oversized = true;
+                self.mark.line += 1;
+                begin = begin.or(Some(line_at));
+            } else {
+                break;
+            }
+        }
+        self.mark.byte_offset = self.stream.offset();
+        let Some(begin) = begin else {
+            return Ok(Step::End);
+        };
+        self.mark.record += 1;
+        Ok(if oversized {
+            Step::Bad(fault_at(begin, too_large(self.limit)))
+        } else {
+            push(without_break(&self.paragraph), sink, begin)
+        })
+    }
+
+    fn read_file(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
+        if self.mark.record > 0 {
+            return Ok(Step::End);
+        }
+        loop {
+            if self.stream.available().len() > self.limit {
+                let mut fault = fault_at(self.mark, too_large(self.limit));
+                fault.lost = Lost::RestOfFile;
+                return Ok(Step::Broken(fault));
+            }
+            if !self.stream.fill()? {
+                break;
+            }
+        }
+        let content = self.stream.available();
+        let len = content.len();
+        let lines = memchr::memchr_iter(b'\n', content).count() as u64;
+        let step = push(content, sink, self.mark);
+        self.stream.consume(len);
+        self.mark = Mark {
+            record: 1,
+            line: lines,
+            byte_offset: self.stream.offset(),
+        };
+        Ok(step)
+    }
+
+    /// The mark, with the offset of the line about to be read.
+    fn position(&self) -> Mark {
+        Mark {
+            byte_offset: self.stream.offset(),
+            ..self.mark
+        }
+    }
+}
+
+impl RecordReader for TextReader {
+    fn read(&mut self, sink: &mut Sink<'_>) -> Step {
+        let step = match self.unit {
+            TextUnit::File => self.read_file(sink),
+            TextUnit::Line => self.read_line(sink),
+            TextUnit::Paragraphs => self.read_paragraph(sink),
+        };
+        step.unwrap_or_else(|fault| broken_at(self.mark, fault))
+    }
+
+    fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    fn raw_bytes(&self) -> u64 {
+        self.stream.raw_bytes()
+    }
+}
+
+fn push(bytes: &[u8], sink: &mut Sink<'_>, begin: Mark) -> Step {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            sink.text.push_str(text);
+            Step::Record
+        }
+        Err(error) => Step::Bad(fault_at(begin, invalid_utf8(error))),
+    }
+}
+
+/// Whether a line separates paragraphs. ASCII decides nearly always; only a line that could be exotic white space is
+/// looked at as text.
+fn is_blank(line: &[u8]) -> bool {
+    match line.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        None => true,
+        Some(byte) if byte.is_ascii() && *byte != 0x0B => false,
+        Some(_) => std::str::from_utf8(line).is_ok_and(|text| text.trim().is_empty()),
+    }
+}

@@ -1,0 +1,110 @@
+//! Lists files below a directory, and files that match a glob, in an order that every machine agrees on.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use globset::GlobBuilder;
+
+use crate::error::LoadError;
+use crate::inputs::input_error;
+
+/// All files at most `depth` levels below a directory, sorted by path, component by component.
+///
+/// Hidden files and directories are left out; symbolic links are followed, unless they lead back to where they lie.
+pub(crate) fn files_below(directory: &Path, depth: usize) -> Result<Vec<PathBuf>, LoadError> {
+    let mut walk = Walk {
+        depth,
+        ancestors: Vec::new(),
+        files: Vec::new(),
+    };
+    walk.visit(directory)?;
+    Ok(walk.files)
+}
+
+struct Walk {
+    depth: usize,
+    /// The real paths of the directories being visited, to recognise a link that closes a circle.
+    ancestors: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+impl Walk {
+    fn visit(&mut self, directory: &Path) -> Result<(), LoadError> {
+        let failed = |source| input_error(directory, source);
+        let real = fs::canonicalize(directory).map_err(failed)?;
+        if self.ancestors.len() >= self.depth || self.ancestors.contains(&real) {
+            return Ok(());
+        }
+        let mut names = Vec::new();
+        for entry in fs::read_dir(directory).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if !name.as_encoded_bytes().starts_with(b".") {
+                names.push(name);
+            }
+        }
+        names.sort();
+        self.ancestors.push(real);
+        for name in names {
+            let path = directory.join(name);
+            let metadata = fs::metadata(&path).map_err(|source| input_error(&path, source))?;
+            if metadata.is_dir() {
+                self.visit(&path)?;
+            } else if metadata.is_file() {
+                self.files.push(path);
+            }
+        }
+        self.ancestors.pop();
+        Ok(())
+    }
+}
+
+/// Whether a path is to be read as a pattern when no file of that name exists.
+pub(crate) fn is_glob(path: &Path) -> bool {
+    path.to_string_lossy().contains(['*', '?', '[', '{'])
+}
+
+/// The files that match a pattern, sorted. `*` stays within a directory, `**` crosses them.
+pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    let invalid = |source: globset::Error| LoadError::InvalidGlob {
+        pattern: pattern.display().to_string(),
+        source: source.into(),
+    };
+    let (base, rest) = split(pattern);
+    let matcher = GlobBuilder::new(&rest.to_string_lossy())
+        .literal_separator(true)
+        .build()
+        .map_err(invalid)?
+        .compile_matcher();
+    let depth = match rest.to_string_lossy().contains("**") {
+        true => usize::MAX,
+        false => rest.components().count(),
+    };
+    let start = if base.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        &base
+    };
+    if !start.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut files = files_below(start, depth)?;
+    files.retain(|file| {
+        file.strip_prefix(start)
+            .is_ok_and(|inner| matcher.is_match(inner))
+    });
+    Ok(files)
+}
+
+/// Cuts a pattern in front of its first component with a wildcard.
+fn split(pattern: &Path) -> (PathBuf, PathBuf) {
+    let wild = |part: &Component<'_>| is_glob(Path::new(part.as_os_str()));
+    let fixed = pattern
+        .components()
+        .take_while(|part| !wild(part))
+        .collect();
+    let rest = pattern
+        .components()
+        .skip_while(|part| !wild(part))
+        .collect();
+    (fixed, rest)
+}

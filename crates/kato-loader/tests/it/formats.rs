@@ -1,0 +1,359 @@
+//! What every format yields.
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, BinaryArray, DictionaryArray, Int64Array, LargeStringArray, StringViewArray,
+    StructArray,
+};
+use kato_loader::{Compression, Format, TextUnit};
+use parquet::basic::{Compression as Codec, GzipLevel, ZstdLevel};
+
+use crate::support::{
+    Folder, builder, documents, failure, gzip, parquet, parquet_of, strings, texts, zstd,
+};
+
+fn check(name: &str, content: impl AsRef<[u8]>, unit: TextUnit, expected: &[&str]) {
+    let folder = Folder::new();
+    let path = folder.write(name, content);
+    let found = texts(builder().with_input(path).with_text_unit(unit));
+    assert_eq!(found, expected, "{name} by {unit:?}");
+}
+
+#[test]
+fn plain_text_is_cut_by_its_unit() {
+    let text = "one\n\ntwo\nthree\n \t\n\nfour";
+    check("a.txt", text, TextUnit::File, &[text]);
+    check(
+        "a.txt",
+        text,
+        TextUnit::Line,
+        &["one", "two", "three", "four"],
+    );
+    check(
+        "a.txt",
+        text,
+        TextUnit::Paragraphs,
+        &["one", "two\nthree", "four"],
+    );
+
+    let windows = "one\r\n\r\ntwo\r\nthree\r\n";
+    check("a.txt", windows, TextUnit::File, &[windows]);
+    check("a.txt", windows, TextUnit::Line, &["one", "two", "three"]);
+    check(
+        "a.txt",
+        windows,
+        TextUnit::Paragraphs,
+        &["one", "two\r\nthree"],
+    );
+
+    for unit in [TextUnit::File, TextUnit::Line, TextUnit::Paragraphs] {
+        check("a.md", "", unit, &[]);
+        check("a.md", "\n \n\u{2003}\n", unit, &[]);
+        check("a.md", "\u{feff}x", unit, &["x"]);
+        check("a.md", "é 漢 \u{1F600}", unit, &["é 漢 \u{1F600}"]);
+    }
+    check(
+        "a.txt",
+        "a\n\u{2003}\u{a0}\nb\n\x0b\nc",
+        TextUnit::Paragraphs,
+        &["a", "b", "c"],
+    );
+    check(
+        "a.txt",
+        " padded \n\n  x",
+        TextUnit::Paragraphs,
+        &[" padded ", "  x"],
+    );
+}
+
+#[test]
+fn json_lines_give_one_field() {
+    let check =
+        |content: &str, expected: &[&str]| check("a.jsonl", content, TextUnit::File, expected);
+    check("{\"text\":\"a\"}\n{\"text\":\"b\"}\n", &["a", "b"]);
+    check("{\"text\":\"a\"}\r\n\r\n  \n{\"text\":\"b\"}", &["a", "b"]);
+    check("\u{feff}{\"text\":\"a\"}", &["a"]);
+    check("", &[]);
+    check("{\"text\":\"\"}\n{\"text\":\"  \"}", &[]);
+    check(
+        r#"{"n":[1,{"text":"no"}],"text":"yes","m":{"text":"no"}}"#,
+        &["yes"],
+    );
+    check(r#"{"text":"first","text":"last"}"#, &["last"]);
+    check(r#"{"te\u0078t":"escaped key"}"#, &["escaped key"]);
+    check(
+        r#"{"text":"\ud83d\ude00 \u00e9 \n\t\"\\\/"}"#,
+        &["\u{1F600} é \n\t\"\\/"],
+    );
+}
+
+#[test]
+fn json_paths_lead_into_objects() {
+    let folder = Folder::new();
+    let check = |line: &str, field: &str, expected: &[&str]| {
+        let path = folder.write("a.jsonl", line);
+        assert_eq!(
+            texts(builder().with_input(path).with_text_field(field)),
+            expected,
+            "{field} in {line}"
+        );
+    };
+    check(r#"{"text":"no","content":"yes"}"#, "content", &["yes"]);
+    check(r#"{"a":{"b":{"c":"deep"},"c":1}}"#, "a.b.c", &["deep"]);
+    check(r#"{"a.b":"flat"}"#, "a.b", &["flat"]);
+    check(r#"{"a":{"b.c":"half"}}"#, "a.b.c", &["half"]);
+    check(r#"{"ab":"no","a":{"b":"yes"}}"#, "a.b", &["yes"]);
+    check(r#"{"a":{"b":"old"},"a":{"b":"new"}}"#, "a.b", &["new"]);
+}
+
+#[test]
+fn delimited_rows_give_one_column() {
+    let check = |name: &str, content: &str, expected: &[&str]| {
+        check(name, content, TextUnit::File, expected)
+    };
+    check("a.csv", "id,text\n1,a\n2,b\n", &["a", "b"]);
+    check("a.csv", "\u{feff}text,id\r\na,1\r\n\r\nb,2", &["a", "b"]);
+    check(
+        "a.csv",
+        "id,text\n1,\"x, \"\"y\"\"\nz\"\n2,b",
+        &["x, \"y\"\nz", "b"],
+    );
+    check("a.csv", "\"text\",n\n\"a\",\n", &["a"]);
+    check("a.csv", "id,text\n1,\n2,  \n3,c", &["c"]);
+    check("a.csv", "text\n", &[]);
+    check("a.csv", "", &[]);
+    check("a.csv", "text\n\u{feff}marked\n", &["\u{feff}marked"]);
+    check("a.tsv", "id\ttext\n1\ta, b\n", &["a, b"]);
+}
+
+#[test]
+fn parquet_strings_of_every_kind() {
+    let values = [Some("a"), Some("béta"), Some("a")];
+    let dictionary: DictionaryArray<Int32Type> = values.into_iter().collect();
+    let kinds: [(&str, ArrayRef); 5] = [
+        ("utf8", strings(&values)),
+        ("large", Arc::new(LargeStringArray::from(values.to_vec()))),
+        ("view", Arc::new(StringViewArray::from(values.to_vec()))),
+        ("dictionary", Arc::new(dictionary)),
+        (
+            "binary",
+            Arc::new(BinaryArray::from_iter(values.map(|v| v.map(str::as_bytes)))),
+        ),
+    ];
+    let folder = Folder::new();
+    for (kind, array) in kinds {
+        let codecs = [
+            Codec::UNCOMPRESSED,
+            Codec::SNAPPY,
+            Codec::GZIP(GzipLevel::default()),
+            Codec::ZSTD(ZstdLevel::default()),
+        ];
+        for codec in codecs {
+            let other: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+            let bytes = parquet(vec![("n", other), ("text", Arc::clone(&array))], 2, codec);
+            let path = folder.write("a.parquet", bytes);
+            let found = documents(builder().with_input(&path).with_id_field("n"));
+            let found: Vec<_> = found
+                .iter()
+                .map(|d| (d.id.to_string(), d.text.as_str()))
+                .collect();
+            let expected = [("1", "a"), ("2", "béta"), ("3", "a")];
+            assert_eq!(
+                found,
+                expected.map(|(id, text)| (id.to_owned(), text)),
+                "{kind} {codec}"
+            );
+        }
+    }
+}
+
+#[test]
+fn parquet_structs_are_entered() {
+    let inner = StructArray::try_from(vec![("body", strings(&[Some("a"), Some("b")]))]).unwrap();
+    let folder = Folder::new();
+    let path = folder.write(
+        "a.parquet",
+        parquet(vec![("doc", Arc::new(inner))], 10, Codec::SNAPPY),
+    );
+    assert_eq!(
+        texts(builder().with_input(path).with_text_field("doc.body")),
+        ["a", "b"]
+    );
+}
+
+#[test]
+fn an_empty_parquet_file_has_no_documents() {
+    let folder = Folder::new();
+    let path = folder.write("a.parquet", parquet_of(&[], 10));
+    assert!(texts(builder().with_input(path)).is_empty());
+}
+
+#[test]
+fn compressed_text_is_read_to_its_last_member() {
+    let folder = Folder::new();
+    let (one, two) = (
+        b"{\"text\":\"a\"}\n{\"te".as_slice(),
+        b"xt\":\"b\"}\n".as_slice(),
+    );
+    for (name, content) in [
+        ("a.jsonl.gz", [gzip(one), gzip(two)].concat()),
+        ("a.jsonl.zst", [zstd(one), zstd(two)].concat()),
+        ("A.JSON.GZ", gzip(&[one, two].concat())),
+    ] {
+        let path = folder.write(name, content);
+        assert_eq!(texts(builder().with_input(path)), ["a", "b"], "{name}");
+    }
+    let path = folder.write("a.csv.zst", zstd(b"text,n\nx,1\n"));
+    assert_eq!(texts(builder().with_input(path)), ["x"]);
+    let path = folder.write("a.txt.gz", gzip("\u{feff}whole".as_bytes()));
+    assert_eq!(texts(builder().with_input(path)), ["whole"]);
+}
+
+#[test]
+fn explicit_choices_override_the_extension() {
+    let folder = Folder::new();
+    let path = folder.write("rows.dat", gzip(b"{\"text\":\"a\"}"));
+    let chosen = builder()
+        .with_input(path)
+        .with_format(Format::JsonLines)
+        .with_compression(Compression::Gzip);
+    assert_eq!(texts(chosen), ["a"]);
+}
+
+#[test]
+fn documents_are_numbered_and_named() {
+    let lines = "{\"text\":\"a\",\"k\":{\"id\":7}}\n\n{\"text\":\" \",\"k\":{\"id\":8}}\n{\"text\":\"b\",\"k\":{\"id\":\"x\"}}";
+    let open = || builder().with_reader("rows.jsonl", lines.as_bytes());
+    let found = |b| -> Vec<_> {
+        documents(b)
+            .into_iter()
+            .map(|d| format!("{} {} {}", d.index, d.id, d.text))
+            .collect()
+    };
+    assert_eq!(found(open()), ["0 rows.jsonl#1 a", "1 rows.jsonl#4 b"]);
+    assert_eq!(found(open().with_id_field("k.id")), ["0 7 a", "1 x b"]);
+    let serialised = serde_json::to_string(&documents(open())[1]).unwrap();
+    assert_eq!(serialised, r#"{"index":1,"id":"rows.jsonl#4","text":"b"}"#);
+
+    // Plain text has no fields: it keeps its positions even when other files of the corpus have ids.
+    let mixed = open()
+        .with_id_field("k.id")
+        .with_reader("b.txt", "c".as_bytes());
+    assert_eq!(found(mixed), ["0 7 a", "1 x b", "2 b.txt#1 c"]);
+}
+
+#[test]
+fn batches_hold_what_the_iterator_yields() {
+    let lines: String = (0..500)
+        .map(|n| format!("line {n} {}\n", "x".repeat(n % 40)))
+        .collect();
+    let open = || {
+        builder()
+            .with_reader("a.txt", std::io::Cursor::new(lines.clone()))
+            .with_reader("b.txt", "last\n".as_bytes())
+            .with_text_unit(TextUnit::Line)
+    };
+    let expected = documents(open());
+    for target in [1, 17, 300, 1 << 20] {
+        let mut loader = open().build().unwrap();
+        let mut found = Vec::new();
+        while let Some(batch) = loader.next_batch(target).unwrap() {
+            assert!(!batch.is_empty());
+            assert_eq!(batch.first_index(), found.len() as u64);
+            let last = batch.get(batch.len() - 1).unwrap().text.len();
+            assert!(batch.text_bytes() - last < target);
+            found.extend(batch.iter().map(|document| document.to_document()));
+            assert_eq!(batch.cursor(), loader.cursor().min_of_end(batch.cursor()));
+            assert_eq!(batch.indices().end, found.len() as u64);
+        }
+        assert_eq!(found, expected);
+    }
+}
+
+trait MinOfEnd {
+    fn min_of_end(self, other: Self) -> Self;
+}
+
+impl MinOfEnd for kato_loader::Cursor {
+    /// Cursors are compared through the documents they stand behind.
+    fn min_of_end(self, other: Self) -> Self {
+        assert_eq!(self.documents(), other.documents());
+        other
+    }
+}
+
+#[test]
+fn filters_count_what_they_leave_out() {
+    let lines = "0123456789\n01234567890\n\n  0123456789  \né漢é漢é漢é漢é漢x\n";
+    let mut loader = builder()
+        .with_reader("a.txt", lines.as_bytes())
+        .with_text_unit(TextUnit::Line)
+        .with_min_chars(10)
+        .build()
+        .unwrap();
+    let found: Vec<_> = loader.by_ref().map(|d| d.unwrap().text).collect();
+    assert_eq!(found, ["01234567890", "é漢é漢é漢é漢é漢x"]);
+    let counts = loader.counts();
+    assert_eq!(
+        (counts.documents, counts.blank, counts.short, counts.bad),
+        (2, 1, 2, 0)
+    );
+}
+
+#[test]
+fn max_documents_ends_the_stream() {
+    let open = |n| {
+        builder()
+            .with_reader("a.txt", "a\nb\nc".as_bytes())
+            .with_text_unit(TextUnit::Line)
+            .with_max_documents(n)
+    };
+    assert_eq!(texts(open(0)).len(), 0);
+    assert_eq!(texts(open(2)), ["a", "b"]);
+    assert_eq!(texts(open(9)).len(), 3);
+
+    let mut loader = open(2).build().unwrap();
+    assert_eq!(loader.by_ref().count(), 2);
+    assert_eq!(texts(open(3).resume_from(loader.cursor())), ["c"]);
+}
+
+#[test]
+fn progress_reaches_the_total() {
+    let folder = Folder::new();
+    let rows: Vec<_> = (0..3000).map(|n| format!("row {n}")).collect();
+    let rows: Vec<_> = rows.iter().map(|row| Some(row.as_str())).collect();
+    let lines: String = (0..3000)
+        .map(|n| format!("{{\"text\":\"line {n}\"}}\n"))
+        .collect();
+    folder.write("a.parquet", parquet_of(&rows, 1000));
+    folder.write("b.jsonl.gz", gzip(lines.as_bytes()));
+    folder.write("c.jsonl", &lines);
+    let mut loader = builder().with_input(folder.path()).build().unwrap();
+    let total = loader.total_bytes().unwrap();
+    let mut last = 0;
+    while let Some(document) = loader.next() {
+        document.unwrap();
+        assert!(loader.bytes_read() >= last && loader.bytes_read() <= total);
+        last = loader.bytes_read();
+    }
+    assert_eq!(loader.bytes_read(), total);
+    let stream = builder()
+        .with_reader("-", std::io::empty())
+        .build()
+        .unwrap();
+    assert_eq!(stream.total_bytes(), None);
+}
+
+#[test]
+fn the_error_of_a_format_says_what_to_do() {
+    let folder = Folder::new();
+    let path = folder.write("a.csv", "id,body\n1,x\n");
+    let message = failure(builder().with_input(path)).to_string();
+    assert!(
+        message.contains("no column `text` among id, body"),
+        "{message}"
+    );
+    assert!(message.contains("with_text_field"), "{message}");
+}

@@ -1,0 +1,206 @@
+//! From inputs to files, in an order that every machine agrees on.
+
+use kato_loader::{Format, LoadError, StreamingDatasetLoaderBuilder, TextUnit};
+
+use crate::support::{Folder, builder, documents, parquet_of, texts};
+
+fn names(folder: &Folder, builder: StreamingDatasetLoaderBuilder) -> Vec<String> {
+    let prefix = format!("{}/", folder.path().display());
+    let identity = builder.build().unwrap().identity();
+    identity
+        .files()
+        .iter()
+        .map(|file| file.name.replace(&prefix, ""))
+        .collect()
+}
+
+fn tree() -> Folder {
+    let folder = Folder::new();
+    for name in [
+        "b.txt",
+        "a/z.md",
+        "a/b/c.jsonl",
+        "a-b/x.csv",
+        "a/y.txt.gz",
+        "B.txt",
+        "a/skip.png",
+        "Makefile",
+        ".git/x.txt",
+        "a/.hidden.txt",
+    ] {
+        folder.write(name, "x");
+    }
+    folder
+}
+
+#[test]
+fn directories_are_read_sorted() {
+    let folder = tree();
+    let expected = [
+        "B.txt",
+        "a/b/c.jsonl",
+        "a/y.txt.gz",
+        "a/z.md",
+        "a-b/x.csv",
+        "b.txt",
+    ];
+    assert_eq!(
+        names(&folder, builder().with_input(folder.path())),
+        expected
+    );
+    let loader = builder().with_input(folder.path()).build().unwrap();
+    let ignored: Vec<_> = loader
+        .ignored_files()
+        .iter()
+        .map(|path| path.file_name().unwrap())
+        .collect();
+    assert_eq!(ignored, ["Makefile", "skip.png"]);
+}
+
+#[test]
+fn an_explicit_format_takes_all_files() {
+    let folder = tree();
+    let all = builder()
+        .with_input(folder.path())
+        .with_format(Format::Text);
+    assert_eq!(names(&folder, all).len(), 8);
+}
+
+#[test]
+fn globs_are_expanded_sorted() {
+    let folder = tree();
+    let check = |pattern: &str, expected: &[&str]| {
+        assert_eq!(
+            names(&folder, builder().with_input(folder.at(pattern))),
+            expected,
+            "{pattern}"
+        );
+    };
+    check("*.txt", &["B.txt", "b.txt"]);
+    check("a/*", &["a/skip.png", "a/y.txt.gz", "a/z.md"]);
+    check("**/*.{md,csv}", &["a/z.md", "a-b/x.csv"]);
+    check("a*/[x-z].*", &["a/y.txt.gz", "a/z.md", "a-b/x.csv"]);
+    check("?.txt", &["B.txt", "b.txt"]);
+}
+
+#[test]
+fn a_file_named_like_a_glob_is_a_file() {
+    let folder = Folder::new();
+    let path = folder.write("[odd].txt", "x");
+    assert_eq!(texts(builder().with_input(path)), ["x"]);
+}
+
+#[test]
+fn inputs_keep_their_order() {
+    let folder = tree();
+    let inputs =
+        builder().with_inputs([folder.at("b.txt"), folder.at("a/z.md"), folder.at("B.txt")]);
+    assert_eq!(names(&folder, inputs), ["b.txt", "a/z.md", "B.txt"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_at_build() {
+    let folder = tree();
+    let parquet = folder.write("p.parquet.gz", parquet_of(&[], 1));
+    folder.write("pictures/a.png", "x");
+    let check = |builder: StreamingDatasetLoaderBuilder, expected: &str| {
+        let message = builder.build().unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    };
+    check(builder(), "no input was given");
+    check(
+        builder().with_input(folder.at("none.txt")),
+        "cannot be opened",
+    );
+    check(builder().with_input(folder.at("*.none")), "matches no file");
+    check(
+        builder().with_input(folder.at("none/*.txt")),
+        "matches no file",
+    );
+    check(builder().with_input(folder.at("[.none")), "not well formed");
+    check(
+        builder().with_input(folder.at("pictures")),
+        "no file with a known extension",
+    );
+    check(
+        builder()
+            .with_input(folder.at("b.txt"))
+            .with_input(folder.path()),
+        "more than one input",
+    );
+    check(
+        builder().with_input(parquet),
+        "must not be compressed again",
+    );
+    check(
+        builder().with_reader("p.parquet", std::io::empty()),
+        "cannot be read from a stream",
+    );
+    check(
+        builder().with_input("-").with_format(Format::Parquet),
+        "cannot be read from a stream",
+    );
+    check(
+        builder().with_input("-").with_input("-"),
+        "more than one input",
+    );
+    check(
+        builder().with_input(folder.path()).with_max_record_bytes(0),
+        "with_max_record_bytes",
+    );
+    check(
+        builder().with_input(folder.path()).with_text_field(""),
+        "with_text_field",
+    );
+    let missing = builder().with_input(folder.at("none.txt")).build();
+    assert!(matches!(missing, Err(LoadError::Input { .. })));
+}
+
+#[test]
+fn standard_input_is_plain_text_by_default() {
+    let loader = builder().with_input("-").build().unwrap();
+    assert_eq!(loader.identity().files()[0].name, "-");
+    assert_eq!(loader.total_bytes(), None);
+}
+
+#[test]
+fn names_have_no_leading_dots() {
+    let found = documents(
+        builder()
+            .with_input("./tests/../tests/it/main.rs")
+            .with_text_unit(TextUnit::Line),
+    );
+    assert_eq!(found[0].id.to_string(), "tests/../tests/it/main.rs#1");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_but_not_in_circles() {
+    let folder = Folder::new();
+    folder.write("data/a.txt", "x");
+    std::os::unix::fs::symlink(folder.path(), folder.at("data/loop")).unwrap();
+    std::os::unix::fs::symlink(folder.at("data/a.txt"), folder.at("data/b.txt")).unwrap();
+    let found = names(&folder, builder().with_input(folder.at("data")));
+    assert_eq!(found, ["data/a.txt", "data/b.txt"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_are_streams() {
+    let folder = Folder::new();
+    let path = folder.at("pipe.txt");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: no mkfifo here");
+        return;
+    }
+    let writer = std::thread::spawn({
+        let path = path.clone();
+        move || std::fs::write(path, "through a pipe").unwrap()
+    });
+    let loader = builder().with_input(path).build().unwrap();
+    assert_eq!(loader.total_bytes(), None);
+    let found: Vec<_> = loader.map(|document| document.unwrap().text).collect();
+    assert_eq!(found, ["through a pipe"]);
+    writer.join().unwrap();
+}

@@ -1,0 +1,134 @@
+//! Folders of test files, and short ways to read them.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use kato_loader::{
+    Document, LoadError, OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+    TextUnit,
+};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+/// A temporary folder.
+pub(crate) struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Writes a file, with the directories above it; returns its path.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.at(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+pub(crate) fn builder() -> StreamingDatasetLoaderBuilder {
+    StreamingDatasetLoader::builder()
+}
+
+/// A loader of one file, by lines, that lists what is bad.
+pub(crate) fn lenient(path: &Path) -> StreamingDatasetLoaderBuilder {
+    builder()
+        .with_input(path)
+        .with_text_unit(TextUnit::Line)
+        .on_bad_record(OnBadRecord::Skip)
+}
+
+pub(crate) fn documents(builder: StreamingDatasetLoaderBuilder) -> Vec<Document> {
+    builder.build().unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+pub(crate) fn texts(builder: StreamingDatasetLoaderBuilder) -> Vec<String> {
+    documents(builder)
+        .into_iter()
+        .map(|document| document.text)
+        .collect()
+}
+
+/// The error that ends a stream.
+pub(crate) fn failure(builder: StreamingDatasetLoaderBuilder) -> LoadError {
+    builder
+        .build()
+        .unwrap()
+        .find_map(Result::err)
+        .expect("the stream ends with an error")
+}
+
+/// The documents that could be read, and the ledger in words, without the folder's name.
+pub(crate) fn with_ledger(builder: StreamingDatasetLoaderBuilder) -> (Vec<String>, Vec<String>) {
+    let mut loader = builder.on_bad_record(OnBadRecord::Skip).build().unwrap();
+    let texts = loader
+        .by_ref()
+        .map(|document| document.unwrap().text)
+        .collect();
+    let ledger = loader.take_bad_records();
+    assert_eq!(loader.counts().bad, ledger.len() as u64);
+    let in_words = |record: &kato_loader::BadRecord| {
+        let words = record.to_string();
+        words
+            .rsplit_once('/')
+            .map_or(words.clone(), |(_, rest)| rest.to_owned())
+    };
+    (texts, ledger.iter().map(in_words).collect())
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 3).unwrap()
+}
+
+/// A Parquet file of named columns, so many rows to a group.
+pub(crate) fn parquet(
+    columns: Vec<(&str, ArrayRef)>,
+    rows_per_group: usize,
+    codec: Compression,
+) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap();
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(rows_per_group))
+        .set_compression(codec)
+        .build();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+pub(crate) fn strings(values: &[Option<&str>]) -> ArrayRef {
+    Arc::new(StringArray::from(values.to_vec()))
+}
+
+/// A Parquet file with one string column `text`.
+pub(crate) fn parquet_of(values: &[Option<&str>], rows_per_group: usize) -> Vec<u8> {
+    parquet(
+        vec![("text", strings(values))],
+        rows_per_group,
+        Compression::SNAPPY,
+    )
+}

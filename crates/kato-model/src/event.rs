@@ -1,0 +1,95 @@
+//! Events: the symbols that were observed together.
+
+use serde::{Deserialize, Serialize};
+
+use crate::vector::VectorName;
+
+/// The symbols of one observation.
+///
+/// A symbol is any string, compared character by character. An observed event holds vector symbols first, then strings;
+/// each group is sorted by code point, and the groups are never mixed. Duplicates and empty strings stay.
+///
+/// Reading through serde keeps the stored order.
+///
+/// # Examples
+///
+/// ```
+/// use kato_model::Event;
+///
+/// let event = Event::new(["z", "", "a", "10", "2"]);
+/// assert_eq!(event.symbols(), ["", "10", "2", "a", "z"]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Event {
+    symbols: Vec<String>,
+}
+
+impl Event {
+    /// The event of an observation of strings alone.
+    #[must_use]
+    pub fn new<I>(strings: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        Self::with_vectors([], strings)
+    }
+
+    /// The event of an observation of vectors, by their names, and strings.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kato_model::{Event, VectorName};
+    ///
+    /// let vector = VectorName::of_vector(&[1.0, 2.0, 3.0]);
+    /// let event = Event::with_vectors([vector], ["zeta", "alpha"]);
+    /// assert_eq!(event.symbols(), [&vector.to_string(), "alpha", "zeta"]);
+    /// ```
+    #[must_use]
+    pub fn with_vectors<V, I>(vectors: V, strings: I) -> Self
+    where
+        V: IntoIterator<Item = VectorName>,
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        let mut symbols: Vec<String> = vectors.into_iter().map(|name| name.to_string()).collect();
+        let n_vectors = symbols.len();
+        symbols.extend(strings.into_iter().map(Into::into));
+        let (vectors, strings) = symbols.split_at_mut(n_vectors);
+        vectors.sort_unstable();
+        strings.sort_unstable();
+        Self { symbols }
+    }
+
+    /// An event whose symbols stay in the order given: one that was stored, or observed with sorting switched off.
+    #[must_use]
+    pub const fn in_given_order(symbols: Vec<String>) -> Self {
+        Self { symbols }
+    }
+
+    /// The symbols, in the order that counts for the pattern's name.
+    #[must_use]
+    pub fn symbols(&self) -> &[String] {
+        &self.symbols
+    }
+
+    /// Number of symbols, duplicates included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// Whether there are no symbols; an observation without any adds no event.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+}
+
+impl AsRef<[String]> for Event {
+    fn as_ref(&self) -> &[String] {
+        &self.symbols
+    }
+}

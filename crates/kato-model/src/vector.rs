@@ -1,0 +1,165 @@
+//! Vector symbols: the vectors of one observation, added up and named by the SHA-1 of the text numpy prints.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha1::{Digest as _, Sha1};
+
+use crate::hex;
+
+mod numpy_text;
+
+pub use numpy_text::write_numpy_text;
+
+/// What stands before the hash in a vector symbol.
+pub const VECTOR_PREFIX: &str = "VCTR|";
+
+/// The symbol of an observation's vectors: SHA-1 of what numpy prints for their sum.
+///
+/// Vectors that print alike have one name: of arrays with more than 1000 elements only the first and last three are
+/// printed. `Display` and serde write `VCTR|` and 40 lower-case hexadecimal digits; reading wants exactly that.
+///
+/// # Examples
+///
+/// ```
+/// use kato_model::VectorName;
+///
+/// let name = VectorName::of_observation(&[[1.0, 2.0], [3.0, 4.0]])?;
+/// assert_eq!(name, VectorName::of_vector(&[4.0, 6.0]));
+/// assert_eq!(name.to_string(), "VCTR|d4ae6976f832d22d69d3a980c3da5401f08b0b1a");
+/// # Ok::<(), kato_model::VectorError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VectorName([u8; hex::DIGEST_LEN]);
+
+impl VectorName {
+    /// The name of one vector.
+    #[must_use]
+    pub fn of_vector(vector: &[f64]) -> Self {
+        let mut text = String::new();
+        write_numpy_text(vector, &mut text);
+        Self(Sha1::digest(text).into())
+    }
+
+    /// The one name that all vectors of an observation have together: that of their [sum](sum_vectors).
+    ///
+    /// # Errors
+    ///
+    /// As for [`sum_vectors`].
+    pub fn of_observation<V: AsRef<[f64]>>(vectors: &[V]) -> Result<Self, VectorError> {
+        sum_vectors(vectors).map(|sum| Self::of_vector(&sum))
+    }
+}
+
+impl fmt::Display for VectorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = hex::encode(&self.0);
+        write!(
+            f,
+            "{VECTOR_PREFIX}{}",
+            str::from_utf8(&digits).map_err(|_| fmt::Error)?
+        )
+    }
+}
+
+impl fmt::Debug for VectorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VectorName({self})")
+    }
+}
+
+impl FromStr for VectorName {
+    type Err = ParseVectorNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digest = text.strip_prefix(VECTOR_PREFIX).and_then(hex::decode);
+        digest.map(Self).ok_or_else(|| ParseVectorNameError {
+            text: text.to_owned(),
+        })
+    }
+}
+
+impl Serialize for VectorName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for VectorName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<'_, str>::deserialize(deserializer)?
+            .parse()
+            .map_err(de::Error::custom)
+    }
+}
+
+/// The text is not a vector symbol.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("read {text:?} as a vector symbol: give VCTR| and 40 lower-case hexadecimal digits")]
+pub struct ParseVectorNameError {
+    text: String,
+}
+
+/// Why the vectors of an observation have no sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VectorError {
+    /// There was no vector.
+    #[error("add up vectors: there are none; leave the vector symbol out of the event")]
+    NoVectors,
+    /// A vector does not fit to those before it.
+    #[error(
+        "add up vectors: number {vector_idx} (from 0) has {found} elements, those before have {expected}; \
+         give all the same length, or one element to add to every other"
+    )]
+    LengthMismatch {
+        /// Position of the vector that does not fit, from 0.
+        vector_idx: usize,
+        /// Elements of the sum so far.
+        expected: usize,
+        /// Elements of that vector.
+        found: usize,
+    },
+}
+
+/// Adds vectors element by element, from the first to the last.
+///
+/// As in numpy's broadcasting, a vector of one element is added to every element of the others.
+///
+/// # Errors
+///
+/// [`VectorError::LengthMismatch`] when two lengths differ and neither is 1, [`VectorError::NoVectors`] for none.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(kato_model::sum_vectors(&[vec![1.0, 2.0], vec![0.5]]), Ok(vec![1.5, 2.5]));
+/// ```
+pub fn sum_vectors<V: AsRef<[f64]>>(vectors: &[V]) -> Result<Vec<f64>, VectorError> {
+    let (first, rest) = vectors.split_first().ok_or(VectorError::NoVectors)?;
+    let mut sum = first.as_ref().to_vec();
+    for (vector_idx, vector) in (1..).zip(rest) {
+        match (sum.as_slice(), vector.as_ref()) {
+            (&[broadcast], vector) => {
+                sum = vector.iter().map(|element| broadcast + element).collect()
+            }
+            (_, &[broadcast]) => sum.iter_mut().for_each(|total| *total += broadcast),
+            (total, vector) if total.len() == vector.len() => {
+                sum.iter_mut()
+                    .zip(vector)
+                    .for_each(|(total, element)| *total += element);
+            }
+            (total, vector) => {
+                let (expected, found) = (total.len(), vector.len());
+                return Err(VectorError::LengthMismatch {
+                    vector_idx,
+                    expected,
+                    found,
+                });
+            }
+        }
+    }
+    Ok(sum)
+}

@@ -1,0 +1,131 @@
+//! Vector symbols.
+
+use kato_model::{Event, VectorError, VectorName, sum_vectors, write_numpy_text};
+
+use crate::rows;
+
+/// Infinities are written as strings in the golden data.
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+enum Element {
+    Number(f64),
+    Word(String),
+}
+
+impl From<Element> for f64 {
+    fn from(element: Element) -> Self {
+        match element {
+            Element::Number(number) => number,
+            Element::Word(word) => word.parse().expect("inf or -inf"),
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct VectorRow {
+    vectors: Vec<Vec<Element>>,
+    sum: Option<Vec<Element>>,
+    string: String,
+    name: String,
+}
+
+fn numbers(elements: Vec<Element>) -> Vec<f64> {
+    elements.into_iter().map(f64::from).collect()
+}
+
+#[test]
+fn names_are_those_of_the_original() {
+    let rows: Vec<VectorRow> = rows(include_str!("../data/vector_names.jsonl"));
+    assert_eq!(rows.len(), 115);
+    for row in rows {
+        let vectors: Vec<Vec<f64>> = row.vectors.into_iter().map(numbers).collect();
+        let sum = sum_vectors(&vectors).unwrap();
+        if let Some(expected) = row.sum.map(numbers) {
+            assert_eq!(format!("{sum:?}"), format!("{expected:?}"));
+        }
+        let mut text = String::new();
+        write_numpy_text(&sum, &mut text);
+        assert_eq!(text, row.string);
+        let name = VectorName::of_observation(&vectors).unwrap();
+        assert_eq!(name.to_string(), row.name);
+        assert_eq!(row.name.parse(), Ok(name));
+    }
+}
+
+#[test]
+fn exact_ties_are_rounded_to_even() {
+    for (element, expected) in [
+        (1.0 / 512.0, "[0.00195312]"),
+        (3.0 / 512.0, "[0.00585938]"),
+        (-5.0 / 512.0, "[-0.00976562]"),
+        (2.0 + 1.0 / 512.0, "[2.00195312]"),
+        // Here the tie is between two shortest forms.
+        (67_108_864.0 + 1.0 / 512.0, "[67108864.00195312]"),
+    ] {
+        let mut text = String::new();
+        write_numpy_text(&[element], &mut text);
+        assert_eq!(text, expected);
+    }
+}
+
+#[test]
+fn a_vector_of_one_element_is_added_to_every_element() {
+    for (vectors, expected) in [
+        (
+            vec![vec![1.0], vec![1.0, 2.0], vec![10.0]],
+            vec![12.0, 13.0],
+        ),
+        (vec![vec![1.0], vec![]], vec![]),
+        (vec![vec![], vec![1.0]], vec![]),
+        (vec![vec![1.0], vec![2.0]], vec![3.0]),
+    ] {
+        assert_eq!(sum_vectors(&vectors), Ok(expected));
+    }
+}
+
+#[test]
+fn other_lengths_do_not_mix() {
+    let error = sum_vectors(&[vec![1.0, 2.0], vec![1.0], vec![1.0, 2.0, 3.0]]).unwrap_err();
+    assert_eq!(
+        error,
+        VectorError::LengthMismatch {
+            vector_idx: 2,
+            expected: 2,
+            found: 3
+        }
+    );
+    assert_eq!(
+        error.to_string(),
+        "add up vectors: number 2 (from 0) has 3 elements, those before have 2; \
+         give all the same length, or one element to add to every other"
+    );
+    assert_eq!(sum_vectors::<Vec<f64>>(&[]), Err(VectorError::NoVectors));
+    assert!(VectorName::of_observation(&[vec![], vec![1.0, 2.0]]).is_err());
+}
+
+#[test]
+fn vector_symbols_come_first_and_are_sorted_apart() {
+    let names = [1.0, 2.0, 3.0].map(|element| VectorName::of_vector(&[element]));
+    let mut sorted = names;
+    sorted.sort();
+    let event = Event::with_vectors(names, ["b", "A", "VCTR|"]);
+    let [first, second, third] = sorted.map(|name| name.to_string());
+    assert_eq!(
+        event.symbols(),
+        [&first, &second, &third, "A", "VCTR|", "b"]
+    );
+}
+
+#[test]
+fn a_vector_symbol_is_read_with_its_prefix_only() {
+    let name = VectorName::of_vector(&[1.0]);
+    let text = name.to_string();
+    assert_eq!(
+        serde_json::from_str::<VectorName>(&format!("{text:?}")).unwrap(),
+        name
+    );
+    assert_eq!(serde_json::to_string(&name).unwrap(), format!("{text:?}"));
+    for refused in [&text[5..], &text.to_uppercase(), "VCTR|", ""] {
+        assert!(refused.parse::<VectorName>().is_err(), "{refused}");
+    }
+}

@@ -1,0 +1,167 @@
+//! The contract that every store keeps: stage batches, commit them with a training position, read patterns back.
+
+use std::any::Any;
+use std::fmt;
+
+use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{StoreError, StoredPattern};
+
+/// Where the patterns of one run live: one knowledge base a node, and the training position that belongs to them.
+///
+/// The contract is made for training, which almost only inserts (over 90 % of the patterns of real text are new):
+///
+/// * A [`SealedBatch`] is merged as a whole. Merging is commutative and associative, so batches may be staged by any
+///   thread in any order.
+/// * [`stage`](Self::stage) does the work, [`commit`](Self::commit) makes it visible: **all** staged batches together
+///   with the checkpoint, or nothing. After a crash a store holds exactly its last commit.
+/// * What was staged and never committed is gone after a crash, and harmless before.
+///
+/// `kato_store::conformance` holds the tests that every implementation passes.
+pub trait PatternStore: Send + Sync + fmt::Debug {
+    /// Names of the nodes, from the bottom of the hierarchy up.
+    fn nodes(&self) -> &[String];
+
+    /// What the creator said of the run; never changes.
+    fn configuration(&self) -> &Value;
+
+    /// How much of a pattern's attributes is kept; batches are made with the same limits.
+    fn attribute_limits(&self) -> AttributeLimits;
+
+    /// The checkpoint of the last commit; `null` before the first.
+    fn checkpoint(&self) -> Value;
+
+    /// Prepares a batch for a commit. May be called by several threads at once; CPU and disk work happens here.
+    ///
+    /// # Errors
+    ///
+    /// When the batch has another number of nodes, or cannot be written; nothing visible changes.
+    fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError>;
+
+    /// Makes staged batches visible together with the checkpoint, durably where the store is durable.
+    ///
+    /// # Errors
+    ///
+    /// When the batches were staged elsewhere or cannot be made durable; then the last commit still holds.
+    fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError>;
+
+    /// What a node learned, counted over learn calls. Cheap.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::UnknownNode`] when there is no such node.
+    fn totals(&self, node_idx: usize) -> Result<Totals, StoreError>;
+
+    /// Number of distinct patterns of a node. May read all names.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such node or its data cannot be read.
+    fn count_patterns(&self, node_idx: usize) -> Result<u64, StoreError>;
+
+    /// A pattern by its name; `None` if the node never learned it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such node or its data cannot be read.
+    fn pattern(&self, node_idx: usize, name: &PatternName) -> Result<Option<StoredPattern>, StoreError>;
+
+    /// All patterns of a node in name order, in bounded memory. Sees the commits made before the call and no later one.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such node or its data cannot be read; errors met on the way are items.
+    fn scan(&self, node_idx: usize) -> Result<Scan<'_, StoredPattern>, StoreError>;
+
+    /// Name and frequency of all patterns of a node in name order: [`scan`](Self::scan) without the content.
+    ///
+    /// # Errors
+    ///
+    /// As [`scan`](Self::scan).
+    fn scan_frequencies(&self, node_idx: usize) -> Result<Scan<'_, (PatternName, u64)>, StoreError>;
+
+    /// Counts of every symbol of a node: text symbols in code-point order, then pattern names in name order.
+    ///
+    /// # Errors
+    ///
+    /// As [`scan`](Self::scan).
+    fn symbol_counts(&self, node_idx: usize) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError>;
+
+    /// The id of the document that was this sample, if documents are recorded.
+    ///
+    /// # Errors
+    ///
+    /// When the data cannot be read.
+    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError>;
+
+    /// Bytes that the store takes on the disk, or `None` where it has no disk of its own.
+    fn disk_bytes(&self) -> Option<u64>;
+}
+
+/// An iterator over a store's content; every item may fail.
+pub type Scan<'a, T> = Box<dyn Iterator<Item = Result<T, StoreError>> + Send + 'a>;
+
+/// A batch that a store has prepared, and only that store can commit.
+///
+/// Dropping it abandons the batch.
+pub struct StagedBatch(Box<dyn Any + Send>);
+
+impl StagedBatch {
+    /// Wraps what an implementation prepared.
+    pub fn new(prepared: impl Any + Send) -> Self {
+        Self(Box::new(prepared))
+    }
+
+    /// What the implementation prepared.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::ForeignBatch`] when it was prepared by another kind of store.
+    pub fn into_prepared<T: Any>(self) -> Result<T, StoreError> {
+        self.0.downcast().map(|prepared| *prepared).map_err(|_| StoreError::ForeignBatch)
+    }
+}
+
+impl fmt::Debug for StagedBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StagedBatch").finish_non_exhaustive()
+    }
+}
+
+/// What a node learned, counted over learn calls; KATO's `totals` document.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Learn calls: the sum of all frequencies (`total_pattern_frequencies`).
+    pub observations: u64,
+    /// Symbols of all learn calls (`total_symbol_frequencies`).
+    pub symbols: u64,
+    /// Distinct symbols of each learn call, summed (`total_symbols_in_patterns_frequencies`).
+    pub member_symbols: u64,
+}
+
+/// How often a symbol was learned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SymbolCounts {
+    /// Occurrences over all learn calls.
+    pub frequency: u64,
+    /// Learn calls whose pattern holds the symbol (`pattern_member_frequency`).
+    pub member_frequency: u64,
+}
+
+impl SymbolCounts {
+    /// Adds the counts of another part.
+    pub fn merge(&mut self, other: Self) {
+        self.frequency += other.frequency;
+        self.member_frequency += other.member_frequency;
+    }
+}
+
+/// The index of a node, or the error that names the nodes there are.
+pub(crate) fn check_node(nodes: &[String], node_idx: usize) -> Result<(), StoreError> {
+    if node_idx < nodes.len() {
+        return Ok(());
+    }
+    Err(StoreError::UnknownNode { node: format!("number {node_idx}"), known: nodes.to_vec() })
+}

@@ -1,0 +1,501 @@
+//! The embedded store: a directory of segments and a manifest, crash-safe, one writer at a time.
+
+mod lock;
+mod manifest;
+mod merge;
+mod query;
+mod segment;
+mod symbol_counts;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kato_model::{AttributeLimits, PatternName, SealedBatch, SealedSymbol, Symbol};
+use serde_json::Value;
+
+use self::lock::WriteLock;
+use self::manifest::{FORMAT_VERSION, Manifest, SegmentEntry, sync_dir};
+use self::merge::merge_segments;
+use self::segment::{Extras, Segment, SegmentWriter, WrittenSegment};
+use crate::contract::check_node;
+use crate::{PatternStore, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals};
+
+const SEGMENT_DIR: &str = "segments";
+
+/// The embedded store's settings.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct EmbeddedOptions {
+    /// Segments above which a commit merges the smaller ones. More make commits cheaper and look-ups dearer: a
+    /// look-up asks every segment. Default 64, at least 2.
+    pub max_segments: usize,
+    /// Patterns of one node above which a segment is left alone. Merging takes four bytes of memory for each.
+    /// Default 24 million.
+    pub max_segment_patterns: u64,
+    /// How much of a pattern's attributes is kept; counts when a knowledge base is created, ignored afterwards.
+    pub attribute_limits: AttributeLimits,
+}
+
+impl Default for EmbeddedOptions {
+    fn default() -> Self {
+        Self { max_segments: 64, max_segment_patterns: 24_000_000, attribute_limits: AttributeLimits::default() }
+    }
+}
+
+/// A run's knowledge bases in one directory.
+///
+/// * **Crash-safe**: a commit writes and flushes new files, then replaces the manifest; after a crash at any moment the
+///   directory holds the last commit. Every block, index and footer has a checksum.
+/// * **One writer**: a second one gets [`StoreError::Locked`]. Readers need no lock and see the commit they opened.
+/// * **Bounded memory**: 0.08 bytes a pattern for the block indexes; nothing else grows with the number of patterns.
+///
+/// ```
+/// use kato_store::{EmbeddedStore, PatternStore};
+/// use serde_json::json;
+///
+/// let dir = tempfile::tempdir()?;
+/// let kb = dir.path().join("kb");
+/// let store = EmbeddedStore::create(&kb, &["node0", "node1"], json!({"chunk_sizes": [5, 7]}))?;
+/// store.commit(Vec::new(), json!({"samples": 0}))?;
+/// drop(store);
+///
+/// let store = EmbeddedStore::open(&kb)?;
+/// assert_eq!(store.checkpoint(), json!({"samples": 0}));
+/// assert!(EmbeddedStore::create(&kb, &["node0"], json!(null)).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct EmbeddedStore {
+    dir: PathBuf,
+    options: EmbeddedOptions,
+    nodes: Vec<String>,
+    configuration: Value,
+    state: Mutex<State>,
+    next_segment: AtomicU64,
+    /// `None` for a reader.
+    lock: Option<WriteLock>,
+}
+
+#[derive(Debug, Clone)]
+struct State {
+    manifest: Manifest,
+    /// Parallel to the manifest's segments.
+    segments: Vec<Arc<Segment>>,
+}
+
+impl EmbeddedStore {
+    /// Creates a knowledge base for each node in a directory that does not exist or is empty, and opens it for writing.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Exists`] when the directory holds a knowledge base already, [`StoreError::NotAKnowledgeBase`] when it
+    /// holds anything else, and I/O errors.
+    pub fn create(dir: &Path, nodes: &[impl AsRef<str>], configuration: Value) -> Result<Self, StoreError> {
+        Self::create_with(dir, nodes, configuration, EmbeddedOptions::default())
+    }
+
+    /// [`create`](Self::create) with other settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create).
+    pub fn create_with(
+        dir: &Path,
+        nodes: &[impl AsRef<str>],
+        configuration: Value,
+        options: EmbeddedOptions,
+    ) -> Result<Self, StoreError> {
+        refuse_occupied(dir)?;
+        let segment_dir = dir.join(SEGMENT_DIR);
+        fs::create_dir_all(&segment_dir).map_err(|source| StoreError::io("create", &segment_dir, source))?;
+        let lock = WriteLock::acquire(dir)?;
+        // Another writer may have created it between the look and the lock.
+        refuse_occupied(dir)?;
+        let manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            nodes: nodes.iter().map(|node| node.as_ref().to_owned()).collect(),
+            configuration,
+            attribute_limits: options.attribute_limits,
+            checkpoint: Value::Null,
+            n_commits: 0,
+            next_segment: 0,
+            segments: Vec::new(),
+        };
+        sync_dir(dir)?;
+        manifest.write(dir)?;
+        Self::from_manifest(dir, manifest, options, Some(lock))
+    }
+
+    /// Opens an existing knowledge base for writing and removes what a crashed writer left unfinished.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`], [`StoreError::Locked`], [`StoreError::Corrupt`], [`StoreError::Version`], I/O errors.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_with(dir, EmbeddedOptions::default())
+    }
+
+    /// [`open`](Self::open) with other settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(dir: &Path, options: EmbeddedOptions) -> Result<Self, StoreError> {
+        Manifest::read(dir)?;
+        let lock = WriteLock::acquire(dir)?;
+        let manifest = Manifest::read(dir)?;
+        let store = Self::from_manifest(dir, manifest, options, Some(lock))?;
+        store.remove_orphans()?;
+        Ok(store)
+    }
+
+    /// Opens an existing knowledge base for reading, also beside a writer; sees the last commit.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), without [`StoreError::Locked`].
+    pub fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
+        // A writer may merge segments away between reading the manifest and opening them; the next manifest names
+        // the new ones.
+        let mut attempts = 0;
+        loop {
+            let manifest = Manifest::read(dir)?;
+            match Self::from_manifest(dir, manifest, EmbeddedOptions::default(), None) {
+                Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound && attempts < 10 => {
+                    attempts += 1;
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// Whether a directory holds a knowledge base.
+    #[must_use]
+    pub fn exists(dir: &Path) -> bool {
+        Manifest::path(dir).exists()
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Number of commits so far.
+    #[must_use]
+    pub fn n_commits(&self) -> u64 {
+        self.state().manifest.n_commits
+    }
+
+    /// Number of segments that a look-up asks.
+    #[must_use]
+    pub fn n_segments(&self) -> usize {
+        self.state().segments.len()
+    }
+
+    /// Merges all segments that are not at their full size, so that look-ups ask as few as possible.
+    ///
+    /// # Errors
+    ///
+    /// When the merged segment cannot be written; the store stays as it was.
+    pub fn compact(&self) -> Result<(), StoreError> {
+        let mut state = self.state();
+        self.merge_smallest(&mut state, usize::MAX)
+    }
+
+    fn from_manifest(
+        dir: &Path,
+        manifest: Manifest,
+        options: EmbeddedOptions,
+        lock: Option<WriteLock>,
+    ) -> Result<Self, StoreError> {
+        let options = EmbeddedOptions { attribute_limits: manifest.attribute_limits, ..options };
+        let segments = manifest
+            .segments
+            .iter()
+            .map(|entry| Segment::open(&dir.join(SEGMENT_DIR).join(&entry.file)).map(Arc::new))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            options,
+            nodes: manifest.nodes.clone(),
+            configuration: manifest.configuration.clone(),
+            next_segment: AtomicU64::new(manifest.next_segment),
+            state: Mutex::new(State { manifest, segments }),
+            lock,
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic while the lock is held leaves the last complete state: it is replaced as a whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn segments(&self) -> Vec<Arc<Segment>> {
+        self.state().segments.clone()
+    }
+
+    fn next_segment_path(&self) -> PathBuf {
+        let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
+        self.dir.join(SEGMENT_DIR).join(format!("{number:010}.seg"))
+    }
+
+    /// Removes segment files that no commit names.
+    fn remove_orphans(&self) -> Result<(), StoreError> {
+        let segment_dir = self.dir.join(SEGMENT_DIR);
+        let entries = fs::read_dir(&segment_dir).map_err(|source| StoreError::io("list", &segment_dir, source))?;
+        let state = self.state();
+        for entry in entries {
+            let entry = entry.map_err(|source| StoreError::io("list", &segment_dir, source))?;
+            let is_named = state.manifest.segments.iter().any(|segment| entry.file_name() == segment.file.as_str());
+            if !is_named {
+                let path = entry.path();
+                fs::remove_file(&path).map_err(|source| StoreError::io("remove", &path, source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the state by one with another set of segments and makes it durable.
+    fn replace(&self, state: &mut State, mut manifest: Manifest, segments: Vec<Arc<Segment>>) -> Result<(), StoreError> {
+        manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
+        sync_dir(&self.dir.join(SEGMENT_DIR))?;
+        manifest.write(&self.dir)?;
+        *state = State { manifest, segments };
+        Ok(())
+    }
+
+    /// Merges the smallest segments, at most `count` of them and none that is at its full size.
+    fn merge_smallest(&self, state: &mut State, count: usize) -> Result<(), StoreError> {
+        let size = |idx: usize| state.manifest.segments[idx].nodes.iter().map(|node| node.patterns).max().unwrap_or(0);
+        let mut smallest: Vec<usize> = (0..state.segments.len()).collect();
+        smallest.sort_by_key(|&idx| size(idx));
+        let mut patterns = 0;
+        let fitting = smallest.iter().take(count).take_while(|&&idx| {
+            patterns += size(idx);
+            patterns <= self.options.max_segment_patterns
+        });
+        let chosen: Vec<usize> = fitting.copied().collect();
+        if chosen.len() < 2 {
+            return Ok(());
+        }
+        let inputs: Vec<Arc<Segment>> = chosen.iter().map(|&idx| Arc::clone(&state.segments[idx])).collect();
+        let path = self.next_segment_path();
+        let limits = state.manifest.attribute_limits;
+        let merged = match merge_segments(&inputs, self.nodes.len(), &limits, &path).and_then(|merged| {
+            merged.sync()?;
+            Ok(merged)
+        }) {
+            Ok(merged) => merged,
+            Err(error) => {
+                // Best effort: an orphan is removed by the next writer anyway.
+                let _ = fs::remove_file(&path);
+                return Err(error);
+            }
+        };
+        let mut manifest = state.manifest.clone();
+        let mut segments = state.segments.clone();
+        let mut keep = (0..segments.len()).map(|idx| !chosen.contains(&idx));
+        segments.retain(|_| keep.next().unwrap_or(true));
+        let mut keep = (0..manifest.segments.len()).map(|idx| !chosen.contains(&idx));
+        manifest.segments.retain(|_| keep.next().unwrap_or(true));
+        manifest.segments.push(entry_of(&merged));
+        segments.push(Arc::new(Segment::open(merged.path())?));
+        self.replace(state, manifest, segments)?;
+        for input in inputs {
+            // Readers that have it open keep it; a failure leaves an orphan for the next writer.
+            let _ = fs::remove_file(input.path());
+        }
+        Ok(())
+    }
+}
+
+impl PatternStore for EmbeddedStore {
+    fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
+    fn configuration(&self) -> &Value {
+        &self.configuration
+    }
+
+    fn attribute_limits(&self) -> AttributeLimits {
+        self.options.attribute_limits
+    }
+
+    fn checkpoint(&self) -> Value {
+        self.state().manifest.checkpoint.clone()
+    }
+
+    fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
+        self.require_writer()?;
+        if batch.n_nodes() != self.nodes.len() {
+            return Err(StoreError::NodeCount { found: batch.n_nodes(), expected: self.nodes.len() });
+        }
+        let path = self.next_segment_path();
+        match write_batch(&batch, &path) {
+            Ok(written) => Ok(StagedBatch::new(StagedSegment { written: Some(written) })),
+            Err(error) => {
+                // Best effort: an orphan is removed by the next writer anyway.
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
+        }
+    }
+
+    fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
+        self.require_writer()?;
+        let mut staged =
+            staged.into_iter().map(StagedBatch::into_prepared::<StagedSegment>).collect::<Result<Vec<_>, _>>()?;
+        let mut opened = Vec::with_capacity(staged.len());
+        for segment in &staged {
+            let Some(written) = &segment.written else { continue };
+            if written.path().parent() != Some(self.dir.join(SEGMENT_DIR).as_path()) {
+                return Err(StoreError::ForeignBatch);
+            }
+            written.sync()?;
+            opened.push((entry_of(written), Arc::new(Segment::open(written.path())?)));
+        }
+        let mut state = self.state();
+        let mut manifest = state.manifest.clone();
+        let mut segments = state.segments.clone();
+        manifest.checkpoint = checkpoint;
+        manifest.n_commits += 1;
+        for (entry, segment) in opened {
+            manifest.segments.push(entry);
+            segments.push(segment);
+        }
+        // From here on the manifest on the disk may name the files, even if an error follows.
+        for segment in &mut staged {
+            segment.written = None;
+        }
+        self.replace(&mut state, manifest, segments)?;
+        if state.segments.len() > self.options.max_segments.max(2) {
+            let half = self.options.max_segments.max(2) / 2;
+            let count = state.segments.len() - half;
+            self.merge_smallest(&mut state, count)?;
+        }
+        Ok(())
+    }
+
+    fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        let mut totals = Totals::default();
+        for node in self.state().manifest.segments.iter().filter_map(|segment| segment.nodes.get(node_idx)) {
+            totals.observations += node.observations;
+            totals.symbols += node.symbols;
+            totals.member_symbols += node.member_symbols;
+        }
+        Ok(totals)
+    }
+
+    fn count_patterns(&self, node_idx: usize) -> Result<u64, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        query::count_patterns(&self.segments(), node_idx)
+    }
+
+    fn pattern(&self, node_idx: usize, name: &PatternName) -> Result<Option<StoredPattern>, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        query::pattern(&self.segments(), node_idx, &self.attribute_limits(), name)
+    }
+
+    fn scan(&self, node_idx: usize) -> Result<Scan<'_, StoredPattern>, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        query::scan(&self.segments(), node_idx, self.attribute_limits())
+    }
+
+    fn scan_frequencies(&self, node_idx: usize) -> Result<Scan<'_, (PatternName, u64)>, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        query::scan_frequencies(&self.segments(), node_idx)
+    }
+
+    fn symbol_counts(&self, node_idx: usize) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        symbol_counts::symbol_counts(self.segments(), node_idx)
+    }
+
+    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError> {
+        query::document(&self.segments(), sample_idx)
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        Some(self.state().manifest.segments.iter().map(|segment| segment.bytes).sum())
+    }
+}
+
+impl EmbeddedStore {
+    fn require_writer(&self) -> Result<(), StoreError> {
+        match self.lock {
+            Some(_) => Ok(()),
+            None => Err(StoreError::ReadOnly { path: self.dir.clone() }),
+        }
+    }
+}
+
+/// A segment that waits for its commit; its file goes when it is dropped before.
+struct StagedSegment {
+    written: Option<WrittenSegment>,
+}
+
+impl Drop for StagedSegment {
+    fn drop(&mut self) {
+        if let Some(written) = &self.written {
+            // Best effort: an orphan is removed by the next writer anyway.
+            let _ = fs::remove_file(written.path());
+        }
+    }
+}
+
+fn entry_of(written: &WrittenSegment) -> SegmentEntry {
+    let file = written.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    SegmentEntry { file, bytes: written.bytes, nodes: written.totals.clone() }
+}
+
+fn write_batch(batch: &SealedBatch, path: &Path) -> Result<WrittenSegment, StoreError> {
+    let mut writer = SegmentWriter::create(path)?;
+    let mut symbols = Vec::new();
+    for node_idx in 0..batch.n_nodes() {
+        let node = batch.node(node_idx);
+        let literals: Vec<&str> = node.dictionary().collect();
+        writer.begin_node(literals.iter().copied())?;
+        let n_below = writer.n_below() as u32;
+        for rank in 0..node.len() {
+            let pattern = node.pattern(rank);
+            symbols.clear();
+            symbols.extend(node.symbols(rank).map(|symbol| match symbol {
+                SealedSymbol::Child(rank) => rank,
+                SealedSymbol::Literal(rank) => n_below + rank,
+            }));
+            let extras = Extras {
+                first_seen: pattern.first_seen,
+                attributes: pattern.attributes.cloned().map(Box::new),
+            };
+            writer.push(pattern.name, pattern.frequency, &symbols, &extras)?;
+        }
+        writer.end_node()?;
+    }
+    writer.finish(batch.documents().iter().map(|(sample_idx, id)| (*sample_idx, id.as_str())))
+}
+
+/// Refuses a directory that holds a knowledge base or anything else.
+fn refuse_occupied(dir: &Path) -> Result<(), StoreError> {
+    if EmbeddedStore::exists(dir) {
+        return Err(StoreError::Exists { path: dir.to_owned() });
+    }
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(|source| StoreError::io("list", dir, source))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(|source| StoreError::io("list", dir, source))?;
+        let name = entry.file_name();
+        // What a creation that was killed half-way leaves behind.
+        let is_ours = [lock::FILE, SEGMENT_DIR, manifest::NEW_FILE].iter().any(|ours| name == *ours);
+        if !is_ours {
+            return Err(StoreError::NotAKnowledgeBase { path: dir.to_owned() });
+        }
+    }
+    Ok(())
+}

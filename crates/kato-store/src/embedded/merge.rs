@@ -1,0 +1,185 @@
+//! Merging segments: by name, counts added, symbols renumbered.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::Path;
+use std::sync::Arc;
+
+use kato_model::{AttributeLimits, PatternName};
+
+use super::segment::{Extras, NodeCursor, RawRecord, Segment, SegmentWriter, WrittenSegment};
+use crate::StoreError;
+
+/// Walks one node's patterns over several segments in name order, each name once.
+#[derive(Debug)]
+pub(crate) struct MergeCursor {
+    cursors: Vec<NodeCursor>,
+    heap: BinaryHeap<Reverse<(PatternName, usize)>>,
+    /// Cursors that stand at the current name, ascending.
+    group: Vec<usize>,
+}
+
+/// One name and the cursors that hold it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Group<'a> {
+    pub(crate) name: PatternName,
+    cursors: &'a [NodeCursor],
+    members: &'a [usize],
+}
+
+impl MergeCursor {
+    /// All patterns of a node.
+    pub(crate) fn new(segments: &[Arc<Segment>], node_idx: usize) -> Result<Self, StoreError> {
+        Self::from_leading(segments, node_idx, 0)
+    }
+
+    /// The patterns whose names' leading bytes are at least `leading`.
+    pub(crate) fn from_leading(segments: &[Arc<Segment>], node_idx: usize, leading: u64) -> Result<Self, StoreError> {
+        let cursors = segments
+            .iter()
+            .map(|segment| NodeCursor::from_leading(Arc::clone(segment), node_idx, leading))
+            .collect::<Result<Vec<_>, _>>()?;
+        let heap = cursors.iter().zip(0..).filter_map(|(cursor, idx)| Some(Reverse((cursor.name()?, idx)))).collect();
+        Ok(Self { cursors, heap, group: Vec::new() })
+    }
+
+    /// The next name; `None` after the last.
+    pub(crate) fn next_group(&mut self) -> Result<Option<Group<'_>>, StoreError> {
+        for &idx in &self.group {
+            self.cursors[idx].advance()?;
+            if let Some(name) = self.cursors[idx].name() {
+                self.heap.push(Reverse((name, idx)));
+            }
+        }
+        self.group.clear();
+        let Some(Reverse((name, first))) = self.heap.pop() else { return Ok(None) };
+        self.group.push(first);
+        while let Some(&Reverse((next, idx))) = self.heap.peek() {
+            if next != name {
+                break;
+            }
+            self.heap.pop();
+            self.group.push(idx);
+        }
+        Ok(Some(Group { name, cursors: &self.cursors, members: &self.group }))
+    }
+}
+
+impl<'a> Group<'a> {
+    /// Sum of the frequencies.
+    pub(crate) fn frequency(&self) -> Result<u64, StoreError> {
+        self.members.iter().map(|&idx| self.cursors[idx].record().map(|record| record.frequency)).sum()
+    }
+
+    /// The segments that hold the name, by position in the list the cursor was made from.
+    pub(crate) fn members(&self) -> &'a [usize] {
+        self.members
+    }
+
+    /// One of the records, which agree in their content, with its segment.
+    pub(crate) fn content(&self) -> Result<(usize, &'a Arc<Segment>, RawRecord<'a>), StoreError> {
+        let source = self.members[0];
+        let cursor = &self.cursors[source];
+        Ok((source, cursor.segment(), cursor.record()?))
+    }
+
+    /// The merged extras.
+    pub(crate) fn extras(&self, limits: &AttributeLimits) -> Result<Extras, StoreError> {
+        let mut merged = Extras::default();
+        for &idx in self.members {
+            let cursor = &self.cursors[idx];
+            let extras = cursor.record()?.extras().ok_or_else(|| cursor.segment().bad_block())?;
+            if merged.is_empty() {
+                merged = extras;
+            } else {
+                merged.merge(extras, limits);
+            }
+        }
+        Ok(merged)
+    }
+}
+
+/// Writes the merge of several segments as one. Memory: 4 bytes for each pattern of the largest node.
+pub(crate) fn merge_segments(
+    segments: &[Arc<Segment>],
+    n_nodes: usize,
+    limits: &AttributeLimits,
+    path: &Path,
+) -> Result<WrittenSegment, StoreError> {
+    let mut writer = SegmentWriter::create(path)?;
+    // Rank in each old segment → rank in the new one, for the node below.
+    let mut children: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
+    for node_idx in 0..n_nodes {
+        let literals = merge_dictionaries(segments, node_idx)?;
+        writer.begin_node(literals.merged.iter().copied())?;
+        let n_below = writer.n_below() as u32;
+        let mut ranks: Vec<Vec<u32>> = segments
+            .iter()
+            .map(|segment| Vec::with_capacity(segment.totals(node_idx).patterns as usize))
+            .collect();
+        let mut merge = MergeCursor::new(segments, node_idx)?;
+        let mut symbols = Vec::new();
+        let mut rank = 0;
+        while let Some(group) = merge.next_group()? {
+            let (source, segment, record) = group.content()?;
+            let old_below = segment.n_below(node_idx) as u32;
+            symbols.clear();
+            for symbol in record.symbols(segment.width(node_idx)) {
+                let renumbered = match symbol.checked_sub(old_below) {
+                    None => children[source].get(symbol as usize).copied(),
+                    Some(literal) => literals.ranks[source].get(literal as usize).map(|rank| n_below + rank),
+                };
+                symbols.push(renumbered.ok_or_else(|| segment.bad_block())?);
+            }
+            writer.push(group.name, group.frequency()?, &symbols, &group.extras(limits)?)?;
+            for &member in group.members() {
+                ranks[member].push(rank);
+            }
+            rank += 1;
+        }
+        writer.end_node()?;
+        children = ranks;
+    }
+    let mut documents = Vec::new();
+    for segment in segments {
+        documents.append(&mut segment.documents()?);
+    }
+    documents.sort_unstable();
+    documents.dedup();
+    writer.finish(documents.iter().map(|(sample_idx, id)| (*sample_idx, id.as_str())))
+}
+
+struct MergedLiterals<'a> {
+    merged: Vec<&'a str>,
+    /// Rank in each segment's dictionary → rank in `merged`.
+    ranks: Vec<Vec<u32>>,
+}
+
+fn merge_dictionaries(segments: &[Arc<Segment>], node_idx: usize) -> Result<MergedLiterals<'_>, StoreError> {
+    let mut merged: Vec<&str> = Vec::new();
+    let dictionaries =
+        segments.iter().map(|segment| segment.dictionary(node_idx)).collect::<Result<Vec<_>, _>>()?;
+    for dictionary in &dictionaries {
+        merged.extend(dictionary.iter());
+        // Deduplicating as we go keeps memory at two dictionaries, not at one a segment.
+        merged.sort();
+        merged.dedup();
+    }
+    let ranks = dictionaries
+        .iter()
+        .map(|dictionary| {
+            let mut rank = 0;
+            dictionary
+                .iter()
+                .map(|literal| {
+                    // Both sides ascend, so one walk over `merged` serves the whole dictionary.
+                    while merged[rank] < literal {
+                        rank += 1;
+                    }
+                    rank as u32
+                })
+                .collect()
+        })
+        .collect();
+    Ok(MergedLiterals { merged, ranks })
+}

@@ -1,0 +1,81 @@
+//! Blocks of patterns and the index that finds them.
+
+use kato_model::PatternName;
+
+use super::BLOCK_PATTERNS;
+
+/// Bytes of one entry of the block index: offset, leading bytes of the first name, CRC-32.
+const ENTRY_BYTES: usize = 8 + 8 + 4;
+
+/// One block: where it starts, what it starts with, its checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BlockEntry {
+    pub(super) offset: u64,
+    /// [`PatternName::leading_u64`] of the first name.
+    pub(super) first: u64,
+    pub(super) crc32: u32,
+}
+
+/// All blocks of a node, held in memory: 20 bytes for each [`BLOCK_PATTERNS`] patterns.
+#[derive(Debug, Default)]
+pub(super) struct BlockIndex {
+    pub(super) entries: Vec<BlockEntry>,
+    pub(super) blocks_end: u64,
+    pub(super) n_patterns: usize,
+}
+
+impl BlockIndex {
+    pub(super) fn encode(entries: &[BlockEntry]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
+        for entry in entries {
+            bytes.extend_from_slice(&entry.offset.to_le_bytes());
+            bytes.extend_from_slice(&entry.first.to_le_bytes());
+            bytes.extend_from_slice(&entry.crc32.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// `None` if the bytes are not an index of `n_patterns` patterns ending at `blocks_end`.
+    pub(super) fn decode(bytes: &[u8], n_patterns: usize, blocks_end: u64) -> Option<Self> {
+        let number = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
+        let entries = bytes
+            .chunks(ENTRY_BYTES)
+            .map(|entry| {
+                Some(BlockEntry {
+                    offset: number(entry.get(..8)?)?,
+                    first: number(entry.get(8..16)?)?,
+                    crc32: u32::from_le_bytes(entry.get(16..)?.try_into().ok()?),
+                })
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let index = Self { entries, blocks_end, n_patterns };
+        let ascending = index.entries.is_sorted_by(|a, b| a.offset < b.offset && a.first <= b.first);
+        let ends_after_last = index.entries.last().is_none_or(|last| last.offset < blocks_end);
+        (ascending && ends_after_last && index.entries.len() == n_patterns.div_ceil(BLOCK_PATTERNS)).then_some(index)
+    }
+
+    /// Start and end of a block in the file.
+    pub(super) fn range(&self, block_idx: usize) -> Option<(u64, u64)> {
+        let start = self.entries.get(block_idx)?.offset;
+        let end = self.entries.get(block_idx + 1).map_or(self.blocks_end, |next| next.offset);
+        Some((start, end))
+    }
+
+    /// Patterns in a block.
+    pub(super) fn patterns_in(&self, block_idx: usize) -> usize {
+        BLOCK_PATTERNS.min(self.n_patterns.saturating_sub(block_idx * BLOCK_PATTERNS))
+    }
+
+    /// The first block that can hold names with these leading bytes or larger ones.
+    pub(super) fn first_block_for(&self, leading: u64) -> usize {
+        // Names with equal leading bytes may begin in the block before the first that starts with them.
+        self.entries.partition_point(|entry| entry.first < leading).saturating_sub(1)
+    }
+}
+
+/// The names at the front of a block's bytes.
+pub(super) fn name_at(block: &[u8], idx: usize) -> Option<PatternName> {
+    let start = idx * PatternName::BYTES;
+    let bytes = block.get(start..start + PatternName::BYTES)?;
+    bytes.try_into().ok().map(PatternName::from_bytes)
+}

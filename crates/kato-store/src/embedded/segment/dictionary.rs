@@ -1,0 +1,64 @@
+//! A node's text symbols inside a segment: sorted, numbered by rank.
+
+/// Text symbols in code-point order.
+#[derive(Debug, Default)]
+pub(crate) struct Dictionary {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Dictionary {
+    /// Decodes every length as a little-endian `u32`, then all text. `None` if they do not add up.
+    pub(super) fn decode(bytes: &[u8], n_literals: usize) -> Option<Self> {
+        let (lengths, text) = bytes.split_at_checked(n_literals.checked_mul(4)?)?;
+        let text = str::from_utf8(text).ok()?.to_owned();
+        let mut ends = Vec::with_capacity(n_literals);
+        let mut end = 0_usize;
+        for length in lengths.chunks_exact(4) {
+            end = end.checked_add(u32::from_le_bytes(length.try_into().ok()?) as usize)?;
+            if !text.is_char_boundary(end) {
+                return None;
+            }
+            ends.push(end);
+        }
+        (end == text.len()).then_some(Self { text, ends })
+    }
+
+    /// The bytes of a dictionary.
+    pub(super) fn encode<'a>(literals: impl Iterator<Item = &'a str> + Clone) -> Vec<u8> {
+        let mut bytes: Vec<u8> =
+            literals.clone().flat_map(|literal| (literal.len() as u32).to_le_bytes()).collect();
+        literals.for_each(|literal| bytes.extend_from_slice(literal.as_bytes()));
+        bytes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn get(&self, rank: usize) -> Option<&str> {
+        let end = *self.ends.get(rank)?;
+        let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
+        Some(&self.text[start..end])
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).filter_map(|rank| self.get(rank))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dictionary_reads_back_and_refuses_other_bytes() {
+        let literals = ["", "a", "Ġcat", "Ġ猫"];
+        let bytes = Dictionary::encode(literals.into_iter());
+        let dictionary = Dictionary::decode(&bytes, 4).unwrap();
+        assert_eq!(dictionary.iter().collect::<Vec<_>>(), literals);
+        assert!(Dictionary::decode(&bytes, 3).is_none());
+        assert!(Dictionary::decode(&bytes[..bytes.len() - 1], 4).is_none());
+        assert!(Dictionary::decode(&bytes, usize::MAX).is_none());
+    }
+}

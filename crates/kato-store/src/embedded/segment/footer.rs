@@ -1,0 +1,44 @@
+//! A segment's footer: where each part lies and what the segment counts.
+
+use serde::{Deserialize, Serialize};
+
+/// Where one part of the file lies, with its checksum.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Part {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+    pub(super) crc32: u32,
+}
+
+/// One node of a segment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct NodeFooter {
+    pub(super) dictionary: Part,
+    /// Text symbols in the dictionary.
+    pub(super) n_literals: u64,
+    pub(super) index: Part,
+    /// Offset of the byte after the last block.
+    pub(super) blocks_end: u64,
+    pub(super) totals: NodeTotals,
+}
+
+/// What a node learned, counted over learn calls; the wire's `totals` document, and the number of distinct patterns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NodeTotals {
+    /// Distinct patterns in this segment.
+    pub(crate) patterns: u64,
+    /// Learn calls: the sum of frequencies.
+    pub(crate) observations: u64,
+    /// Symbols over all learn calls.
+    pub(crate) symbols: u64,
+    /// Distinct symbols of each learn call, summed.
+    pub(crate) member_symbols: u64,
+}
+
+/// The JSON at the end of a segment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Footer {
+    pub(super) nodes: Vec<NodeFooter>,
+    /// Sample index and id of documents, JSON Lines.
+    pub(super) documents: Part,
+}

@@ -1,0 +1,287 @@
+//! Reading a segment: one pattern by name or rank, or a node's patterns in order.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use kato_model::PatternName;
+
+use super::block::{BlockIndex, name_at};
+use super::file::SegmentFile;
+use super::footer::{Footer, NodeFooter, NodeTotals};
+use super::record::{RawRecord, width_for};
+use super::{BLOCK_PATTERNS, Dictionary, MAGIC};
+use crate::StoreError;
+
+/// Bytes after the footer: its length, its CRC-32, the magic.
+const TAIL_BYTES: u64 = 4 + 4 + MAGIC.len() as u64;
+
+/// An open segment. Holds the block indexes in memory (0.08 bytes a pattern) and dictionaries once they are used.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    file: SegmentFile,
+    footer: Footer,
+    nodes: Vec<SegmentNode>,
+}
+
+#[derive(Debug)]
+struct SegmentNode {
+    index: BlockIndex,
+    width: usize,
+    n_below: u64,
+    dictionary: OnceLock<Dictionary>,
+    /// Blocks whose checksum was seen to match, so that single names can be read without the whole block.
+    checked: Vec<AtomicBool>,
+}
+
+impl Segment {
+    /// Opens a segment and checks its footer and indexes; blocks are checked when they are read.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = SegmentFile::open(path)?;
+        let footer = read_footer(&file)?;
+        let mut nodes = Vec::with_capacity(footer.nodes.len());
+        let mut n_below = 0;
+        for node in &footer.nodes {
+            nodes.push(open_node(&file, node, n_below)?);
+            n_below = node.totals.patterns;
+        }
+        Ok(Self { file, footer, nodes })
+    }
+
+    pub(crate) fn totals(&self, node_idx: usize) -> NodeTotals {
+        self.footer.nodes.get(node_idx).map(|node| node.totals).unwrap_or_default()
+    }
+
+    /// Patterns of the node below: symbols from this number on are text.
+    pub(crate) fn n_below(&self, node_idx: usize) -> u64 {
+        self.nodes.get(node_idx).map_or(0, |node| node.n_below)
+    }
+
+    pub(crate) fn width(&self, node_idx: usize) -> usize {
+        self.nodes.get(node_idx).map_or(1, |node| node.width)
+    }
+
+    /// The node's text symbols; read once.
+    pub(crate) fn dictionary(&self, node_idx: usize) -> Result<&Dictionary, StoreError> {
+        let node = &self.nodes[node_idx];
+        if let Some(dictionary) = node.dictionary.get() {
+            return Ok(dictionary);
+        }
+        let footer = &self.footer.nodes[node_idx];
+        let bytes = self.file.read_part(&footer.dictionary, "dictionary")?;
+        let decoded = usize::try_from(footer.n_literals).ok().and_then(|n| Dictionary::decode(&bytes, n));
+        let dictionary = decoded.ok_or_else(|| self.file.corrupt("its dictionary does not decode"))?;
+        Ok(node.dictionary.get_or_init(|| dictionary))
+    }
+
+    /// Sample index and id of the recorded documents, ascending.
+    pub(crate) fn documents(&self) -> Result<Vec<(u64, String)>, StoreError> {
+        let bytes = self.file.read_part(&self.footer.documents, "list of documents")?;
+        serde_json::Deserializer::from_slice(&bytes)
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .map_err(|error| self.file.corrupt(format!("its list of documents does not decode: {error}")))
+    }
+
+    /// The name of the pattern with this rank.
+    pub(crate) fn name_of_rank(&self, node_idx: usize, rank: u32) -> Result<PatternName, StoreError> {
+        let (block_idx, within) = (rank as usize / BLOCK_PATTERNS, rank as usize % BLOCK_PATTERNS);
+        let node = &self.nodes[node_idx];
+        let (start, _) = node.index.range(block_idx).ok_or_else(|| self.bad_block())?;
+        if within >= node.index.patterns_in(block_idx) {
+            return Err(self.bad_block());
+        }
+        if !node.checked[block_idx].load(Ordering::Relaxed) {
+            self.load(node_idx, block_idx, &mut BlockBuffer::default())?;
+        }
+        let mut name = [0; PatternName::BYTES];
+        self.file.read_at(&mut name, start + (within * PatternName::BYTES) as u64)?;
+        Ok(PatternName::from_bytes(name))
+    }
+
+    /// Finds a pattern by name and hands its record to `found`; `None` if the node has no such pattern.
+    pub(crate) fn find<T>(
+        &self,
+        node_idx: usize,
+        name: &PatternName,
+        found: impl FnOnce(RawRecord<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let index = &self.nodes[node_idx].index;
+        let mut block = BlockBuffer::default();
+        for block_idx in index.first_block_for(name.leading_u64())..index.entries.len() {
+            if index.entries[block_idx].first > name.leading_u64() {
+                break;
+            }
+            self.load(node_idx, block_idx, &mut block)?;
+            let n_patterns = index.patterns_in(block_idx);
+            let (names, mut records) = block.split(n_patterns).ok_or_else(|| self.bad_block())?;
+            let Ok(position) = names.binary_search_by(|probe| probe.as_slice().cmp(name.as_bytes())) else { continue };
+            let width = self.nodes[node_idx].width;
+            for _ in 0..position {
+                RawRecord::take(&mut records, width).ok_or_else(|| self.bad_block())?;
+            }
+            let record = RawRecord::take(&mut records, width).ok_or_else(|| self.bad_block())?;
+            return found(record).map(Some);
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    pub(crate) fn bad_block(&self) -> StoreError {
+        self.file.corrupt("a block does not decode")
+    }
+
+    fn load(&self, node_idx: usize, block_idx: usize, block: &mut BlockBuffer) -> Result<(), StoreError> {
+        if block.loaded == Some((node_idx, block_idx)) {
+            return Ok(());
+        }
+        block.loaded = None;
+        let index = &self.nodes[node_idx].index;
+        let (start, end) = index.range(block_idx).ok_or_else(|| self.bad_block())?;
+        block.bytes.resize((end - start) as usize, 0);
+        self.file.read_at(&mut block.bytes, start)?;
+        if crc32fast::hash(&block.bytes) != index.entries[block_idx].crc32 {
+            return Err(self.file.corrupt(format!("the checksum of a block at byte {start} does not match")));
+        }
+        self.nodes[node_idx].checked[block_idx].store(true, Ordering::Relaxed);
+        block.loaded = Some((node_idx, block_idx));
+        Ok(())
+    }
+}
+
+/// One checked block in memory.
+#[derive(Debug, Default)]
+pub(crate) struct BlockBuffer {
+    bytes: Vec<u8>,
+    loaded: Option<(usize, usize)>,
+}
+
+impl BlockBuffer {
+    fn split(&self, n_patterns: usize) -> Option<(&[[u8; PatternName::BYTES]], &[u8])> {
+        let (names, records) = self.bytes.split_at_checked(n_patterns * PatternName::BYTES)?;
+        Some((names.as_chunks().0, records))
+    }
+}
+
+/// Walks one node's patterns in name order.
+#[derive(Debug)]
+pub(crate) struct NodeCursor {
+    segment: Arc<Segment>,
+    node_idx: usize,
+    block: BlockBuffer,
+    /// Rank of the current pattern.
+    rank: usize,
+    end: usize,
+    name: Option<PatternName>,
+    /// Start of the current record in the block, and of the one after it.
+    record: usize,
+    next_record: usize,
+}
+
+impl NodeCursor {
+    /// Starts at the node's first pattern.
+    pub(crate) fn new(segment: Arc<Segment>, node_idx: usize) -> Result<Self, StoreError> {
+        Self::from_leading(segment, node_idx, 0)
+    }
+
+    /// Starts at the first pattern whose name's leading bytes are at least `leading`.
+    pub(crate) fn from_leading(segment: Arc<Segment>, node_idx: usize, leading: u64) -> Result<Self, StoreError> {
+        let index = &segment.nodes[node_idx].index;
+        let start = index.first_block_for(leading) * BLOCK_PATTERNS;
+        let end = index.n_patterns;
+        let mut cursor =
+            Self { segment, node_idx, block: BlockBuffer::default(), rank: start, end, name: None, record: 0, next_record: 0 };
+        cursor.enter()?;
+        while cursor.name.is_some_and(|name| name.leading_u64() < leading) {
+            cursor.advance()?;
+        }
+        Ok(cursor)
+    }
+
+    /// The current pattern's name; `None` past the last.
+    pub(crate) fn name(&self) -> Option<PatternName> {
+        self.name
+    }
+
+    /// The current pattern's record.
+    pub(crate) fn record(&self) -> Result<RawRecord<'_>, StoreError> {
+        let mut bytes = &self.block.bytes[self.record..];
+        RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.bad_block())
+    }
+
+    /// The current pattern's rank.
+    pub(crate) fn rank(&self) -> u64 {
+        self.rank as u64
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.segment.nodes[self.node_idx].width
+    }
+
+    pub(crate) fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    /// Goes to the next pattern.
+    pub(crate) fn advance(&mut self) -> Result<(), StoreError> {
+        self.rank += 1;
+        self.enter()
+    }
+
+    /// Loads name and record position of the pattern at `rank`.
+    fn enter(&mut self) -> Result<(), StoreError> {
+        if self.rank >= self.end {
+            self.name = None;
+            return Ok(());
+        }
+        let within = self.rank % BLOCK_PATTERNS;
+        if within == 0 || self.block.loaded.is_none() {
+            let block_idx = self.rank / BLOCK_PATTERNS;
+            self.segment.load(self.node_idx, block_idx, &mut self.block)?;
+            let n_patterns = self.segment.nodes[self.node_idx].index.patterns_in(block_idx);
+            self.next_record = n_patterns * PatternName::BYTES;
+        }
+        self.name = name_at(&self.block.bytes, within);
+        self.record = self.next_record;
+        let mut bytes = self.block.bytes.get(self.record..).ok_or_else(|| self.segment.bad_block())?;
+        let before = bytes.len();
+        RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.bad_block())?;
+        self.next_record += before - bytes.len();
+        if self.name.is_none() { Err(self.segment.bad_block()) } else { Ok(()) }
+    }
+}
+
+fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
+    let bytes = file.bytes()?;
+    if bytes < MAGIC.len() as u64 + TAIL_BYTES {
+        return Err(file.corrupt("it is too short to be a segment"));
+    }
+    let mut tail = [0; TAIL_BYTES as usize];
+    file.read_at(&mut tail, bytes - TAIL_BYTES)?;
+    let (numbers, magic) = tail.split_at(8);
+    if magic != MAGIC {
+        return Err(file.corrupt("it does not end as a segment does"));
+    }
+    let word = |at: usize| u32::from_le_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]]);
+    let length = u64::from(word(0));
+    let Some(offset) = (bytes - TAIL_BYTES).checked_sub(length) else {
+        return Err(file.corrupt("its footer is longer than the file"));
+    };
+    let part = super::footer::Part { offset, bytes: length, crc32: word(4) };
+    let json = file.read_part(&part, "footer")?;
+    serde_json::from_slice(&json).map_err(|error| file.corrupt(format!("its footer does not decode: {error}")))
+}
+
+fn open_node(file: &SegmentFile, footer: &NodeFooter, n_below: u64) -> Result<SegmentNode, StoreError> {
+    let bytes = file.read_part(&footer.index, "block index")?;
+    let decoded = usize::try_from(footer.totals.patterns)
+        .ok()
+        .and_then(|n_patterns| BlockIndex::decode(&bytes, n_patterns, footer.blocks_end));
+    let index = decoded.ok_or_else(|| file.corrupt("its block index does not decode"))?;
+    let width = width_for(n_below + footer.n_literals);
+    let checked = index.entries.iter().map(|_| AtomicBool::new(false)).collect();
+    Ok(SegmentNode { index, width, n_below, dictionary: OnceLock::new(), checked })
+}

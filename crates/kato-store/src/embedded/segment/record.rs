@@ -1,0 +1,213 @@
+//! The bytes of one pattern's record inside a block.
+//!
+//! `varint(n_symbols << 2 | has_extras << 1 | repeated)`, then `varint(frequency)` if repeated, the symbols at the
+//! node's fixed width, and `varint(length)` + extras if there are any.
+
+use kato_model::{AttributeLimits, Attributes, FirstSeen};
+
+/// What a record holds beside symbols and frequency.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Extras {
+    pub(crate) first_seen: Option<FirstSeen>,
+    pub(crate) attributes: Option<Box<Attributes>>,
+}
+
+impl Extras {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first_seen.is_none() && self.attributes.is_none()
+    }
+
+    /// Merges what another batch says of the same pattern; commutative.
+    pub(crate) fn merge(&mut self, other: Self, limits: &AttributeLimits) {
+        self.first_seen = match (self.first_seen, other.first_seen) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        match (&mut self.attributes, other.attributes) {
+            (Some(mine), Some(theirs)) => mine.merge(*theirs, limits),
+            (mine @ None, theirs) => *mine = theirs,
+            (Some(_), None) => {}
+        }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let flags = u8::from(self.first_seen.is_some()) | u8::from(self.attributes.is_some()) << 1;
+        out.push(flags);
+        if let Some(seen) = self.first_seen {
+            push_varint(out, seen.sample_idx);
+            push_varint(out, seen.token_idx);
+        }
+        if let Some(attributes) = &self.attributes {
+            let json = serde_json::to_vec(attributes).expect("maps with text keys and finite numbers are JSON");
+            out.extend_from_slice(&json);
+        }
+    }
+
+    fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let (&flags, rest) = bytes.split_first()?;
+        bytes = rest;
+        let mut extras = Self::default();
+        if flags & 1 != 0 {
+            extras.first_seen =
+                Some(FirstSeen { sample_idx: take_varint(&mut bytes)?, token_idx: take_varint(&mut bytes)? });
+        }
+        if flags & 2 != 0 {
+            extras.attributes = Some(Box::new(serde_json::from_slice(bytes).ok()?));
+        }
+        Some(extras)
+    }
+}
+
+/// One record, its symbols still packed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawRecord<'a> {
+    pub(crate) frequency: u64,
+    /// `n_symbols` numbers of the node's width, little-endian.
+    pub(crate) symbols: &'a [u8],
+    extras: &'a [u8],
+}
+
+impl<'a> RawRecord<'a> {
+    /// Takes one record off the front of `bytes`; `None` if they are not a record.
+    pub(crate) fn take(bytes: &mut &'a [u8], width: usize) -> Option<Self> {
+        let header = take_varint(bytes)?;
+        let frequency = if header & 1 != 0 { take_varint(bytes)? } else { 1 };
+        let symbols = take_slice(bytes, usize::try_from(header >> 2).ok()?.checked_mul(width)?)?;
+        let extras = if header & 2 != 0 {
+            let length = usize::try_from(take_varint(bytes)?).ok()?;
+            take_slice(bytes, length)?
+        } else {
+            &[]
+        };
+        Some(Self { frequency, symbols, extras })
+    }
+
+    /// The extras; `None` if their bytes are not extras.
+    pub(crate) fn extras(&self) -> Option<Extras> {
+        if self.extras.is_empty() { Some(Extras::default()) } else { Extras::decode(self.extras) }
+    }
+
+    /// Unpacks the symbols.
+    pub(crate) fn symbols(&self, width: usize) -> impl ExactSizeIterator<Item = u32> + use<'a> {
+        self.symbols.chunks_exact(width).map(|bytes| {
+            let mut number = [0; 4];
+            number[..bytes.len()].copy_from_slice(bytes);
+            u32::from_le_bytes(number)
+        })
+    }
+}
+
+/// Appends a record.
+pub(crate) fn push_record(
+    out: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
+    frequency: u64,
+    symbols: &[u32],
+    width: usize,
+    extras: &Extras,
+) {
+    let repeated = frequency != 1;
+    push_varint(out, (symbols.len() as u64) << 2 | u64::from(!extras.is_empty()) << 1 | u64::from(repeated));
+    if repeated {
+        push_varint(out, frequency);
+    }
+    for symbol in symbols {
+        out.extend_from_slice(&symbol.to_le_bytes()[..width]);
+    }
+    if !extras.is_empty() {
+        scratch.clear();
+        extras.encode(scratch);
+        push_varint(out, scratch.len() as u64);
+        out.extend_from_slice(scratch);
+    }
+}
+
+/// Bytes that hold every number below `count`: 1 to 4.
+pub(crate) fn width_for(count: u64) -> usize {
+    match count {
+        0..=0x100 => 1,
+        0x101..=0x1_0000 => 2,
+        0x1_0001..=0x100_0000 => 3,
+        _ => 4,
+    }
+}
+
+fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_record_reads_back_as_it_was_written(
+            frequency in any::<u64>(),
+            symbols in prop::collection::vec(any::<u16>(), 0..40),
+            seen in prop::option::of((any::<u64>(), any::<u64>())),
+        ) {
+            let symbols: Vec<u32> = symbols.into_iter().map(u32::from).collect();
+            let extras = Extras {
+                first_seen: seen.map(|(sample_idx, token_idx)| FirstSeen { sample_idx, token_idx }),
+                attributes: None,
+            };
+            for width in 2..=4 {
+                let mut bytes = Vec::new();
+                push_record(&mut bytes, &mut Vec::new(), frequency, &symbols, width, &extras);
+                let mut rest = bytes.as_slice();
+                let record = RawRecord::take(&mut rest, width).unwrap();
+                prop_assert!(rest.is_empty());
+                prop_assert_eq!(record.frequency, frequency);
+                prop_assert_eq!(record.symbols(width).collect::<Vec<_>>(), symbols.clone());
+                prop_assert_eq!(record.extras().unwrap(), extras.clone());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_record_or_none(bytes in prop::collection::vec(any::<u8>(), 0..64), width in 1_usize..=4) {
+            let mut rest = bytes.as_slice();
+            if let Some(record) = RawRecord::take(&mut rest, width) {
+                let _ = record.extras();
+                prop_assert!(record.symbols(width).len() <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn widths_hold_every_number_below_the_count() {
+        assert_eq!([0, 1, 256, 257, 65_536, 65_537, 1 << 24, (1 << 24) + 1].map(width_for), [1, 1, 1, 2, 2, 3, 3, 4]);
+    }
+
+    #[test]
+    fn a_short_pattern_of_tokens_takes_one_byte_beside_its_symbols() {
+        let mut bytes = Vec::new();
+        push_record(&mut bytes, &mut Vec::new(), 1, &[1, 2, 3, 4, 5], 2, &Extras::default());
+        assert_eq!(bytes.len(), 11);
+    }
+}

@@ -1,0 +1,189 @@
+//! Writing a segment: nodes from the bottom up, patterns in name order.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use kato_model::PatternName;
+
+use super::block::{BlockEntry, BlockIndex};
+use super::footer::{Footer, NodeFooter, NodeTotals, Part};
+use super::record::{Extras, push_record, width_for};
+use super::{BLOCK_PATTERNS, Dictionary, MAGIC};
+use crate::StoreError;
+
+/// Writes one segment file. Call [`SegmentWriter::begin_node`], [`SegmentWriter::push`] and
+/// [`SegmentWriter::end_node`] for every node in order, then [`SegmentWriter::finish`].
+pub(crate) struct SegmentWriter {
+    out: BufWriter<File>,
+    path: PathBuf,
+    offset: u64,
+    footer: Footer,
+    node: NodeInProgress,
+}
+
+#[derive(Default)]
+struct NodeInProgress {
+    footer: NodeFooter,
+    width: usize,
+    entries: Vec<BlockEntry>,
+    names: Vec<u8>,
+    records: Vec<u8>,
+    scratch: Vec<u8>,
+    distinct: Vec<u32>,
+}
+
+impl SegmentWriter {
+    /// Starts a file that must not exist.
+    pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
+        let file = File::create_new(path).map_err(|source| StoreError::io("create", path, source))?;
+        let mut writer = Self {
+            out: BufWriter::with_capacity(1 << 18, file),
+            path: path.to_owned(),
+            offset: 0,
+            footer: Footer::default(),
+            node: NodeInProgress::default(),
+        };
+        writer.write(&MAGIC)?;
+        Ok(writer)
+    }
+
+    /// Starts the next node with its dictionary. Symbols below the previous node's pattern count are its patterns'
+    /// ranks; from there on they are ranks in the dictionary.
+    pub(crate) fn begin_node<'a>(&mut self, literals: impl Iterator<Item = &'a str> + Clone) -> Result<(), StoreError> {
+        let n_literals = literals.clone().count() as u64;
+        let dictionary = self.write_part(&Dictionary::encode(literals))?;
+        self.node = NodeInProgress {
+            footer: NodeFooter { dictionary, n_literals, ..NodeFooter::default() },
+            width: width_for(self.n_below() + n_literals),
+            ..NodeInProgress::default()
+        };
+        Ok(())
+    }
+
+    /// Patterns of the node below the one in progress, which is where its dictionary's numbers begin.
+    pub(crate) fn n_below(&self) -> u64 {
+        self.footer.nodes.last().map_or(0, |below| below.totals.patterns)
+    }
+
+    /// Appends a pattern. Names ascend strictly.
+    pub(crate) fn push(
+        &mut self,
+        name: PatternName,
+        frequency: u64,
+        symbols: &[u32],
+        extras: &Extras,
+    ) -> Result<(), StoreError> {
+        let node = &mut self.node;
+        if node.names.is_empty() {
+            node.entries.push(BlockEntry { offset: self.offset, first: name.leading_u64(), crc32: 0 });
+        }
+        node.names.extend_from_slice(name.as_bytes());
+        push_record(&mut node.records, &mut node.scratch, frequency, symbols, node.width, extras);
+        let totals = &mut node.footer.totals;
+        totals.patterns += 1;
+        totals.observations += frequency;
+        totals.symbols += frequency * symbols.len() as u64;
+        totals.member_symbols += frequency * count_distinct(symbols, &mut node.distinct);
+        if node.names.len() == BLOCK_PATTERNS * PatternName::BYTES {
+            self.write_block()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the node.
+    pub(crate) fn end_node(&mut self) -> Result<(), StoreError> {
+        if !self.node.names.is_empty() {
+            self.write_block()?;
+        }
+        let mut node = std::mem::take(&mut self.node);
+        node.footer.blocks_end = self.offset;
+        node.footer.index = self.write_part(&BlockIndex::encode(&node.entries))?;
+        self.footer.nodes.push(node.footer);
+        Ok(())
+    }
+
+    /// Writes the documents and the footer and hands the file to the operating system; it is durable only after
+    /// [`WrittenSegment::sync`].
+    pub(crate) fn finish<'a>(
+        mut self,
+        documents: impl Iterator<Item = (u64, &'a str)>,
+    ) -> Result<WrittenSegment, StoreError> {
+        let mut bytes = Vec::new();
+        for (sample_idx, id) in documents {
+            serde_json::to_writer(&mut bytes, &(sample_idx, id)).expect("numbers and text are JSON");
+            bytes.push(b'\n');
+        }
+        self.footer.documents = self.write_part(&bytes)?;
+        let footer = serde_json::to_vec(&self.footer).expect("the footer is plain data");
+        self.write(&footer)?;
+        self.write(&(footer.len() as u32).to_le_bytes())?;
+        self.write(&crc32fast::hash(&footer).to_le_bytes())?;
+        self.write(&MAGIC)?;
+        let Self { out, path, offset, footer, .. } = self;
+        let file = out.into_inner().map_err(|error| StoreError::io("write", &path, error.into_error()))?;
+        let totals = footer.nodes.iter().map(|node| node.totals).collect();
+        Ok(WrittenSegment { file, path, bytes: offset, totals })
+    }
+
+    fn write_block(&mut self) -> Result<(), StoreError> {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&self.node.names);
+        hasher.update(&self.node.records);
+        if let Some(entry) = self.node.entries.last_mut() {
+            entry.crc32 = hasher.finalize();
+        }
+        for part in [&self.node.names, &self.node.records] {
+            self.out.write_all(part).map_err(|source| StoreError::io("write", &self.path, source))?;
+            self.offset += part.len() as u64;
+        }
+        self.node.names.clear();
+        self.node.records.clear();
+        Ok(())
+    }
+
+    fn write_part(&mut self, bytes: &[u8]) -> Result<Part, StoreError> {
+        let part = Part { offset: self.offset, bytes: bytes.len() as u64, crc32: crc32fast::hash(bytes) };
+        self.write(bytes)?;
+        Ok(part)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.out.write_all(bytes).map_err(|source| StoreError::io("write", &self.path, source))?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// A complete segment file, perhaps not on the disk yet.
+#[derive(Debug)]
+pub(crate) struct WrittenSegment {
+    file: File,
+    path: PathBuf,
+    /// Size of the file.
+    pub(crate) bytes: u64,
+    /// What it counts, by node.
+    pub(crate) totals: Vec<NodeTotals>,
+}
+
+impl WrittenSegment {
+    /// Waits until the disk holds the file.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        self.file.sync_all().map_err(|source| StoreError::io("flush", &self.path, source))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn count_distinct(symbols: &[u32], scratch: &mut Vec<u32>) -> u64 {
+    if symbols.len() <= 16 {
+        // Chunks are short: comparing all pairs beats sorting.
+        return (0..symbols.len()).filter(|&idx| !symbols[..idx].contains(&symbols[idx])).count() as u64;
+    }
+    scratch.clear();
+    scratch.extend_from_slice(symbols);
+    scratch.sort_unstable();
+    scratch.chunk_by(|a, b| a == b).count() as u64
+}

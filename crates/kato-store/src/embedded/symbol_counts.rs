@@ -1,0 +1,130 @@
+//! Counts of a node's symbols, derived from its patterns.
+//!
+//! KATO stores these counts; they are a pure function of patterns and frequencies, so storing them would only add bytes
+//! to every commit and a second truth. Text symbols are counted in one pass. Pattern names are as many as the node
+//! below has patterns, so they are counted range by range, in as many passes as keep each in memory.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use kato_model::{PatternName, Symbol};
+
+use super::query::fused;
+use super::segment::{NodeCursor, Segment};
+use crate::{Scan, StoreError, SymbolCounts};
+
+/// Patterns of the node below that are counted in one pass: about 64 MB of counts.
+const RANGE_PATTERNS: u64 = 2_000_000;
+
+/// Counts of all symbols of a node: text in code-point order, then names in order.
+pub(super) fn symbol_counts(
+    segments: Vec<Arc<Segment>>,
+    node_idx: usize,
+) -> Result<Scan<'static, (Symbol, SymbolCounts)>, StoreError> {
+    let mut ready: VecDeque<(Symbol, SymbolCounts)> = VecDeque::new();
+    let (text, foreign) = count_text(&segments, node_idx)?;
+    ready.extend(text);
+    let n_below: u64 = segments.iter().map(|segment| segment.n_below(node_idx)).sum();
+    let n_ranges = n_below.div_ceil(RANGE_PATTERNS).max(1);
+    let mut range = 0;
+    Ok(fused(move || {
+        loop {
+            if let Some(symbol) = ready.pop_front() {
+                return Ok(Some(symbol));
+            }
+            if range == n_ranges {
+                return Ok(None);
+            }
+            let bound = |range: u64| ((u128::from(range) << 64) / u128::from(n_ranges)) as u64;
+            let last = if range + 1 == n_ranges { u64::MAX } else { bound(range + 1) - 1 };
+            ready = count_names(&segments, node_idx, bound(range), last, &foreign)?;
+            range += 1;
+        }
+    }))
+}
+
+type Counted = BTreeMap<Symbol, SymbolCounts>;
+
+/// Counts what the dictionaries hold: text, and names of patterns that their segment does not hold.
+fn count_text(segments: &[Arc<Segment>], node_idx: usize) -> Result<(Counted, Counted), StoreError> {
+    let mut counted = Counted::new();
+    for segment in segments {
+        let dictionary = segment.dictionary(node_idx)?;
+        let n_below = segment.n_below(node_idx);
+        let mut counts = vec![SymbolCounts::default(); dictionary.len()];
+        tally(segment, node_idx, n_below..n_below + dictionary.len() as u64, &mut counts)?;
+        for (text, counts) in dictionary.iter().zip(counts) {
+            counted.entry(Symbol::from(text)).or_default().merge(counts);
+        }
+    }
+    // `Symbol` orders text before names.
+    let names = counted.split_off(&Symbol::Name(PatternName::from_bytes([0; PatternName::BYTES])));
+    Ok((counted, names))
+}
+
+/// Counts the names whose leading bytes lie between `first` and `last`.
+fn count_names(
+    segments: &[Arc<Segment>],
+    node_idx: usize,
+    first: u64,
+    last: u64,
+    foreign: &Counted,
+) -> Result<VecDeque<(Symbol, SymbolCounts)>, StoreError> {
+    let mut counted: Vec<(PatternName, SymbolCounts)> = foreign
+        .iter()
+        .filter_map(|(symbol, &counts)| match symbol {
+            Symbol::Name(name) if (first..=last).contains(&name.leading_u64()) => Some((*name, counts)),
+            _ => None,
+        })
+        .collect();
+    let Some(below) = node_idx.checked_sub(1) else { return Ok(named(counted)) };
+    for segment in segments {
+        let mut cursor = NodeCursor::from_leading(Arc::clone(segment), below, first)?;
+        let start = cursor.rank();
+        let mut names = Vec::new();
+        while let Some(name) = cursor.name().filter(|name| name.leading_u64() <= last) {
+            names.push(name);
+            cursor.advance()?;
+        }
+        let mut counts = vec![SymbolCounts::default(); names.len()];
+        tally(segment, node_idx, start..start + names.len() as u64, &mut counts)?;
+        counted.extend(names.into_iter().zip(counts).filter(|(_, counts)| counts.frequency > 0));
+    }
+    Ok(named(counted))
+}
+
+/// Adds up equal names, in order.
+fn named(mut counted: Vec<(PatternName, SymbolCounts)>) -> VecDeque<(Symbol, SymbolCounts)> {
+    counted.sort_unstable_by_key(|&(name, _)| name);
+    counted
+        .chunk_by(|(a, _), (b, _)| a == b)
+        .map(|same| {
+            let mut sum = SymbolCounts::default();
+            same.iter().for_each(|&(_, counts)| sum.merge(counts));
+            (Symbol::Name(same[0].0), sum)
+        })
+        .collect()
+}
+
+/// Counts, over all patterns of a node, the symbols whose numbers lie in `range`.
+fn tally(segment: &Arc<Segment>, node_idx: usize, range: Range<u64>, counts: &mut [SymbolCounts]) -> Result<(), StoreError> {
+    if range.is_empty() {
+        return Ok(());
+    }
+    let mut cursor = NodeCursor::new(Arc::clone(segment), node_idx)?;
+    let mut symbols: Vec<u32> = Vec::new();
+    while cursor.name().is_some() {
+        let record = cursor.record()?;
+        symbols.clear();
+        symbols.extend(record.symbols(cursor.width()).filter(|&symbol| range.contains(&u64::from(symbol))));
+        symbols.sort_unstable();
+        for same in symbols.chunk_by(|a, b| a == b) {
+            let counts = &mut counts[(u64::from(same[0]) - range.start) as usize];
+            counts.frequency += record.frequency * same.len() as u64;
+            counts.member_frequency += record.frequency;
+        }
+        cursor.advance()?;
+    }
+    Ok(())
+}

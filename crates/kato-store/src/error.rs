@@ -1,0 +1,125 @@
+//! What can go wrong with a store, by what the caller can do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kato_model::PatternName;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A knowledge base is already there, and creating one must not overwrite it.
+    #[error("a knowledge base already exists at {}: resume it, or choose another directory", path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is no knowledge base to open.
+    #[error("there is no knowledge base at {}: check the directory, or train one into it", path.display())]
+    Missing {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory holds files that are not a knowledge base's.
+    #[error("{} is not empty and holds no knowledge base: choose an empty or a new directory", path.display())]
+    NotAKnowledgeBase {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Another process writes to the knowledge base.
+    #[error("the knowledge base at {} is in use by another writer: wait for it to end, or stop it", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The knowledge base was opened for reading.
+    #[error("the knowledge base at {} is open for reading only: open it for writing to train", path.display())]
+    ReadOnly {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The files were written by a version of the format that this version does not read.
+    #[error("{} has format version {found}, and this version reads {supported}: use the matching release", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The file's version.
+        found: u64,
+        /// The version that can be read.
+        supported: u64,
+    },
+    /// A file does not hold what was written to it. Nothing read from the damaged part was used.
+    #[error("{} is damaged: {reason}; restore it from a copy, or train again", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What does not add up.
+        reason: String,
+    },
+    /// The disk or the quota is full. What was committed before is safe.
+    #[error("no space left while writing {}: everything committed is safe; free some space and resume", path.display())]
+    Full {
+        /// The file being written.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The operating system refused an operation on a file.
+    #[error("failed to {action} {}", path.display())]
+    Io {
+        /// What was tried, such as "open".
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The store has no such node.
+    #[error("there is no node {node:?} here; the nodes are {}", known.join(", "))]
+    UnknownNode {
+        /// The name asked for.
+        node: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// A batch was made for another number of nodes.
+    #[error("a batch for {found} nodes does not fit a store of {expected} nodes")]
+    NodeCount {
+        /// Nodes of the batch.
+        found: usize,
+        /// Nodes of the store.
+        expected: usize,
+    },
+    /// A record's name is not the SHA-1 of its content, or two stores disagree about a name.
+    #[error("pattern {name} does not hold the content that its name says")]
+    NameMismatch {
+        /// The name.
+        name: PatternName,
+    },
+    /// A staged batch was handed to a store that did not stage it.
+    #[error("the staged batch belongs to another store")]
+    ForeignBatch,
+}
+
+impl StoreError {
+    /// An I/O error with what was tried, telling a full disk from the rest.
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let path = path.to_owned();
+        match source.kind() {
+            StorageFull | QuotaExceeded | FileTooLarge => Self::Full { path, source },
+            _ => Self::Io { action, path, source },
+        }
+    }
+
+    pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Corrupt { path: path.to_owned(), reason: reason.into() }
+    }
+
+    /// Whether freeing disk space and repeating the operation can help.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full { .. })
+    }
+}

@@ -1,0 +1,205 @@
+//! The store in memory: small, plain, and the yardstick that the others are compared with.
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use kato_model::{AttributeLimits, PatternName, SealedBatch, SealedSymbol, Symbol};
+use serde_json::Value;
+
+use crate::contract::check_node;
+use crate::{PatternStore, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals};
+
+/// A run's knowledge bases in memory. Nothing is durable; memory grows with the patterns.
+///
+/// ```
+/// use kato_model::{BatchSymbol, LearnBatch, PatternName};
+/// use kato_store::{MemoryStore, PatternStore};
+/// use serde_json::json;
+///
+/// let store = MemoryStore::new(&["node0"], json!(null));
+/// let mut batch = LearnBatch::new(1);
+/// let name = PatternName::of_events(&[["a"], ["b"]]);
+/// let symbols = ["a", "b"].map(|text| BatchSymbol::Literal(batch.literal(text)));
+/// batch.learn(0, name, symbols);
+/// let staged = store.stage(batch.seal())?;
+/// store.commit(vec![staged], json!({"samples": 1}))?;
+/// assert_eq!(store.pattern(0, &name)?.map(|pattern| pattern.frequency), Some(1));
+/// # Ok::<(), kato_store::StoreError>(())
+/// ```
+#[derive(Debug)]
+pub struct MemoryStore {
+    nodes: Vec<String>,
+    configuration: Value,
+    limits: AttributeLimits,
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    checkpoint: Value,
+    nodes: Vec<BTreeMap<PatternName, StoredPattern>>,
+    documents: BTreeMap<u64, String>,
+}
+
+impl MemoryStore {
+    /// A store with an empty knowledge base for each node.
+    #[must_use]
+    pub fn new(nodes: &[impl AsRef<str>], configuration: Value) -> Self {
+        Self::with_limits(nodes, configuration, AttributeLimits::default())
+    }
+
+    /// [`new`](Self::new) with other limits for attributes.
+    #[must_use]
+    pub fn with_limits(nodes: &[impl AsRef<str>], configuration: Value, limits: AttributeLimits) -> Self {
+        let state = State { nodes: nodes.iter().map(|_| BTreeMap::new()).collect(), ..State::default() };
+        let nodes = nodes.iter().map(|node| node.as_ref().to_owned()).collect();
+        Self { nodes, configuration, limits, state: RwLock::new(state) }
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        // A commit can only panic on a broken invariant of its own; what is there stays readable.
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies out what a scan hands over item by item, so that no lock is held between items.
+    fn collect<T: Send + 'static>(
+        &self,
+        node_idx: usize,
+        item: impl FnMut(&StoredPattern) -> T,
+    ) -> Result<Scan<'_, T>, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        let items: Vec<T> = self.state().nodes[node_idx].values().map(item).collect();
+        Ok(Box::new(items.into_iter().map(Ok)))
+    }
+}
+
+impl PatternStore for MemoryStore {
+    fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
+    fn configuration(&self) -> &Value {
+        &self.configuration
+    }
+
+    fn attribute_limits(&self) -> AttributeLimits {
+        self.limits
+    }
+
+    fn checkpoint(&self) -> Value {
+        self.state().checkpoint.clone()
+    }
+
+    fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
+        if batch.n_nodes() != self.nodes.len() {
+            return Err(StoreError::NodeCount { found: batch.n_nodes(), expected: self.nodes.len() });
+        }
+        Ok(StagedBatch::new(batch))
+    }
+
+    fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
+        let batches =
+            staged.into_iter().map(StagedBatch::into_prepared::<SealedBatch>).collect::<Result<Vec<_>, _>>()?;
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        for batch in &batches {
+            for node_idx in 0..batch.n_nodes() {
+                merge_node(&mut state.nodes[node_idx], batch, node_idx, &self.limits);
+            }
+            state.documents.extend(batch.documents().iter().cloned());
+        }
+        state.checkpoint = checkpoint;
+        Ok(())
+    }
+
+    fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        let mut totals = Totals::default();
+        for pattern in self.state().nodes[node_idx].values() {
+            totals.observations += pattern.frequency;
+            totals.symbols += pattern.frequency * pattern.symbols.len() as u64;
+            totals.member_symbols += pattern.frequency * distinct(pattern).len() as u64;
+        }
+        Ok(totals)
+    }
+
+    fn count_patterns(&self, node_idx: usize) -> Result<u64, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        Ok(self.state().nodes[node_idx].len() as u64)
+    }
+
+    fn pattern(&self, node_idx: usize, name: &PatternName) -> Result<Option<StoredPattern>, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        Ok(self.state().nodes[node_idx].get(name).cloned())
+    }
+
+    fn scan(&self, node_idx: usize) -> Result<Scan<'_, StoredPattern>, StoreError> {
+        self.collect(node_idx, StoredPattern::clone)
+    }
+
+    fn scan_frequencies(&self, node_idx: usize) -> Result<Scan<'_, (PatternName, u64)>, StoreError> {
+        self.collect(node_idx, |pattern| (pattern.name, pattern.frequency))
+    }
+
+    fn symbol_counts(&self, node_idx: usize) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        let mut counted: BTreeMap<Symbol, SymbolCounts> = BTreeMap::new();
+        for pattern in self.state().nodes[node_idx].values() {
+            for (symbol, occurrences) in distinct(pattern) {
+                counted.entry(symbol.clone()).or_default().merge(SymbolCounts {
+                    frequency: occurrences * pattern.frequency,
+                    member_frequency: pattern.frequency,
+                });
+            }
+        }
+        Ok(Box::new(counted.into_iter().map(Ok)))
+    }
+
+    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError> {
+        Ok(self.state().documents.get(&sample_idx).cloned())
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A pattern's distinct symbols with their occurrences.
+fn distinct(pattern: &StoredPattern) -> BTreeMap<&Symbol, u64> {
+    let mut counts = BTreeMap::new();
+    for symbol in &pattern.symbols {
+        *counts.entry(symbol).or_default() += 1;
+    }
+    counts
+}
+
+fn merge_node(
+    patterns: &mut BTreeMap<PatternName, StoredPattern>,
+    batch: &SealedBatch,
+    node_idx: usize,
+    limits: &AttributeLimits,
+) {
+    let node = batch.node(node_idx);
+    let literals: Vec<&str> = node.dictionary().collect();
+    for rank in 0..node.len() {
+        let learned = node.pattern(rank);
+        let pattern = patterns.entry(learned.name).or_insert_with(|| {
+            let symbols = node.symbols(rank).map(|symbol| match symbol {
+                SealedSymbol::Literal(rank) => Symbol::from(literals[rank as usize]),
+                SealedSymbol::Child(rank) => Symbol::Name(batch.node(node_idx - 1).pattern(rank as usize).name),
+            });
+            StoredPattern::new(learned.name, symbols.collect(), 0)
+        });
+        pattern.frequency += learned.frequency;
+        pattern.first_seen = match (pattern.first_seen, learned.first_seen) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        if let Some(attributes) = learned.attributes {
+            if pattern.event_lengths.is_none() {
+                pattern.event_lengths.clone_from(&attributes.event_lengths);
+            }
+            pattern.metadata.merge(attributes.metadata.clone(), limits.metadata_values);
+            pattern.emotives.merge(attributes.emotives.clone(), limits.persistence);
+        }
+    }
+}

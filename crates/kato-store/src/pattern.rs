@@ -1,0 +1,78 @@
+//! A pattern as stores hand it out.
+
+use kato_model::{EmotiveWindow, Event, FirstSeen, Metadata, Pattern, PatternName, PatternRecord, Symbol};
+
+use crate::StoreError;
+
+/// A stored pattern with everything that is known of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct StoredPattern {
+    /// Its name.
+    pub name: PatternName,
+    /// All symbols, event after event.
+    pub symbols: Vec<Symbol>,
+    /// Symbols of each event; `None` when every event holds one, as all patterns learned from text do.
+    pub event_lengths: Option<Box<[u32]>>,
+    /// Learn calls.
+    pub frequency: u64,
+    /// Earliest sighting, if provenance was recorded.
+    pub first_seen: Option<FirstSeen>,
+    /// Metadata.
+    pub metadata: Metadata,
+    /// The latest emotives.
+    pub emotives: EmotiveWindow,
+}
+
+impl StoredPattern {
+    /// A pattern without attributes whose events hold one symbol each.
+    #[must_use]
+    pub fn new(name: PatternName, symbols: Vec<Symbol>, frequency: u64) -> Self {
+        Self {
+            name,
+            symbols,
+            event_lengths: None,
+            frequency,
+            first_seen: None,
+            metadata: Metadata::default(),
+            emotives: EmotiveWindow::default(),
+        }
+    }
+
+    /// The events (`pattern_data`), oldest first.
+    #[must_use]
+    pub fn events(&self) -> Vec<Event> {
+        let texts = |symbols: &[Symbol]| Event::in_given_order(symbols.iter().map(Symbol::to_string).collect());
+        match &self.event_lengths {
+            None => self.symbols.chunks(1).map(texts).collect(),
+            Some(lengths) => {
+                let mut rest = self.symbols.as_slice();
+                let mut events = Vec::with_capacity(lengths.len());
+                for &length in lengths {
+                    let (event, after) = rest.split_at_checked(length as usize).unwrap_or((rest, &[]));
+                    events.push(texts(event));
+                    rest = after;
+                }
+                events
+            }
+        }
+    }
+
+    /// The record for an export, after checking that the name is the SHA-1 of the content.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NameMismatch`] when the store handed out other content than was learned under the name.
+    pub fn into_record(self) -> Result<PatternRecord, StoreError> {
+        let pattern = Pattern::new(self.events());
+        if pattern.name() != self.name {
+            return Err(StoreError::NameMismatch { name: self.name });
+        }
+        Ok(PatternRecord {
+            pattern,
+            frequency: self.frequency,
+            emotives: self.emotives.into_maps(),
+            metadata: self.metadata,
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! What can go wrong when a tokenizer is loaded or used.
+
+use std::error::Error as StdError;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why no tokenizer could be made from what the user named.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The name is neither built in nor a file; the message says how to get the file.
+    #[error(
+        "find tokenizer `{name}`: it is neither built in (`gpt2`) nor an existing file; \
+         download https://huggingface.co/{name}/resolve/main/tokenizer.json and give the path of that file"
+    )]
+    Unknown {
+        /// What the user asked for.
+        name: String,
+    },
+
+    /// The file exists but could not be read as text.
+    #[error("read tokenizer file {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+
+    /// The text is not a tokenizer definition that this version understands.
+    #[error(
+        "understand tokenizer `{name}`: it must be a Hugging Face tokenizer.json (format 1.0 or 2.0)"
+    )]
+    Definition {
+        /// What the user asked for.
+        name: String,
+        /// Which part was refused, and why.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+}
+
+/// Why a text could not be turned into ids. The ids appended so far are removed again.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TokenizeError {
+    /// The tokenizer has a closed list of words and this is not one of them.
+    #[error(
+        "tokenize word `{word}`: it is not in the vocabulary; build the tokenizer from all texts it will see"
+    )]
+    UnknownWord {
+        /// The first word that has no id.
+        word: String,
+    },
+
+    /// The engine refused the text: an unknown symbol without an unknown-token, or more than 4 GiB at once.
+    #[error("tokenize text of {bytes} bytes")]
+    Engine {
+        /// Length of the text.
+        bytes: usize,
+        /// What the engine said.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+}

@@ -1,0 +1,31 @@
+//! What can go wrong between a sample and the corpus made of it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Failure to make a corpus.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CorpusError {
+    /// The sample cannot be read.
+    #[error("cannot read the sample {}: name a readable text file", path.display())]
+    Read {
+        /// The sample's path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The sample has no words to learn from.
+    #[error("the sample holds no words: give a text with at least one")]
+    Empty,
+    /// The corpus cannot be written, for example because the disk is full; what was written before is kept.
+    #[error("cannot write the corpus after {n_documents} documents ({n_bytes} bytes)")]
+    Write {
+        /// Documents handed to the writer before the failure.
+        n_documents: u64,
+        /// Bytes handed to the writer before the failure.
+        n_bytes: u64,
+        /// Why.
+        source: io::Error,
+    },
+}
