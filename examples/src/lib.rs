@@ -1,3 +1,6 @@
-//! The workspace's examples.
+//! What the example binaries share: the corpus generator, progress, signals.
 
 pub mod corpus;
+pub mod interrupt;
+pub mod repository;
+pub mod reporter;

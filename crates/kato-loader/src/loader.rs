@@ -132,7 +132,8 @@ impl StreamingDatasetLoader {
         while batch.is_empty() || batch.text_bytes() < target_bytes {
             match self.advance(batch.text_mut()) {
                 Ok(Some(record)) => {
-                    batch.push(&record.file, record.number, &self.id);
+                    let file = &self.files[record.file].name;
+                    batch.push(file, record.number, &self.id);
                 }
                 Ok(None) => break,
                 Err(error) if batch.is_empty() => return Err(error),
@@ -247,7 +248,7 @@ impl StreamingDatasetLoader {
                     if self.keep(&text[start..]) {
                         self.cursor.counts.documents += 1;
                         return Ok(Some(Record {
-                            file: Arc::clone(&self.files[index].name),
+                            file: index,
                             number: mark.record,
                         }));
                     }
@@ -323,7 +324,8 @@ impl StreamingDatasetLoader {
 
 /// Where a document was found.
 struct Record {
-    file: Arc<str>,
+    /// Index of its file.
+    file: usize,
     number: u64,
 }
 
@@ -336,7 +338,10 @@ impl Iterator for StreamingDatasetLoader {
         match self.advance(&mut text) {
             Ok(Some(record)) => {
                 let id = match self.id.as_str() {
-                    "" => DocumentId::position(record.file, record.number),
+                    "" => {
+                        let file = Arc::clone(&self.files[record.file].name);
+                        DocumentId::position(file, record.number)
+                    }
                     id => DocumentId::field(id),
                 };
                 Some(Ok(Document::new(

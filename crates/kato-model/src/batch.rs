@@ -13,23 +13,40 @@ pub enum BatchSymbol {
     Child(Occurrence),
 }
 
-/// One learn call at one node of one batch: the `n`-th, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// One learn call at one node of one batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occurrence(u32);
 
 impl Occurrence {
-    /// Position among the node's learn calls of this batch.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self.0 as usize
+    fn new(part_idx: usize, idx: usize) -> Self {
+        Self((part_idx << PART_SHIFT | idx) as u32)
     }
+
+    fn part_idx(self) -> usize {
+        (self.0 >> PART_SHIFT) as usize
+    }
+
+    fn idx(self) -> usize {
+        self.0 as usize & (PART_LIMIT - 1)
+    }
+}
+
+/// Learn calls are kept apart by the leading bits of their names, so that sealing sorts and gathers within parts that fit
+/// the processor's cache: a batch of millions of patterns is otherwise bound by cache misses.
+const N_PARTS: usize = 128;
+
+/// Bits of an [`Occurrence`] below its part.
+const PART_SHIFT: u32 = 24;
+
+/// Most learn calls of one part.
+const PART_LIMIT: usize = 1 << PART_SHIFT;
+
+fn part_of(name: &PatternName) -> usize {
+    (name.leading_u64() >> (u64::BITS - N_PARTS.ilog2())) as usize
 }
 
 /// Marks a packed symbol as a literal; a child otherwise.
 const LITERAL: u32 = 1 << 31;
-
-/// Most learn calls of one node, symbols of one node, or literals that a batch takes.
-const LIMIT: usize = (1 << 31) - 1;
 
 impl BatchSymbol {
     fn pack(self) -> u32 {
@@ -48,27 +65,63 @@ impl BatchSymbol {
     }
 }
 
-/// What one node learned in a batch, one entry a learn call.
-#[derive(Debug, Default)]
+/// What one node learned in a batch.
+#[derive(Debug)]
 struct NodeBatch {
+    parts: Vec<Part>,
+    /// Sparse, in order of learning.
+    attributes: Vec<(Occurrence, Attributes)>,
+    latest: Option<Occurrence>,
+    n_calls: u64,
+    n_symbols: usize,
+    /// Learn calls whose place was recorded.
+    n_seen: u64,
+}
+
+/// The learn calls whose names have the same leading bits, one entry a call.
+#[derive(Debug, Default)]
+struct Part {
     names: Vec<PatternName>,
-    /// End of each occurrence's symbols in `symbols`.
+    /// End of each call's symbols in `symbols`.
     ends: Vec<u32>,
     symbols: Vec<u32>,
     /// Parallel to `names` when provenance is recorded, else empty.
     first_seen: Vec<FirstSeen>,
-    /// Sparse, ascending by occurrence.
-    attributes: Vec<(u32, Attributes)>,
+}
+
+impl Part {
+    fn symbols_of(&self, idx: usize) -> &[u32] {
+        let start = if idx == 0 { 0 } else { self.ends[idx - 1] as usize };
+        &self.symbols[start..self.ends[idx] as usize]
+    }
 }
 
 impl NodeBatch {
-    fn symbols_of(&self, occurrence: usize) -> &[u32] {
-        let start = if occurrence == 0 {
-            0
-        } else {
-            self.ends[occurrence - 1] as usize
-        };
-        &self.symbols[start..self.ends[occurrence] as usize]
+    fn new() -> Self {
+        let parts = (0..N_PARTS).map(|_| Part::default()).collect();
+        Self { parts, attributes: Vec::new(), latest: None, n_calls: 0, n_symbols: 0, n_seen: 0 }
+    }
+
+    fn learn(&mut self, name: PatternName, symbols: impl Iterator<Item = u32>) -> Occurrence {
+        let part_idx = part_of(&name);
+        let part = &mut self.parts[part_idx];
+        let before = part.symbols.len();
+        part.symbols.extend(symbols);
+        assert!(
+            part.names.len() < PART_LIMIT && u32::try_from(part.symbols.len()).is_ok(),
+            "a batch is sealed long before it holds billions of entries"
+        );
+        self.n_symbols += part.symbols.len() - before;
+        self.n_calls += 1;
+        let occurrence = Occurrence::new(part_idx, part.names.len());
+        part.names.push(name);
+        part.ends.push(part.symbols.len() as u32);
+        self.latest = Some(occurrence);
+        occurrence
+    }
+
+    fn holds(&self, occurrence: Occurrence) -> bool {
+        self.parts.get(occurrence.part_idx()).is_some_and(|part| occurrence.idx() < part.names.len())
     }
 }
 
@@ -119,7 +172,7 @@ impl LearnBatch {
     #[must_use]
     pub fn with_vocabulary(n_nodes: usize, vocabulary: Arc<SymbolTable>) -> Self {
         Self {
-            nodes: (0..n_nodes).map(|_| NodeBatch::default()).collect(),
+            nodes: (0..n_nodes).map(|_| NodeBatch::new()).collect(),
             vocabulary,
             literals: SymbolTable::new(),
             limits: AttributeLimits::default(),
@@ -144,7 +197,7 @@ impl LearnBatch {
     /// Whether nothing was learned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.nodes.iter().all(|node| node.names.is_empty())
+        self.nodes.iter().all(|node| node.n_calls == 0)
     }
 
     /// Learn calls of one node so far.
@@ -154,19 +207,19 @@ impl LearnBatch {
     /// When there is no such node.
     #[must_use]
     pub fn observations(&self, node_idx: usize) -> u64 {
-        self.nodes[node_idx].names.len() as u64
+        self.nodes[node_idx].n_calls
     }
 
     /// Heap bytes that the batch's content takes, without the shared vocabulary.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
+        const CALL_BYTES: usize = size_of::<PatternName>() + size_of::<u32>();
         let nodes: usize = self
             .nodes
             .iter()
             .map(|node| {
-                node.names.len() * 24
-                    + node.symbols.len() * 4
-                    + node.first_seen.len() * size_of::<FirstSeen>()
+                let (n_calls, n_seen) = (node.n_calls as usize, node.n_seen as usize);
+                n_calls * CALL_BYTES + node.n_symbols * size_of::<u32>() + n_seen * size_of::<FirstSeen>()
             })
             .sum();
         nodes + self.literals.heap_bytes() + self.document_bytes + self.attribute_bytes
@@ -186,32 +239,29 @@ impl LearnBatch {
     ///
     /// # Panics
     ///
-    /// When there is no such node, a child was not learned at the node below, a literal is unknown, or the node's
-    /// learn calls or symbols reach 2³¹.
+    /// When there is no such node, a child was not learned at the node below, a literal is unknown, or the batch holds
+    /// billions of entries.
     pub fn learn(
         &mut self,
         node_idx: usize,
         name: PatternName,
         symbols: impl IntoIterator<Item = BatchSymbol>,
     ) -> Occurrence {
-        let n_children = match node_idx.checked_sub(1) {
-            Some(below) => self.nodes[below].names.len() as u32,
-            None => 0,
-        };
         let n_literals = (self.vocabulary.len() + self.literals.len()) as u32;
-        let node = &mut self.nodes[node_idx];
-        node.symbols.extend(symbols.into_iter().map(|symbol| {
-            match symbol {
-                BatchSymbol::Literal(id) => {
-                    assert!(id < n_literals, "a literal comes from this batch")
+        let (below, nodes) = self.nodes.split_at_mut(node_idx);
+        let below = below.last();
+        nodes[0].learn(
+            name,
+            symbols.into_iter().map(|symbol| {
+                match symbol {
+                    BatchSymbol::Literal(id) => assert!(id < n_literals, "a literal comes from this batch"),
+                    BatchSymbol::Child(child) => {
+                        assert!(below.is_some_and(|below| below.holds(child)), "a child was learned in this batch");
+                    }
                 }
-                BatchSymbol::Child(child) => {
-                    assert!(child.0 < n_children, "a child was learned in this batch")
-                }
-            }
-            symbol.pack()
-        }));
-        node.close(name)
+                symbol.pack()
+            }),
+        )
     }
 
     /// Counts one learn of a chunk of vocabulary symbols, one event each: [`LearnBatch::learn`] at node 0 for a slice of
@@ -222,29 +272,24 @@ impl LearnBatch {
     /// As [`LearnBatch::learn`].
     pub fn learn_tokens(&mut self, name: PatternName, token_ids: &[u32]) -> Occurrence {
         let n_literals = self.vocabulary.len() as u32;
-        assert!(
-            token_ids.iter().all(|&id| id < n_literals),
-            "a token id comes from the vocabulary"
-        );
-        let node = &mut self.nodes[0];
-        node.symbols
-            .extend(token_ids.iter().map(|&id| id | LITERAL));
-        node.close(name)
+        assert!(token_ids.iter().all(|&id| id < n_literals), "a token id comes from the vocabulary");
+        self.nodes[0].learn(name, token_ids.iter().map(|&id| id | LITERAL))
     }
 
-    /// Records where the pattern of a learn call was seen. Call it for every learn call of the node or for none.
+    /// Records where the pattern of a node's latest learn call was seen. Call it for every learn call of the node or for
+    /// none.
     ///
     /// # Panics
     ///
-    /// When earlier learn calls of the node were not recorded.
+    /// When `occurrence` is not the node's latest, or earlier learn calls of the node were not recorded.
     pub fn record_first_seen(&mut self, node_idx: usize, occurrence: Occurrence, seen: FirstSeen) {
         let node = &mut self.nodes[node_idx];
-        assert_eq!(
-            node.first_seen.len(),
-            occurrence.index(),
+        node.n_seen += 1;
+        assert!(
+            node.latest == Some(occurrence) && node.n_seen == node.n_calls,
             "provenance is recorded for every learn call or none"
         );
-        node.first_seen.push(seen);
+        node.parts[occurrence.part_idx()].first_seen.push(seen);
     }
 
     /// Attaches metadata, emotives, event lengths or extra counts to the latest learn call of a node.
@@ -254,17 +299,11 @@ impl LearnBatch {
     /// When `occurrence` is not the node's latest.
     pub fn attach(&mut self, node_idx: usize, occurrence: Occurrence, attributes: Attributes) {
         let node = &mut self.nodes[node_idx];
-        assert_eq!(
-            occurrence.index() + 1,
-            node.names.len(),
-            "attributes belong to the latest learn call"
-        );
+        assert_eq!(node.latest, Some(occurrence), "attributes belong to the latest learn call");
         self.attribute_bytes += attributes.heap_bytes();
         match node.attributes.last_mut() {
-            Some((latest, merged)) if *latest == occurrence.0 => {
-                merged.merge(attributes, &self.limits)
-            }
-            _ => node.attributes.push((occurrence.0, attributes)),
+            Some((latest, merged)) if *latest == occurrence => merged.merge(attributes, &self.limits),
+            _ => node.attributes.push((occurrence, attributes)),
         }
     }
 
@@ -289,19 +328,6 @@ impl LearnBatch {
     }
 }
 
-impl NodeBatch {
-    fn close(&mut self, name: PatternName) -> Occurrence {
-        let occurrence = self.names.len();
-        assert!(
-            occurrence < LIMIT && self.symbols.len() < LIMIT,
-            "a batch is sealed long before 2^31 entries"
-        );
-        self.names.push(name);
-        self.ends.push(self.symbols.len() as u32);
-        Occurrence(occurrence as u32)
-    }
-}
-
 /// A complete batch: every node's distinct patterns in name order, with counts.
 ///
 /// Inside, a symbol is a [`SealedSymbol`]: a rank in the node's dictionary of text symbols, or the rank of a pattern of
@@ -323,19 +349,28 @@ pub enum SealedSymbol {
 
 #[derive(Debug, Default)]
 struct SealedNode {
-    /// First occurrence of each distinct pattern, in name order.
-    firsts: Vec<u32>,
-    /// Learn calls of each distinct pattern.
-    frequencies: Vec<u32>,
-    /// Occurrence → rank of its pattern.
-    ranks: Vec<u32>,
+    parts: Vec<SealedPart>,
+    n_patterns: usize,
     /// Literal ids of the text symbols in use, in text order, texts distinct.
     dictionary: Vec<u32>,
     /// Literal id → rank in `dictionary`; meaningless for literals not in use.
     literal_ranks: Vec<u32>,
     /// Merged attributes, ascending by rank.
     attributes: Vec<(u32, Attributes)>,
-    /// Earliest sighting by rank, or empty.
+}
+
+/// The distinct patterns of one part of a node, in name order.
+#[derive(Debug, Default)]
+struct SealedPart {
+    /// Rank of the part's first pattern.
+    first_rank: u32,
+    /// First call of each distinct pattern.
+    firsts: Vec<u32>,
+    /// Learn calls of each distinct pattern.
+    frequencies: Vec<u32>,
+    /// Call → rank of its pattern.
+    ranks: Vec<u32>,
+    /// Earliest sighting of each distinct pattern, or empty.
     first_seen: Vec<FirstSeen>,
 }
 
@@ -369,8 +404,7 @@ impl SealedBatch {
             batch: &self.batch,
             learned: &self.batch.nodes[node_idx],
             sealed: &self.nodes[node_idx],
-            node_idx,
-            sealed_nodes: &self.nodes,
+            below: node_idx.checked_sub(1).map(|below| &self.nodes[below]),
         }
     }
 
@@ -382,46 +416,34 @@ impl SealedBatch {
 }
 
 impl SealedNode {
-    fn new(batch: &LearnBatch, node_idx: usize, attributes: Vec<(u32, Attributes)>) -> Self {
+    fn new(batch: &LearnBatch, node_idx: usize, attributes: Vec<(Occurrence, Attributes)>) -> Self {
         let learned = &batch.nodes[node_idx];
-        let order = name_order(&learned.names);
-        let mut sealed = Self {
-            ranks: vec![0; order.len()],
-            ..Self::default()
-        };
-        let mut previous: Option<&PatternName> = None;
-        for &occurrence in &order {
-            let name = &learned.names[occurrence as usize];
-            if previous == Some(name) {
-                let last = sealed
-                    .frequencies
-                    .last_mut()
-                    .expect("a previous name was counted");
-                *last += 1;
-            } else {
-                sealed.firsts.push(occurrence);
-                sealed.frequencies.push(1);
-                previous = Some(name);
-            }
-            sealed.ranks[occurrence as usize] = sealed.firsts.len() as u32 - 1;
+        let mut sealed = Self::default();
+        let mut keys = Vec::new();
+        for part in &learned.parts {
+            let part = SealedPart::new(part, sealed.n_patterns as u32, &mut keys);
+            sealed.n_patterns += part.firsts.len();
+            sealed.parts.push(part);
         }
         sealed.number_literals(batch, learned);
         sealed.merge_attributes(attributes, &batch.limits);
-        sealed.merge_first_seen(learned);
         sealed
+    }
+
+    /// Rank of the pattern of a learn call.
+    fn rank(&self, occurrence: Occurrence) -> u32 {
+        self.parts[occurrence.part_idx()].ranks[occurrence.idx()]
     }
 
     fn number_literals(&mut self, batch: &LearnBatch, learned: &NodeBatch) {
         let n_literals = batch.vocabulary.len() + batch.literals.len();
         let mut in_use = vec![false; n_literals];
-        for &packed in &learned.symbols {
+        for &packed in learned.parts.iter().flat_map(|part| &part.symbols) {
             if let BatchSymbol::Literal(id) = BatchSymbol::unpack(packed) {
                 in_use[id as usize] = true;
             }
         }
-        let mut used: Vec<u32> = (0..n_literals as u32)
-            .filter(|&id| in_use[id as usize])
-            .collect();
+        let mut used: Vec<u32> = (0..n_literals as u32).filter(|&id| in_use[id as usize]).collect();
         used.sort_by(|&a, &b| batch.literal_text(a).cmp(batch.literal_text(b)));
         if used.is_empty() {
             return;
@@ -429,10 +451,8 @@ impl SealedNode {
         self.literal_ranks = vec![0; n_literals];
         for id in used {
             // A vocabulary may give two ids to one text; both then have one rank.
-            let repeats = self
-                .dictionary
-                .last()
-                .is_some_and(|&last| batch.literal_text(last) == batch.literal_text(id));
+            let text = batch.literal_text(id);
+            let repeats = self.dictionary.last().is_some_and(|&last| batch.literal_text(last) == text);
             if !repeats {
                 self.dictionary.push(id);
             }
@@ -440,11 +460,9 @@ impl SealedNode {
         }
     }
 
-    fn merge_attributes(&mut self, attributes: Vec<(u32, Attributes)>, limits: &AttributeLimits) {
-        let mut by_rank: Vec<(u32, Attributes)> = attributes
-            .into_iter()
-            .map(|(occurrence, value)| (self.ranks[occurrence as usize], value))
-            .collect();
+    fn merge_attributes(&mut self, attributes: Vec<(Occurrence, Attributes)>, limits: &AttributeLimits) {
+        let mut by_rank: Vec<(u32, Attributes)> =
+            attributes.into_iter().map(|(occurrence, value)| (self.rank(occurrence), value)).collect();
         by_rank.sort_by_key(|&(rank, _)| rank);
         for (rank, value) in by_rank {
             match self.attributes.last_mut() {
@@ -453,39 +471,53 @@ impl SealedNode {
             }
         }
     }
+}
 
-    fn merge_first_seen(&mut self, learned: &NodeBatch) {
-        if learned.first_seen.is_empty() {
+impl SealedPart {
+    fn new(part: &Part, first_rank: u32, keys: &mut Vec<(u64, u32)>) -> Self {
+        let mut sealed = Self { first_rank, ranks: vec![0; part.names.len()], ..Self::default() };
+        sort_by_name(&part.names, keys);
+        let mut previous: Option<&PatternName> = None;
+        for &(_, idx) in &*keys {
+            let name = &part.names[idx as usize];
+            match sealed.frequencies.last_mut() {
+                Some(frequency) if previous == Some(name) => *frequency += 1,
+                _ => {
+                    sealed.firsts.push(idx);
+                    sealed.frequencies.push(1);
+                    previous = Some(name);
+                }
+            }
+            sealed.ranks[idx as usize] = first_rank + sealed.firsts.len() as u32 - 1;
+        }
+        sealed.merge_first_seen(part);
+        sealed
+    }
+
+    fn merge_first_seen(&mut self, part: &Part) {
+        if part.first_seen.is_empty() {
             return;
         }
-        self.first_seen = self
-            .firsts
-            .iter()
-            .map(|&first| learned.first_seen[first as usize])
-            .collect();
-        for (occurrence, &seen) in learned.first_seen.iter().enumerate() {
-            let earliest = &mut self.first_seen[self.ranks[occurrence] as usize];
+        self.first_seen = self.firsts.iter().map(|&first| part.first_seen[first as usize]).collect();
+        for (&rank, &seen) in self.ranks.iter().zip(&part.first_seen) {
+            let earliest = &mut self.first_seen[(rank - self.first_rank) as usize];
             *earliest = seen.min(*earliest);
         }
     }
 }
 
-/// Occurrences in name order; equal names in order of occurrence.
-fn name_order(names: &[PatternName]) -> Vec<u32> {
-    // Names are SHA-1 digests, so eight leading bytes decide nearly every comparison and stay in cache.
-    let mut keys: Vec<(u64, u32)> = names
-        .iter()
-        .zip(0..)
-        .map(|(name, occurrence)| (name.leading_u64(), occurrence))
-        .collect();
+/// Fills `keys` with leading bytes and position of the names, in name order; equal names in order of position.
+fn sort_by_name(names: &[PatternName], keys: &mut Vec<(u64, u32)>) {
+    // Names are SHA-1 digests, so eight leading bytes decide nearly every comparison.
+    keys.clear();
+    keys.extend(names.iter().zip(0..).map(|(name, idx)| (name.leading_u64(), idx)));
     keys.sort_unstable();
     // Different names with equal leading bytes are all but impossible, yet must be in order when they occur.
     for group in keys.chunk_by_mut(|a, b| a.0 == b.0) {
         if group.len() > 1 {
-            group.sort_unstable_by_key(|&(_, occurrence)| (names[occurrence as usize], occurrence));
+            group.sort_unstable_by_key(|&(_, idx)| (names[idx as usize], idx));
         }
     }
-    keys.into_iter().map(|(_, occurrence)| occurrence).collect()
 }
 
 /// What one node learned in a [`SealedBatch`].
@@ -494,12 +526,12 @@ pub struct NodeView<'a> {
     batch: &'a LearnBatch,
     learned: &'a NodeBatch,
     sealed: &'a SealedNode,
-    sealed_nodes: &'a [SealedNode],
-    node_idx: usize,
+    below: Option<&'a SealedNode>,
 }
 
 /// One distinct pattern of a [`SealedBatch`].
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct SealedPattern<'a> {
     /// The pattern's name.
     pub name: PatternName,
@@ -509,54 +541,68 @@ pub struct SealedPattern<'a> {
     pub attributes: Option<&'a Attributes>,
     /// Earliest sighting, if provenance is recorded.
     pub first_seen: Option<FirstSeen>,
+    packed: &'a [u32],
+    literal_ranks: &'a [u32],
+    below: Option<&'a SealedNode>,
+}
+
+impl<'a> SealedPattern<'a> {
+    /// The symbols, in order.
+    pub fn symbols(&self) -> impl ExactSizeIterator<Item = SealedSymbol> + use<'a> {
+        let (literal_ranks, below) = (self.literal_ranks, self.below);
+        self.packed.iter().map(move |&packed| match (BatchSymbol::unpack(packed), below) {
+            (BatchSymbol::Literal(id), _) => SealedSymbol::Literal(literal_ranks[id as usize]),
+            (BatchSymbol::Child(occurrence), Some(below)) => SealedSymbol::Child(below.rank(occurrence)),
+            (BatchSymbol::Child(_), None) => unreachable!("learn() takes children only above node 0"),
+        })
+    }
 }
 
 impl<'a> NodeView<'a> {
     /// Number of distinct patterns.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.sealed.firsts.len()
+        self.sealed.n_patterns
     }
 
     /// Whether the node learned nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.sealed.firsts.is_empty()
+        self.sealed.n_patterns == 0
     }
 
     /// Text symbols in use, in code-point order.
+    #[must_use]
     pub fn dictionary(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
         let batch = self.batch;
-        self.sealed
-            .dictionary
-            .iter()
-            .map(move |&id| batch.literal_text(id))
+        self.sealed.dictionary.iter().map(move |&id| batch.literal_text(id))
     }
 
-    /// The distinct pattern with this rank (position in name order).
+    /// The distinct patterns in name order; the position of one is its *rank*.
+    pub fn patterns(&self) -> impl Iterator<Item = SealedPattern<'a>> + use<'a> {
+        let view = *self;
+        let mut attributes = view.sealed.attributes.iter().peekable();
+        (0..view.sealed.parts.len()).flat_map(move |part_idx| {
+            (0..view.sealed.parts[part_idx].firsts.len()).map(move |idx| (part_idx, idx))
+        }).map(move |(part_idx, idx)| {
+            let rank = view.sealed.parts[part_idx].first_rank + idx as u32;
+            let attributes = attributes.next_if(|(of, _)| *of == rank).map(|(_, attributes)| attributes);
+            view.pattern_at(part_idx, idx, attributes)
+        })
+    }
+
+    /// The distinct pattern with this rank.
     ///
     /// # Panics
     ///
     /// When `rank` is not below [`NodeView::len`].
     #[must_use]
     pub fn pattern(&self, rank: usize) -> SealedPattern<'a> {
-        let attributes = match self
-            .sealed
-            .attributes
-            .binary_search_by_key(&(rank as u32), |&(rank, _)| rank)
-        {
-            Ok(found) if !self.sealed.attributes.is_empty() => {
-                Some(&self.sealed.attributes[found].1)
-            }
-            _ => None,
-        };
-        SealedPattern {
-            name: self.learned.names[self.sealed.firsts[rank] as usize],
-            frequency: u64::from(self.sealed.frequencies[rank])
-                + attributes.map_or(0, |a| a.extra_frequency),
-            attributes,
-            first_seen: self.sealed.first_seen.get(rank).copied(),
-        }
+        assert!(rank < self.len(), "there is no pattern of rank {rank}");
+        let part_idx = self.sealed.parts.partition_point(|part| part.first_rank as usize <= rank) - 1;
+        let idx = rank - self.sealed.parts[part_idx].first_rank as usize;
+        let attributes = self.sealed.attributes.binary_search_by_key(&rank, |&(of, _)| of as usize);
+        self.pattern_at(part_idx, idx, attributes.ok().map(|found| &self.sealed.attributes[found].1))
     }
 
     /// The symbols of the pattern with this rank, in order.
@@ -565,21 +611,21 @@ impl<'a> NodeView<'a> {
     ///
     /// When `rank` is not below [`NodeView::len`].
     pub fn symbols(&self, rank: usize) -> impl ExactSizeIterator<Item = SealedSymbol> + use<'a> {
-        let sealed = self.sealed;
-        let ranks_below = match self.node_idx.checked_sub(1) {
-            Some(below) => self.sealed_nodes[below].ranks.as_slice(),
-            None => &[],
-        };
-        self.learned
-            .symbols_of(sealed.firsts[rank] as usize)
-            .iter()
-            .map(move |&packed| match BatchSymbol::unpack(packed) {
-                BatchSymbol::Literal(id) => {
-                    SealedSymbol::Literal(sealed.literal_ranks[id as usize])
-                }
-                BatchSymbol::Child(occurrence) => {
-                    SealedSymbol::Child(ranks_below[occurrence.index()])
-                }
-            })
+        self.pattern(rank).symbols()
+    }
+
+    fn pattern_at(&self, part_idx: usize, idx: usize, attributes: Option<&'a Attributes>) -> SealedPattern<'a> {
+        let (sealed, learned) = (&self.sealed.parts[part_idx], &self.learned.parts[part_idx]);
+        let first = sealed.firsts[idx] as usize;
+        let extra = attributes.map_or(0, |attributes| attributes.extra_frequency);
+        SealedPattern {
+            name: learned.names[first],
+            frequency: u64::from(sealed.frequencies[idx]).saturating_add(extra),
+            attributes,
+            first_seen: sealed.first_seen.get(idx).copied(),
+            packed: learned.symbols_of(first),
+            literal_ranks: &self.sealed.literal_ranks,
+            below: self.below,
+        }
     }
 }

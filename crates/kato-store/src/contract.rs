@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
-use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol};
+use kato_model::{AttributeLimits, Attributes, PatternName, SealedBatch, Symbol};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use crate::{StoreError, StoredPattern};
 /// * [`stage`](Self::stage) does the work, [`commit`](Self::commit) makes it visible: **all** staged batches together
 ///   with the checkpoint, or nothing. After a crash a store holds exactly its last commit.
 /// * What was staged and never committed is gone after a crash, and harmless before.
+/// * Counts saturate at `u64::MAX`, which only imported frequencies can reach.
 ///
 /// `kato_store::conformance` holds the tests that every implementation passes.
 pub trait PatternStore: Send + Sync + fmt::Debug {
@@ -37,14 +38,16 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// When the batch has another number of nodes, or cannot be written; nothing visible changes.
+    /// [`StoreError::NodeCount`] when the batch has another number of nodes, [`StoreError::NotFinite`] when an emotive is
+    /// infinite or not a number, and when the batch cannot be written; nothing visible changes.
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError>;
 
     /// Makes staged batches visible together with the checkpoint, durably where the store is durable.
     ///
     /// # Errors
     ///
-    /// When the batches were staged elsewhere or cannot be made durable; then the last commit still holds.
+    /// [`StoreError::ForeignBatch`] when a batch was staged elsewhere, and when the batches cannot be made durable; then
+    /// the last commit still holds.
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError>;
 
     /// What a node learned, counted over learn calls. Cheap.
@@ -89,7 +92,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// As [`scan`](Self::scan).
     fn symbol_counts(&self, node_idx: usize) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError>;
 
-    /// The id of the document that was this sample, if documents are recorded.
+    /// The id of the document that was this sample, if documents are recorded; the smallest of several ids.
     ///
     /// # Errors
     ///
@@ -141,6 +144,15 @@ pub struct Totals {
     pub member_symbols: u64,
 }
 
+impl Totals {
+    /// Adds the counts of another part.
+    pub fn merge(&mut self, other: Self) {
+        self.observations = self.observations.saturating_add(other.observations);
+        self.symbols = self.symbols.saturating_add(other.symbols);
+        self.member_symbols = self.member_symbols.saturating_add(other.member_symbols);
+    }
+}
+
 /// How often a symbol was learned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolCounts {
@@ -151,10 +163,15 @@ pub struct SymbolCounts {
 }
 
 impl SymbolCounts {
+    /// The counts that a pattern adds for a symbol that it holds `occurrences` times.
+    pub(crate) fn of(pattern_frequency: u64, occurrences: u64) -> Self {
+        Self { frequency: pattern_frequency.saturating_mul(occurrences), member_frequency: pattern_frequency }
+    }
+
     /// Adds the counts of another part.
     pub fn merge(&mut self, other: Self) {
-        self.frequency += other.frequency;
-        self.member_frequency += other.member_frequency;
+        self.frequency = self.frequency.saturating_add(other.frequency);
+        self.member_frequency = self.member_frequency.saturating_add(other.member_frequency);
     }
 }
 
@@ -164,4 +181,11 @@ pub(crate) fn check_node(nodes: &[String], node_idx: usize) -> Result<(), StoreE
         return Ok(());
     }
     Err(StoreError::UnknownNode { node: format!("number {node_idx}"), known: nodes.to_vec() })
+}
+
+/// Refuses emotives that no file keeps.
+pub(crate) fn check_emotives(name: PatternName, attributes: Option<&Attributes>) -> Result<(), StoreError> {
+    let entries = attributes.map(|attributes| attributes.emotives.entries()).unwrap_or_default();
+    let mut values = entries.iter().flat_map(|entry| entry.emotives.values());
+    if values.all(|value| value.is_finite()) { Ok(()) } else { Err(StoreError::NotFinite { name }) }
 }

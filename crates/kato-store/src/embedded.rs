@@ -5,6 +5,7 @@ mod manifest;
 mod merge;
 mod query;
 mod segment;
+mod staged;
 mod symbol_counts;
 
 use std::fs;
@@ -12,20 +13,26 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kato_model::{AttributeLimits, PatternName, SealedBatch, SealedSymbol, Symbol};
+use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol};
 use serde_json::Value;
 
 use self::lock::WriteLock;
 use self::manifest::{FORMAT_VERSION, Manifest, SegmentEntry, sync_dir};
 use self::merge::merge_segments;
-use self::segment::{Extras, Segment, SegmentWriter, WrittenSegment};
+use self::segment::{Segment, WrittenSegment};
+use self::staged::{StagedSegment, write_batch};
 use crate::contract::check_node;
 use crate::{PatternStore, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals};
 
 const SEGMENT_DIR: &str = "segments";
+const SEGMENT_EXTENSION: &str = "seg";
+
+/// Most patterns of one node that a merge puts into one segment, whatever the options say: ranks are 32-bit numbers, and
+/// text symbols need some as well.
+const MAX_RANKS: u64 = 1 << 30;
 
 /// The embedded store's settings.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct EmbeddedOptions {
     /// Segments above which a commit merges the smaller ones. More make commits cheaper and look-ups dearer: a
@@ -75,7 +82,7 @@ pub struct EmbeddedStore {
     state: Mutex<State>,
     next_segment: AtomicU64,
     /// `None` for a reader.
-    lock: Option<WriteLock>,
+    lock: Option<Arc<WriteLock>>,
 }
 
 #[derive(Debug, Clone)]
@@ -146,7 +153,7 @@ impl EmbeddedStore {
         Manifest::read(dir)?;
         let lock = WriteLock::acquire(dir)?;
         let manifest = Manifest::read(dir)?;
-        let store = Self::from_manifest(dir, manifest, options, Some(lock))?;
+        let store = Self::from_manifest(dir, manifest, options, Some(lock)).map_err(missing_is_corrupt)?;
         store.remove_orphans()?;
         Ok(store)
     }
@@ -166,7 +173,7 @@ impl EmbeddedStore {
                 Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound && attempts < 10 => {
                     attempts += 1;
                 }
-                opened => return opened,
+                opened => return opened.map_err(missing_is_corrupt),
             }
         }
     }
@@ -195,14 +202,16 @@ impl EmbeddedStore {
         self.state().segments.len()
     }
 
-    /// Merges all segments that are not at their full size, so that look-ups ask as few as possible.
+    /// Merges segments as long as two fit into one of full size, so that look-ups ask few.
     ///
     /// # Errors
     ///
-    /// When the merged segment cannot be written; the store stays as it was.
+    /// [`StoreError::ReadOnly`], and when the merged segment cannot be written; the store stays as it was.
     pub fn compact(&self) -> Result<(), StoreError> {
+        self.writer()?;
         let mut state = self.state();
-        self.merge_smallest(&mut state, usize::MAX)
+        while self.merge_smallest(&mut state, usize::MAX)? {}
+        Ok(())
     }
 
     fn from_manifest(
@@ -215,7 +224,7 @@ impl EmbeddedStore {
         let segments = manifest
             .segments
             .iter()
-            .map(|entry| Segment::open(&dir.join(SEGMENT_DIR).join(&entry.file)).map(Arc::new))
+            .map(|entry| open_segment(dir, entry, manifest.nodes.len()).map(Arc::new))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             dir: dir.to_owned(),
@@ -224,7 +233,7 @@ impl EmbeddedStore {
             configuration: manifest.configuration.clone(),
             next_segment: AtomicU64::new(manifest.next_segment),
             state: Mutex::new(State { manifest, segments }),
-            lock,
+            lock: lock.map(Arc::new),
         })
     }
 
@@ -239,7 +248,7 @@ impl EmbeddedStore {
 
     fn next_segment_path(&self) -> PathBuf {
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
-        self.dir.join(SEGMENT_DIR).join(format!("{number:010}.seg"))
+        self.dir.join(SEGMENT_DIR).join(format!("{number:010}.{SEGMENT_EXTENSION}"))
     }
 
     /// Removes segment files that no commit names.
@@ -250,8 +259,9 @@ impl EmbeddedStore {
         for entry in entries {
             let entry = entry.map_err(|source| StoreError::io("list", &segment_dir, source))?;
             let is_named = state.manifest.segments.iter().any(|segment| entry.file_name() == segment.file.as_str());
-            if !is_named {
-                let path = entry.path();
+            let path = entry.path();
+            let is_segment = path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION);
+            if is_segment && !is_named {
                 fs::remove_file(&path).map_err(|source| StoreError::io("remove", &path, source))?;
             }
         }
@@ -267,19 +277,29 @@ impl EmbeddedStore {
         Ok(())
     }
 
-    /// Merges the smallest segments, at most `count` of them and none that is at its full size.
-    fn merge_smallest(&self, state: &mut State, count: usize) -> Result<(), StoreError> {
+    /// Merges the smaller segments if `added` more would be too many.
+    fn make_room(&self, state: &mut State, added: usize) -> Result<(), StoreError> {
+        let most = self.options.max_segments.max(2);
+        if state.segments.len() + added <= most {
+            return Ok(());
+        }
+        self.merge_smallest(state, state.segments.len() + added - most / 2)?;
+        Ok(())
+    }
+
+    /// Merges the smallest segments, at most `count` of them and none that is at its full size; `false` if there are not two.
+    fn merge_smallest(&self, state: &mut State, count: usize) -> Result<bool, StoreError> {
         let size = |idx: usize| state.manifest.segments[idx].nodes.iter().map(|node| node.patterns).max().unwrap_or(0);
         let mut smallest: Vec<usize> = (0..state.segments.len()).collect();
         smallest.sort_by_key(|&idx| size(idx));
         let mut patterns = 0;
         let fitting = smallest.iter().take(count).take_while(|&&idx| {
-            patterns += size(idx);
-            patterns <= self.options.max_segment_patterns
+            patterns = u64::saturating_add(patterns, size(idx));
+            patterns <= self.options.max_segment_patterns.min(MAX_RANKS)
         });
         let chosen: Vec<usize> = fitting.copied().collect();
         if chosen.len() < 2 {
-            return Ok(());
+            return Ok(false);
         }
         let inputs: Vec<Arc<Segment>> = chosen.iter().map(|&idx| Arc::clone(&state.segments[idx])).collect();
         let path = self.next_segment_path();
@@ -308,7 +328,7 @@ impl EmbeddedStore {
             // Readers that have it open keep it; a failure leaves an orphan for the next writer.
             let _ = fs::remove_file(input.path());
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -330,13 +350,13 @@ impl PatternStore for EmbeddedStore {
     }
 
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
-        self.require_writer()?;
+        let writer = self.writer()?;
         if batch.n_nodes() != self.nodes.len() {
             return Err(StoreError::NodeCount { found: batch.n_nodes(), expected: self.nodes.len() });
         }
         let path = self.next_segment_path();
-        match write_batch(&batch, &path) {
-            Ok(written) => Ok(StagedBatch::new(StagedSegment { written: Some(written) })),
+        match write_batch(&batch, &self.options.attribute_limits, &path) {
+            Ok(written) => Ok(StagedBatch::new(StagedSegment::new(written, writer))),
             Err(error) => {
                 // Best effort: an orphan is removed by the next writer anyway.
                 let _ = fs::remove_file(&path);
@@ -346,19 +366,18 @@ impl PatternStore for EmbeddedStore {
     }
 
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
-        self.require_writer()?;
+        let writer = self.writer()?;
         let mut staged =
             staged.into_iter().map(StagedBatch::into_prepared::<StagedSegment>).collect::<Result<Vec<_>, _>>()?;
         let mut opened = Vec::with_capacity(staged.len());
         for segment in &staged {
-            let Some(written) = &segment.written else { continue };
-            if written.path().parent() != Some(self.dir.join(SEGMENT_DIR).as_path()) {
-                return Err(StoreError::ForeignBatch);
-            }
+            let written = segment.staged_by(writer)?;
             written.sync()?;
             opened.push((entry_of(written), Arc::new(Segment::open(written.path())?)));
         }
         let mut state = self.state();
+        // Before the commit and not after it: an error must mean that the commit did not happen.
+        self.make_room(&mut state, opened.len())?;
         let mut manifest = state.manifest.clone();
         let mut segments = state.segments.clone();
         manifest.checkpoint = checkpoint;
@@ -369,24 +388,20 @@ impl PatternStore for EmbeddedStore {
         }
         // From here on the manifest on the disk may name the files, even if an error follows.
         for segment in &mut staged {
-            segment.written = None;
+            segment.keep();
         }
-        self.replace(&mut state, manifest, segments)?;
-        if state.segments.len() > self.options.max_segments.max(2) {
-            let half = self.options.max_segments.max(2) / 2;
-            let count = state.segments.len() - half;
-            self.merge_smallest(&mut state, count)?;
-        }
-        Ok(())
+        self.replace(&mut state, manifest, segments)
     }
 
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {
         check_node(&self.nodes, node_idx)?;
         let mut totals = Totals::default();
         for node in self.state().manifest.segments.iter().filter_map(|segment| segment.nodes.get(node_idx)) {
-            totals.observations += node.observations;
-            totals.symbols += node.symbols;
-            totals.member_symbols += node.member_symbols;
+            totals.merge(Totals {
+                observations: node.observations,
+                symbols: node.symbols,
+                member_symbols: node.member_symbols,
+            });
         }
         Ok(totals)
     }
@@ -426,57 +441,35 @@ impl PatternStore for EmbeddedStore {
 }
 
 impl EmbeddedStore {
-    fn require_writer(&self) -> Result<(), StoreError> {
-        match self.lock {
-            Some(_) => Ok(()),
-            None => Err(StoreError::ReadOnly { path: self.dir.clone() }),
-        }
+    fn writer(&self) -> Result<&Arc<WriteLock>, StoreError> {
+        self.lock.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.dir.clone() })
     }
 }
 
-/// A segment that waits for its commit; its file goes when it is dropped before.
-struct StagedSegment {
-    written: Option<WrittenSegment>,
+/// Opens a segment and compares it with what the manifest says of it: it may be the segment of another knowledge base.
+fn open_segment(dir: &Path, entry: &SegmentEntry, n_nodes: usize) -> Result<Segment, StoreError> {
+    let path = dir.join(SEGMENT_DIR).join(&entry.file);
+    let segment = Segment::open(&path)?;
+    let totals = segment.all_totals();
+    if totals.len() != n_nodes || !totals.eq(entry.nodes.iter().copied()) || segment.bytes()? != entry.bytes {
+        return Err(StoreError::corrupt(&path, "it is not the file that the manifest names"));
+    }
+    Ok(segment)
 }
 
-impl Drop for StagedSegment {
-    fn drop(&mut self) {
-        if let Some(written) = &self.written {
-            // Best effort: an orphan is removed by the next writer anyway.
-            let _ = fs::remove_file(written.path());
+/// A segment that the manifest names and the directory lacks is damage, however the system words it.
+fn missing_is_corrupt(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            StoreError::corrupt(&path, "the manifest names it and it is not there")
         }
+        other => other,
     }
 }
 
 fn entry_of(written: &WrittenSegment) -> SegmentEntry {
     let file = written.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     SegmentEntry { file, bytes: written.bytes, nodes: written.totals.clone() }
-}
-
-fn write_batch(batch: &SealedBatch, path: &Path) -> Result<WrittenSegment, StoreError> {
-    let mut writer = SegmentWriter::create(path)?;
-    let mut symbols = Vec::new();
-    for node_idx in 0..batch.n_nodes() {
-        let node = batch.node(node_idx);
-        let literals: Vec<&str> = node.dictionary().collect();
-        writer.begin_node(literals.iter().copied())?;
-        let n_below = writer.n_below() as u32;
-        for rank in 0..node.len() {
-            let pattern = node.pattern(rank);
-            symbols.clear();
-            symbols.extend(node.symbols(rank).map(|symbol| match symbol {
-                SealedSymbol::Child(rank) => rank,
-                SealedSymbol::Literal(rank) => n_below + rank,
-            }));
-            let extras = Extras {
-                first_seen: pattern.first_seen,
-                attributes: pattern.attributes.cloned().map(Box::new),
-            };
-            writer.push(pattern.name, pattern.frequency, &symbols, &extras)?;
-        }
-        writer.end_node()?;
-    }
-    writer.finish(batch.documents().iter().map(|(sample_idx, id)| (*sample_idx, id.as_str())))
 }
 
 /// Refuses a directory that holds a knowledge base or anything else.

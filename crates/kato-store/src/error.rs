@@ -91,6 +91,12 @@ pub enum StoreError {
         /// Nodes of the store.
         expected: usize,
     },
+    /// An emotive is infinite or not a number, which no file keeps.
+    #[error("an emotive of pattern {name} is not a finite number: attach finite values")]
+    NotFinite {
+        /// The pattern.
+        name: PatternName,
+    },
     /// A record's name is not the SHA-1 of its content, or two stores disagree about a name.
     #[error("pattern {name} does not hold the content that its name says")]
     NameMismatch {

@@ -1,12 +1,12 @@
 //! The store in memory: small, plain, and the yardstick that the others are compared with.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use kato_model::{AttributeLimits, PatternName, SealedBatch, SealedSymbol, Symbol};
 use serde_json::Value;
 
-use crate::contract::check_node;
+use crate::contract::{check_emotives, check_node};
 use crate::{PatternStore, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals};
 
 /// A run's knowledge bases in memory. Nothing is durable; memory grows with the patterns.
@@ -32,6 +32,13 @@ pub struct MemoryStore {
     configuration: Value,
     limits: AttributeLimits,
     state: RwLock<State>,
+    /// Tells the store's own batches from those of others.
+    identity: Arc<()>,
+}
+
+struct StagedInMemory {
+    batch: SealedBatch,
+    owner: Arc<()>,
 }
 
 #[derive(Debug, Default)]
@@ -53,7 +60,7 @@ impl MemoryStore {
     pub fn with_limits(nodes: &[impl AsRef<str>], configuration: Value, limits: AttributeLimits) -> Self {
         let state = State { nodes: nodes.iter().map(|_| BTreeMap::new()).collect(), ..State::default() };
         let nodes = nodes.iter().map(|node| node.as_ref().to_owned()).collect();
-        Self { nodes, configuration, limits, state: RwLock::new(state) }
+        Self { nodes, configuration, limits, state: RwLock::new(state), identity: Arc::default() }
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
@@ -94,18 +101,31 @@ impl PatternStore for MemoryStore {
         if batch.n_nodes() != self.nodes.len() {
             return Err(StoreError::NodeCount { found: batch.n_nodes(), expected: self.nodes.len() });
         }
-        Ok(StagedBatch::new(batch))
+        for node in (0..batch.n_nodes()).map(|node_idx| batch.node(node_idx)) {
+            for pattern in (0..node.len()).map(|rank| node.pattern(rank)) {
+                check_emotives(pattern.name, pattern.attributes)?;
+            }
+        }
+        Ok(StagedBatch::new(StagedInMemory { batch, owner: Arc::clone(&self.identity) }))
     }
 
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
         let batches =
-            staged.into_iter().map(StagedBatch::into_prepared::<SealedBatch>).collect::<Result<Vec<_>, _>>()?;
+            staged.into_iter().map(StagedBatch::into_prepared::<StagedInMemory>).collect::<Result<Vec<_>, _>>()?;
+        if batches.iter().any(|staged| !Arc::ptr_eq(&staged.owner, &self.identity)) {
+            return Err(StoreError::ForeignBatch);
+        }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        for batch in &batches {
+        for StagedInMemory { batch, .. } in &batches {
             for node_idx in 0..batch.n_nodes() {
                 merge_node(&mut state.nodes[node_idx], batch, node_idx, &self.limits);
             }
-            state.documents.extend(batch.documents().iter().cloned());
+            for (sample_idx, id) in batch.documents() {
+                let held = state.documents.entry(*sample_idx).or_insert_with(|| id.clone());
+                if id < held {
+                    held.clone_from(id);
+                }
+            }
         }
         state.checkpoint = checkpoint;
         Ok(())
@@ -115,9 +135,11 @@ impl PatternStore for MemoryStore {
         check_node(&self.nodes, node_idx)?;
         let mut totals = Totals::default();
         for pattern in self.state().nodes[node_idx].values() {
-            totals.observations += pattern.frequency;
-            totals.symbols += pattern.frequency * pattern.symbols.len() as u64;
-            totals.member_symbols += pattern.frequency * distinct(pattern).len() as u64;
+            totals.merge(Totals {
+                observations: pattern.frequency,
+                symbols: pattern.frequency.saturating_mul(pattern.symbols.len() as u64),
+                member_symbols: pattern.frequency.saturating_mul(distinct(pattern).len() as u64),
+            });
         }
         Ok(totals)
     }
@@ -145,10 +167,8 @@ impl PatternStore for MemoryStore {
         let mut counted: BTreeMap<Symbol, SymbolCounts> = BTreeMap::new();
         for pattern in self.state().nodes[node_idx].values() {
             for (symbol, occurrences) in distinct(pattern) {
-                counted.entry(symbol.clone()).or_default().merge(SymbolCounts {
-                    frequency: occurrences * pattern.frequency,
-                    member_frequency: pattern.frequency,
-                });
+                let counts = SymbolCounts::of(pattern.frequency, occurrences);
+                counted.entry(symbol.clone()).or_default().merge(counts);
             }
         }
         Ok(Box::new(counted.into_iter().map(Ok)))
@@ -189,7 +209,7 @@ fn merge_node(
             });
             StoredPattern::new(learned.name, symbols.collect(), 0)
         });
-        pattern.frequency += learned.frequency;
+        pattern.frequency = pattern.frequency.saturating_add(learned.frequency);
         pattern.first_seen = match (pattern.first_seen, learned.first_seen) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

@@ -42,20 +42,20 @@ impl StoredPattern {
     /// The events (`pattern_data`), oldest first.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
-        let texts = |symbols: &[Symbol]| Event::in_given_order(symbols.iter().map(Symbol::to_string).collect());
-        match &self.event_lengths {
-            None => self.symbols.chunks(1).map(texts).collect(),
-            Some(lengths) => {
-                let mut rest = self.symbols.as_slice();
-                let mut events = Vec::with_capacity(lengths.len());
-                for &length in lengths {
-                    let (event, after) = rest.split_at_checked(length as usize).unwrap_or((rest, &[]));
-                    events.push(texts(event));
-                    rest = after;
-                }
-                events
-            }
-        }
+        let event = |symbols: &[Symbol]| Event::in_given_order(symbols.iter().map(Symbol::to_string).collect());
+        self.symbols_by_event().map(event).collect()
+    }
+
+    /// The symbols of each event, oldest first.
+    pub fn symbols_by_event(&self) -> impl Iterator<Item = &[Symbol]> {
+        let mut rest = self.symbols.as_slice();
+        let n_events = self.event_lengths.as_ref().map_or(self.symbols.len(), |lengths| lengths.len());
+        (0..n_events).map(move |event_idx| {
+            let length = self.event_lengths.as_ref().map_or(1, |lengths| lengths[event_idx] as usize);
+            let (event, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+            rest = after;
+            event
+        })
     }
 
     /// The record for an export, after checking that the name is the SHA-1 of the content.

@@ -114,6 +114,7 @@ impl Engine {
             added.push(id);
         }
         special.sort_unstable();
+        added.sort_unstable();
         let checked = definition.byte_level_bpe().map(|bpe| {
             let spelling = Spelling::new(&vocabulary, &added);
             Checked { spelling, bpe }

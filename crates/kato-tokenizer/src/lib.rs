@@ -33,6 +33,8 @@
 //!   gets the id of an unrelated token. For byte-level BPE (GPT-2, RoBERTa, BART, Phi-2, Llama 3 …) every result is therefore
 //!   checked to spell its text, and encoded again without hashes where it does not. Other models (WordPiece, Unigram,
 //!   SentencePiece-style BPE) are not checked.
+//!   What is a letter or a digit follows Unicode 17; implementations with older tables split differently around the 4,657
+//!   letters and digits new in it.
 //! - **Nothing added, nothing cut.** No special tokens are added, whatever the file's post-processor says; its truncation and
 //!   padding are ignored. Special tokens *written in the text*, such as `<|endoftext|>`, become their id, as in Hugging Face.
 //! - **No threads, no global pool.** Encoding runs on the calling thread; a tokenizer is `Send + Sync` and cheap to share.

@@ -184,13 +184,13 @@ fn invalid_utf8_in_parquet_costs_one_row() {
     let mut bytes = parquet(
         vec![(
             "text",
-            strings(&[Some("good"), Some("bAAAAAd"), Some("fine")]),
+            strings(&[Some("good"), Some("b~~~~~d"), Some("fine")]),
         )],
         3,
         parquet::basic::Compression::UNCOMPRESSED,
     );
     let mut at = 0;
-    while let Some(found) = bytes[at..].windows(5).position(|window| window == b"AAAAA") {
+    while let Some(found) = bytes[at..].windows(5).position(|window| window == b"~~~~~") {
         bytes[at + found] = 0xFF;
         at += found;
     }
@@ -211,7 +211,7 @@ fn a_damaged_row_group_costs_that_group() {
         .windows(6)
         .position(|window| window == b"row 10")
         .unwrap();
-    bytes[at - 40..at + 60].fill(0xEE);
+    bytes[at..at + 60].fill(0xEE);
     let folder = Folder::new();
     let (documents, ledger) = with_ledger(builder().with_input(folder.write("a.parquet", bytes)));
     assert_eq!(documents.len(), 20);
@@ -362,7 +362,7 @@ fn a_missing_id_is_a_bad_record() {
         [
             "a.jsonl, line 2, byte 20: field `id` is missing or null",
             "a.jsonl, line 3, byte 33: field `id` is missing or null",
-            "a.jsonl, line 4, byte 53: field `id` holds a number, not text"
+            "a.jsonl, line 4, byte 54: field `id` holds a number, not text"
         ]
     );
 }

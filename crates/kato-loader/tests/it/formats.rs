@@ -265,23 +265,25 @@ fn batches_hold_what_the_iterator_yields() {
             let last = batch.get(batch.len() - 1).unwrap().text.len();
             assert!(batch.text_bytes() - last < target);
             found.extend(batch.iter().map(|document| document.to_document()));
-            assert_eq!(batch.cursor(), loader.cursor().min_of_end(batch.cursor()));
+            assert_eq!(batch.cursor(), loader.cursor());
             assert_eq!(batch.indices().end, found.len() as u64);
         }
         assert_eq!(found, expected);
     }
 }
 
-trait MinOfEnd {
-    fn min_of_end(self, other: Self) -> Self;
-}
-
-impl MinOfEnd for kato_loader::Cursor {
-    /// Cursors are compared through the documents they stand behind.
-    fn min_of_end(self, other: Self) -> Self {
-        assert_eq!(self.documents(), other.documents());
-        other
-    }
+#[test]
+fn a_loader_can_be_given_to_a_thread() {
+    let mut loader = builder()
+        .with_reader("a.txt", "x".as_bytes())
+        .build()
+        .unwrap();
+    let batch = std::thread::spawn(move || loader.next_batch(1).unwrap().unwrap())
+        .join()
+        .unwrap();
+    let batch = std::sync::Arc::new(batch);
+    let read = std::thread::spawn(move || batch.iter().all(|document| document.text == "x"));
+    assert!(read.join().unwrap());
 }
 
 #[test]

@@ -101,7 +101,8 @@ fn inputs_keep_their_order() {
 #[test]
 fn what_cannot_be_read_is_refused_at_build() {
     let folder = tree();
-    let parquet = folder.write("p.parquet.gz", parquet_of(&[], 1));
+    let other = Folder::new();
+    let parquet = other.write("p.parquet.gz", parquet_of(&[], 1));
     folder.write("pictures/a.png", "x");
     let check = |builder: StreamingDatasetLoaderBuilder, expected: &str| {
         let message = builder.build().unwrap_err().to_string();

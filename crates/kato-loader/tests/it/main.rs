@@ -1,5 +1,10 @@
 //! The loader through its public face.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
 mod bad_records;
 mod corpus;
 mod formats;

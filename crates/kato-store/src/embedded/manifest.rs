@@ -50,13 +50,14 @@ impl Manifest {
     /// Reads the manifest of a directory.
     pub(crate) fn read(dir: &Path) -> Result<Self, StoreError> {
         let path = Self::path(dir);
-        let text = match fs::read_to_string(&path) {
+        let bytes = match fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(StoreError::Missing { path: dir.to_owned() });
             }
             read => read.map_err(|source| StoreError::io("read", &path, source))?,
         };
         let corrupt = |reason: &str| StoreError::corrupt(&path, reason);
+        let text = str::from_utf8(&bytes).map_err(|_| corrupt("it is not text"))?;
         let (body, trailer) = text.trim_end().rsplit_once('\n').ok_or_else(|| corrupt("it has no checksum"))?;
         let expected = trailer.strip_prefix("crc32 ").ok_or_else(|| corrupt("it has no checksum"))?;
         if expected != checksum(body) {

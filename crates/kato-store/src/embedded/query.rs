@@ -27,7 +27,7 @@ pub(super) fn pattern(
             (_, None) => {}
             (none @ None, part) => *none = part,
             (Some((_, frequency, extras)), Some((_, more, other))) => {
-                *frequency += more;
+                *frequency = frequency.saturating_add(more);
                 extras.merge(other, limits);
             }
         }
@@ -97,15 +97,17 @@ fn count_range(segments: &[Arc<Segment>], node_idx: usize, first: u64, last: u64
     Ok(count)
 }
 
-/// The id of the document that was this sample.
+/// The id of the document that was this sample; the smallest if there are several, whichever came first.
 pub(super) fn document(segments: &[Arc<Segment>], sample_idx: u64) -> Result<Option<String>, StoreError> {
+    let mut first: Option<String> = None;
     for segment in segments {
-        let mut documents = segment.documents()?;
-        if let Ok(found) = documents.binary_search_by_key(&sample_idx, |&(idx, _)| idx) {
-            return Ok(Some(documents.swap_remove(found).1));
+        let documents = segment.documents()?;
+        let found = documents.partition_point(|&(idx, _)| idx < sample_idx);
+        if let Some((_, id)) = documents.into_iter().nth(found).filter(|&(idx, _)| idx == sample_idx) {
+            first = Some(first.map_or(id.clone(), |other| other.min(id)));
         }
     }
-    Ok(None)
+    Ok(first)
 }
 
 fn symbols(segment: &Segment, node_idx: usize, record: RawRecord<'_>) -> Result<Vec<Symbol>, StoreError> {

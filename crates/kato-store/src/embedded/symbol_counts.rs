@@ -54,7 +54,8 @@ fn count_text(segments: &[Arc<Segment>], node_idx: usize) -> Result<(Counted, Co
         let n_below = segment.n_below(node_idx);
         let mut counts = vec![SymbolCounts::default(); dictionary.len()];
         tally(segment, node_idx, n_below..n_below + dictionary.len() as u64, &mut counts)?;
-        for (text, counts) in dictionary.iter().zip(counts) {
+        // A literal is left without use when a merge took its pattern from a segment that numbers it otherwise.
+        for (text, counts) in dictionary.iter().zip(counts).filter(|(_, counts)| counts.frequency > 0) {
             counted.entry(Symbol::from(text)).or_default().merge(counts);
         }
     }
@@ -121,8 +122,7 @@ fn tally(segment: &Arc<Segment>, node_idx: usize, range: Range<u64>, counts: &mu
         symbols.sort_unstable();
         for same in symbols.chunk_by(|a, b| a == b) {
             let counts = &mut counts[(u64::from(same[0]) - range.start) as usize];
-            counts.frequency += record.frequency * same.len() as u64;
-            counts.member_frequency += record.frequency;
+            counts.merge(SymbolCounts::of(record.frequency, same.len() as u64));
         }
         cursor.advance()?;
     }

@@ -170,16 +170,14 @@ fn hash(key: &str, value: &Value, hasher: &mut blake3::Hasher) {
         Value::Bool(flag) => text(b'b', if *flag { "1" } else { "0" }),
         Value::Number(number) => text(b'd', &number.to_string()),
         Value::String(string) => text(b's', string),
-        Value::Array(items) => match (key, &items[..]) {
-            ("merges", items) if !items.is_empty() => {
-                items.iter().for_each(|item| hash("merge", item, hasher));
-            }
-            ("merge", [Value::String(left), Value::String(right)]) => {
+        Value::Array(items) => match &items[..] {
+            [Value::String(left), Value::String(right)] if key == "merge" => {
                 text(b's', &format!("{left} {right}"))
             }
-            _ => {
+            items => {
                 text(b'a', &items.len().to_string());
-                items.iter().for_each(|item| hash("", item, hasher));
+                let key = if key == "merges" { "merge" } else { "" };
+                items.iter().for_each(|item| hash(key, item, hasher));
             }
         },
         Value::Object(members) => {

@@ -19,7 +19,7 @@ struct Entry {
 }
 
 impl Spelling {
-    /// `added` lists the ids whose strings are plain text instead of the byte alphabet.
+    /// `added` lists, ascending, the ids whose strings are plain text instead of the byte alphabet.
     pub(super) fn new(vocabulary: &Vocabulary, added: &[u32]) -> Self {
         let mut spelling = Self {
             bytes: Vec::new(),
@@ -27,7 +27,7 @@ impl Spelling {
         };
         for (id, token) in vocabulary.iter() {
             let plain = || token.as_bytes().to_vec();
-            let bytes = if added.contains(&id) {
+            let bytes = if added.binary_search(&id).is_ok() {
                 plain()
             } else {
                 alphabet::bytes_of(token).unwrap_or_else(plain)

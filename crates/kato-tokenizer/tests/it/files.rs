@@ -35,10 +35,16 @@ const WORDLEVEL: &str = r#"{"version":"2.0","truncation":null,"padding":null,"ad
 "model":{"type":"WordLevel","unk_token":"?","vocab":{"?":0,"a":1,"b":5}}}"#;
 
 fn tokens(json: &str, text: &str) -> Vec<String> {
-    let tokenizer = HfTokenizer::from_json("x", json).unwrap();
-    let ids = tokenizer.encode(text).unwrap();
+    let tokenizer = HfTokenizer::from_json("x", json).expect("the file is sound");
+    let ids = tokenizer.encode(text).expect("the text is known");
     ids.iter()
-        .map(|&id| tokenizer.vocabulary().get(id).unwrap().to_owned())
+        .map(|&id| {
+            tokenizer
+                .vocabulary()
+                .get(id)
+                .expect("every id has a token")
+                .to_owned()
+        })
         .collect()
 }
 

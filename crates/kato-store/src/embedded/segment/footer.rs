@@ -35,6 +35,16 @@ pub(crate) struct NodeTotals {
     pub(crate) member_symbols: u64,
 }
 
+impl NodeTotals {
+    /// Counts one pattern. Counts stay at the largest number rather than wrap: imported frequencies may be any.
+    pub(super) fn count(&mut self, frequency: u64, n_symbols: u64, n_distinct: u64) {
+        self.patterns += 1;
+        self.observations = self.observations.saturating_add(frequency);
+        self.symbols = self.symbols.saturating_add(frequency.saturating_mul(n_symbols));
+        self.member_symbols = self.member_symbols.saturating_add(frequency.saturating_mul(n_distinct));
+    }
+}
+
 /// The JSON at the end of a segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Footer {

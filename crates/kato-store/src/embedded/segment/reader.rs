@@ -48,6 +48,16 @@ impl Segment {
         Ok(Self { file, footer, nodes })
     }
 
+    /// Size of the file.
+    pub(crate) fn bytes(&self) -> Result<u64, StoreError> {
+        self.file.bytes()
+    }
+
+    /// What the segment counts, by node.
+    pub(crate) fn all_totals(&self) -> impl ExactSizeIterator<Item = NodeTotals> {
+        self.footer.nodes.iter().map(|node| node.totals)
+    }
+
     pub(crate) fn totals(&self, node_idx: usize) -> NodeTotals {
         self.footer.nodes.get(node_idx).map(|node| node.totals).unwrap_or_default()
     }
@@ -262,8 +272,10 @@ fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
     let mut tail = [0; TAIL_BYTES as usize];
     file.read_at(&mut tail, bytes - TAIL_BYTES)?;
     let (numbers, magic) = tail.split_at(8);
-    if magic != MAGIC {
-        return Err(file.corrupt("it does not end as a segment does"));
+    let mut head = [0; MAGIC.len()];
+    file.read_at(&mut head, 0)?;
+    if magic != MAGIC || head != MAGIC {
+        return Err(file.corrupt("it does not begin and end as a segment does"));
     }
     let word = |at: usize| u32::from_le_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]]);
     let length = u64::from(word(0));
@@ -276,12 +288,15 @@ fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
 }
 
 fn open_node(file: &SegmentFile, footer: &NodeFooter, n_below: u64) -> Result<SegmentNode, StoreError> {
+    if footer.blocks_end > file.bytes()? {
+        return Err(file.corrupt("its blocks lie outside the file"));
+    }
     let bytes = file.read_part(&footer.index, "block index")?;
     let decoded = usize::try_from(footer.totals.patterns)
         .ok()
         .and_then(|n_patterns| BlockIndex::decode(&bytes, n_patterns, footer.blocks_end));
     let index = decoded.ok_or_else(|| file.corrupt("its block index does not decode"))?;
-    let width = width_for(n_below + footer.n_literals);
+    let width = width_for(n_below.saturating_add(footer.n_literals));
     let checked = index.entries.iter().map(|_| AtomicBool::new(false)).collect();
     Ok(SegmentNode { index, width, n_below, dictionary: OnceLock::new(), checked })
 }

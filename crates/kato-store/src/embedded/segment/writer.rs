@@ -81,10 +81,7 @@ impl SegmentWriter {
         node.names.extend_from_slice(name.as_bytes());
         push_record(&mut node.records, &mut node.scratch, frequency, symbols, node.width, extras);
         let totals = &mut node.footer.totals;
-        totals.patterns += 1;
-        totals.observations += frequency;
-        totals.symbols += frequency * symbols.len() as u64;
-        totals.member_symbols += frequency * count_distinct(symbols, &mut node.distinct);
+        totals.count(frequency, symbols.len() as u64, count_distinct(symbols, &mut node.distinct));
         if node.names.len() == BLOCK_PATTERNS * PatternName::BYTES {
             self.write_block()?;
         }

@@ -1,0 +1,90 @@
+//! A column of a Parquet file: finding it by name, and its values in a batch of rows.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow_schema::DataType;
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
+
+use crate::bad_record::{BadReason, Fault};
+use crate::records::{Sink, invalid_utf8, missing, require_id};
+
+/// How many columns an error lists.
+const MAX_LISTED: usize = 20;
+
+pub(super) struct Column {
+    /// Index among the leaves of the schema.
+    pub(super) leaf: usize,
+    /// Names from the root to the leaf.
+    path: Vec<String>,
+    /// The name by which the caller asked for it.
+    pub(super) name: String,
+}
+
+impl Column {
+    /// Finds the leaf whose path, joined by dots, is `field`; elements of lists are not looked at.
+    pub(super) fn find(schema: &SchemaDescriptor, field: &str) -> Result<Self, Fault> {
+        let matching =
+            |column: &ColumnDescPtr| column.max_rep_level() == 0 && column.path().string() == field;
+        match schema.columns().iter().position(matching) {
+            Some(leaf) => Ok(Self {
+                leaf,
+                path: schema.column(leaf).path().parts().to_vec(),
+                name: field.to_owned(),
+            }),
+            None => {
+                let columns = schema.columns().iter().take(MAX_LISTED);
+                let columns: Vec<_> = columns.map(|column| column.path().string()).collect();
+                Err(Fault::of_file(BadReason::MissingColumn {
+                    field: field.to_owned(),
+                    columns: columns.join(", "),
+                }))
+            }
+        }
+    }
+
+    pub(super) fn array(&self, rows: &RecordBatch) -> Option<ArrayRef> {
+        let (root, inner) = self.path.split_first()?;
+        let mut array = Arc::clone(rows.column_by_name(root)?);
+        for name in inner {
+            let parent: &StructArray = array.as_struct_opt()?;
+            let child = Arc::clone(parent.column_by_name(name)?);
+            array = child;
+        }
+        Some(array)
+    }
+
+    /// Appends the value of a row as an id.
+    pub(super) fn push_id(
+        &self,
+        ids: &ArrayRef,
+        row: usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), BadReason> {
+        if ids.is_null(row) {
+            return Err(missing(&self.name));
+        }
+        let number = match ids.data_type() {
+            DataType::Binary => {
+                let bytes = ids.as_binary::<i32>().value(row);
+                sink.id
+                    .push_str(std::str::from_utf8(bytes).map_err(invalid_utf8)?);
+                return require_id(sink, &self.name);
+            }
+            DataType::Int32 => ids.as_primitive::<Int32Type>().value(row).to_string(),
+            DataType::Int64 => ids.as_primitive::<Int64Type>().value(row).to_string(),
+            DataType::UInt32 => ids.as_primitive::<UInt32Type>().value(row).to_string(),
+            DataType::UInt64 => ids.as_primitive::<UInt64Type>().value(row).to_string(),
+            other => {
+                return Err(BadReason::NotText {
+                    field: self.name.clone(),
+                    found: format!("{other} values"),
+                });
+            }
+        };
+        sink.id.push_str(&number);
+        Ok(())
+    }
+}

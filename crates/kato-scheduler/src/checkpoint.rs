@@ -1,0 +1,74 @@
+//! The training position that is committed together with the counts.
+
+use kato_learner::Dropped;
+use kato_loader::{CorpusIdentity, Cursor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::TrainError;
+
+/// How far a run is: everything in front of the cursor is in the knowledge base, nothing behind it is.
+///
+/// A store commits it in one step with the patterns, so the two can never disagree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Checkpoint {
+    /// The corpus that the run reads.
+    pub corpus: CorpusIdentity,
+    /// Where to read on.
+    pub cursor: Cursor,
+    /// What was counted so far.
+    pub counters: Counters,
+    /// Length of the ledger of skipped records, in bytes; what lies behind it was never committed.
+    pub ledger_bytes: u64,
+    /// Whether the corpus was read to its end.
+    pub complete: bool,
+}
+
+/// What a run counts beside the patterns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Documents learned.
+    pub samples: u64,
+    /// Documents that the learner could not learn.
+    pub failed: u64,
+    /// Tokens that are part of a pattern.
+    pub tokens: u64,
+    /// What the learner's rules left out.
+    pub dropped: Dropped,
+}
+
+impl Counters {
+    /// Adds what another part counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.failed += other.failed;
+        self.tokens += other.tokens;
+        self.dropped.merge(&other.dropped);
+    }
+}
+
+impl Checkpoint {
+    pub(crate) fn at_start(corpus: CorpusIdentity) -> Self {
+        Self { corpus, cursor: Cursor::default(), counters: Counters::default(), ledger_bytes: 0, complete: false }
+    }
+
+    /// Reads a store's checkpoint; `None` where nothing was ever committed.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Checkpoint`] when it was written by something else.
+    pub fn from_json(checkpoint: &Value) -> Result<Option<Self>, TrainError> {
+        if checkpoint.is_null() {
+            return Ok(None);
+        }
+        Self::deserialize(checkpoint).map(Some).map_err(|source| TrainError::Checkpoint { source })
+    }
+
+    /// As JSON, for the store.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}

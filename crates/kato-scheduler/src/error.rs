@@ -1,0 +1,67 @@
+//! Why a run ended without its report.
+
+use std::path::PathBuf;
+
+use kato_learner::LearnError;
+use kato_loader::LoadError;
+use kato_store::StoreError;
+
+/// Why a run ended early. What was committed before is safe and can be resumed, unless the message says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The run was started with other settings.
+    #[error("this knowledge base was trained with other settings:\n  {}\nuse the same settings, or train into another directory", differences.join("\n  "))]
+    OtherConfiguration {
+        /// What differs, in words.
+        differences: Vec<String>,
+    },
+    /// The run was started on another corpus.
+    #[error("this knowledge base was trained on another corpus:\n  {}\ngive the same input, or train into another directory", differences.join("\n  "))]
+    OtherCorpus {
+        /// What differs, in words.
+        differences: Vec<String>,
+    },
+    /// The loader does not start where the checkpoint ends.
+    #[error("the documents start at number {found} and the knowledge base ends at {expected}: build the loader with the checkpoint's cursor")]
+    Position {
+        /// Documents that the checkpoint holds.
+        expected: u64,
+        /// Documents that the loader has behind it.
+        found: u64,
+    },
+    /// The checkpoint or the configuration in the store is not one of ours.
+    #[error("the knowledge base holds no training position that can be read: it was made by another program or version")]
+    Checkpoint {
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The settings join documents, so that the result would depend on timing.
+    #[error("the tail policy `carry` joins documents, and parallel training must not: use `drop` or `promote`")]
+    OrderDependent,
+    /// The corpus cannot be read on.
+    #[error("failed to read the corpus")]
+    Load(#[source] LoadError),
+    /// A document cannot be learned.
+    #[error("failed to learn {document}: skip such documents with the option for it, or mend the document")]
+    Learn {
+        /// The document's id.
+        document: String,
+        /// Why.
+        source: LearnError,
+    },
+    /// The store cannot take what was learned.
+    #[error("failed to store what was learned")]
+    Store(#[source] StoreError),
+    /// The ledger of skipped records cannot be written.
+    #[error("failed to write the ledger of skipped records {}", path.display())]
+    Ledger {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A thread could not be started.
+    #[error("failed to start a worker thread: use fewer workers")]
+    Spawn(#[source] std::io::Error),
+}

@@ -1,0 +1,94 @@
+//! What a run was started with, as its knowledge base remembers it.
+
+use kato_learner::{HierarchicalConceptLearner, LearnerConfig};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Everything that decides what a run learns from its documents; stored with the knowledge base and compared on resume.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunConfiguration {
+    /// The tokenizer as it was asked for: `gpt2`, a path, a name.
+    pub tokenizer: String,
+    /// Digest of what decides its ids and token strings.
+    pub tokenizer_fingerprint: String,
+    /// The learner's settings.
+    pub learner: LearnerConfig,
+}
+
+impl RunConfiguration {
+    /// The configuration of a run with this learner.
+    #[must_use]
+    pub fn of(learner: &HierarchicalConceptLearner) -> Self {
+        Self {
+            tokenizer: learner.tokenizer().name().to_owned(),
+            tokenizer_fingerprint: learner.tokenizer().fingerprint().to_owned(),
+            learner: learner.config().clone(),
+        }
+    }
+
+    /// As JSON, for the store's configuration.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Reads a store's configuration.
+    ///
+    /// # Errors
+    ///
+    /// When the store was configured by something else.
+    pub fn from_json(configuration: &Value) -> Result<Self, serde_json::Error> {
+        Self::deserialize(configuration)
+    }
+
+    /// What another run's configuration has that is different, in words; empty when both learn the same.
+    #[must_use]
+    pub fn diff(&self, other: &Self) -> Vec<String> {
+        let mut differences = Vec::new();
+        if self.tokenizer_fingerprint != other.tokenizer_fingerprint {
+            differences.push(format!("tokenizer: it was {:?}, now it is {:?}", self.tokenizer, other.tokenizer));
+        }
+        let was = serde_json::to_value(&self.learner).unwrap_or_default();
+        let now = serde_json::to_value(&other.learner).unwrap_or_default();
+        diff_values("", &was, &now, &mut differences);
+        differences
+    }
+}
+
+/// Lists the leaves that differ, with their path.
+fn diff_values(path: &str, was: &Value, now: &Value, differences: &mut Vec<String>) {
+    match (was, now) {
+        (Value::Object(was), Value::Object(now)) if was.keys().eq(now.keys()) => {
+            for (key, value) in was {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                diff_values(&path, value, &now[key], differences);
+            }
+        }
+        _ if was == now => {}
+        _ => differences.push(format!("{path}: it was {was}, now it is {now}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_named_by_their_path() {
+        let build = |sizes: &[usize], min_chars| {
+            let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+                .chunk_sizes(sizes.iter().copied())
+                .min_paragraph_chars(min_chars)
+                .build()
+                .unwrap();
+            RunConfiguration::of(&learner)
+        };
+        let was = build(&[5, 7], 10);
+        assert!(was.diff(&was).is_empty());
+        assert_eq!(RunConfiguration::from_json(&was.to_json()).unwrap(), was);
+        let differences = was.diff(&build(&[5, 8], 0));
+        assert_eq!(differences.len(), 2);
+        assert_eq!(differences[0], "min_paragraph_chars: it was 10, now it is 0");
+        assert!(differences[1].starts_with("nodes: it was [{"));
+    }
+}

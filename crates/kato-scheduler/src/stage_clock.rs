@@ -1,0 +1,27 @@
+//! Where threads spend their time, added up without locks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Time that one stage has taken, over all threads.
+#[derive(Debug, Default)]
+pub(crate) struct StageClock(AtomicU64);
+
+impl StageClock {
+    /// Runs `work` and adds its time.
+    pub(crate) fn time<T>(&self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.add(start.elapsed());
+        result
+    }
+
+    pub(crate) fn add(&self, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed)).as_secs_f64()
+    }
+}

@@ -1,0 +1,30 @@
+//! Asking a run to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A switch that asks a run to commit what it has and end; clones share it.
+///
+/// ```
+/// use kato_scheduler::StopSignal;
+///
+/// let stop = StopSignal::default();
+/// let handler = stop.clone();
+/// handler.stop();
+/// assert!(stop.is_stopped());
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct StopSignal(Arc<AtomicBool>);
+
+impl StopSignal {
+    /// Asks to stop. Safe to call from a signal handler's thread, any number of times.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether someone asked to stop.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,101 @@
+//! The contract of [`PatternStore`] as tests: what every implementation passes.
+//!
+//! Make a [`Fixture`] for the store and call [`run`] from a test. Every function panics with what was found when the store
+//! breaks the contract; they can be called one by one, too. For random input, make [`Lessons`] and hand them to
+//! [`teaches_the_same`], which compares a store with [`MemoryStore`](crate::MemoryStore) over any grouping and order.
+//!
+//! Not stable: functions may be added and changed in any release.
+//!
+//! ```
+//! use kato_model::AttributeLimits;
+//! use kato_store::{MemoryStore, conformance};
+//! use serde_json::Value;
+//!
+//! struct InMemory;
+//!
+//! impl conformance::Fixture for InMemory {
+//!     type Store = MemoryStore;
+//!
+//!     fn create(&self, nodes: &[&str], configuration: Value, limits: AttributeLimits) -> MemoryStore {
+//!         MemoryStore::with_limits(nodes, configuration, limits)
+//!     }
+//! }
+//!
+//! conformance::run(&InMemory);
+//! ```
+#![expect(clippy::missing_panics_doc, reason = "every function here panics when the store breaks the contract")]
+
+mod attributes;
+mod commits;
+mod content;
+mod lessons;
+mod merging;
+mod symbols;
+
+use kato_model::AttributeLimits;
+use serde_json::{Value, json};
+
+pub use self::attributes::{
+    documents_are_found_by_sample, emotives_keep_the_latest, emotives_that_no_file_keeps_are_refused,
+    first_sightings_are_the_earliest, imported_frequencies_count, metadata_is_united_within_limits,
+};
+pub use self::commits::{
+    a_new_store_is_empty, a_scan_sees_the_commits_before_it, an_empty_commit_moves_only_the_checkpoint,
+    batches_of_other_stores_are_refused, batches_with_other_nodes_are_refused, staged_batches_are_invisible,
+    threads_stage_at_once, unknown_nodes_are_refused, what_was_committed_survives_reopening,
+};
+pub use self::content::{NodeContent, assert_same_content, content};
+pub use self::lessons::{Lesson, Lessons, Part};
+pub use self::merging::{order_and_grouping_do_not_show, repeated_patterns_add_up, teaches_the_same};
+pub use self::symbols::{children_are_names, every_text_is_a_symbol, events_keep_their_bounds};
+use crate::PatternStore;
+
+/// Makes the stores under test.
+pub trait Fixture {
+    /// The implementation.
+    type Store: PatternStore;
+
+    /// A new, empty store; earlier ones keep working beside it.
+    fn create(&self, nodes: &[&str], configuration: Value, limits: AttributeLimits) -> Self::Store;
+
+    /// Closes the store and opens it again. A store that is not durable stays as it is.
+    fn reopen(&self, store: Self::Store) -> Self::Store {
+        store
+    }
+}
+
+/// Runs all tests.
+pub fn run(fixture: &impl Fixture) {
+    a_new_store_is_empty(fixture);
+    staged_batches_are_invisible(fixture);
+    an_empty_commit_moves_only_the_checkpoint(fixture);
+    batches_with_other_nodes_are_refused(fixture);
+    batches_of_other_stores_are_refused(fixture);
+    unknown_nodes_are_refused(fixture);
+    what_was_committed_survives_reopening(fixture);
+    a_scan_sees_the_commits_before_it(fixture);
+    threads_stage_at_once(fixture);
+    repeated_patterns_add_up(fixture);
+    order_and_grouping_do_not_show(fixture);
+    children_are_names(fixture);
+    every_text_is_a_symbol(fixture);
+    events_keep_their_bounds(fixture);
+    metadata_is_united_within_limits(fixture);
+    emotives_keep_the_latest(fixture);
+    emotives_that_no_file_keeps_are_refused(fixture);
+    first_sightings_are_the_earliest(fixture);
+    documents_are_found_by_sample(fixture);
+    imported_frequencies_count(fixture);
+}
+
+/// A new store with default limits.
+fn create<F: Fixture>(fixture: &F, nodes: &[&str]) -> F::Store {
+    fixture.create(nodes, json!({"run": "conformance"}), AttributeLimits::default())
+}
+
+/// Stages and commits one batch of all lessons.
+fn teach(store: &dyn PatternStore, lessons: &Lessons) {
+    let all: Vec<usize> = (0..lessons.len()).collect();
+    let staged = store.stage(lessons.batch(&all)).expect("a batch for this store can be staged");
+    store.commit(vec![staged], Value::Null).expect("a staged batch can be committed");
+}

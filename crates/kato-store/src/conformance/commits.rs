@@ -1,0 +1,183 @@
+//! What is visible when, and what is refused.
+
+use std::thread;
+
+use kato_model::{AttributeLimits, LearnBatch, PatternName};
+use serde_json::{Value, json};
+
+use super::{Fixture, Lesson, Lessons, content, create, teach};
+use crate::{MemoryStore, PatternStore, StagedBatch, StoreError, Totals};
+
+fn two_patterns() -> Lessons {
+    Lessons::new(1, vec![Lesson::text(0, &["a", "b"]), Lesson::text(0, &["c", "d"])])
+}
+
+/// A new store knows its nodes, its configuration and its limits, and nothing else.
+pub fn a_new_store_is_empty(fixture: &impl Fixture) {
+    let configuration = json!({"chunk_sizes": [5, 7], "ü": null, "float": 0.1, "large": u64::MAX});
+    let limits = AttributeLimits { metadata_values: Some(std::num::NonZeroUsize::MIN), ..AttributeLimits::default() };
+    let mut store = fixture.create(&["node0", "ñode \"1\""], configuration.clone(), limits);
+    for _ in 0..2 {
+        assert_eq!(store.nodes(), ["node0", "ñode \"1\""]);
+        assert_eq!(store.configuration(), &configuration);
+        assert_eq!(store.attribute_limits(), limits);
+        assert_eq!(store.checkpoint(), Value::Null);
+        for node in content(&store) {
+            assert_eq!((node.totals, node.patterns.len(), node.symbol_counts.len()), (Totals::default(), 0, 0));
+        }
+        let name = PatternName::of_events(&[["a"]]);
+        assert_eq!(store.pattern(1, &name).expect("a look-up works"), None);
+        assert_eq!(store.document(0).expect("a look-up works"), None);
+        store = fixture.reopen(store);
+    }
+    assert!(fixture.create(&[], Value::Null, limits).nodes().is_empty());
+}
+
+/// A staged batch shows only after its commit; a dropped one never does.
+pub fn staged_batches_are_invisible(fixture: &impl Fixture) {
+    let lessons = two_patterns();
+    let store = create(fixture, &["node0"]);
+    let count = || store.count_patterns(0).expect("patterns can be counted");
+    let staged = store.stage(lessons.batch(&[0])).expect("a batch can be staged");
+    let dropped = store.stage(lessons.batch(&[1])).expect("a batch can be staged");
+    assert_eq!((count(), store.pattern(0, &lessons.name(0)).expect("a look-up works")), (0, None));
+    drop(dropped);
+    store.commit(vec![staged], Value::Null).expect("a staged batch can be committed");
+    assert_eq!(count(), 1);
+    store.commit(Vec::new(), Value::Null).expect("an empty commit works");
+    assert_eq!(count(), 1);
+    let abandoned = store.stage(lessons.batch(&[1])).expect("a batch can be staged");
+    let store = fixture.reopen(store);
+    // A store that is not durable is still the one that staged it.
+    let taken = store.commit(vec![abandoned], Value::Null).is_ok();
+    assert_eq!(content(&store)[0].patterns.len(), 1 + usize::from(taken));
+    let abandoned = store.stage(lessons.batch(&[1])).expect("a batch can be staged");
+    let store = fixture.reopen(store);
+    teach(&store, &lessons);
+    // It may not take away what the reopened store wrote since.
+    drop(abandoned);
+    let pattern = store.pattern(0, &lessons.name(1)).expect("a look-up works").expect("it was learned");
+    assert_eq!(pattern.frequency, 1 + u64::from(taken));
+    let store = fixture.reopen(store);
+    assert_eq!(content(&store)[0].patterns.len(), 2);
+}
+
+/// A commit without batches, or of empty ones, replaces the checkpoint and nothing else.
+pub fn an_empty_commit_moves_only_the_checkpoint(fixture: &impl Fixture) {
+    let store = create(fixture, &["node0"]);
+    teach(&store, &two_patterns());
+    let before = content(&store);
+    let checkpoint = json!({"samples": 7, "rate": 0.1, "seed": u64::MAX, "text": "\u{0}\"ü\n"});
+    store.commit(Vec::new(), json!("first")).expect("an empty commit works");
+    let empty = store.stage(LearnBatch::new(1).seal()).expect("an empty batch can be staged");
+    store.commit(vec![empty], checkpoint.clone()).expect("an empty batch can be committed");
+    let store = fixture.reopen(store);
+    assert_eq!((content(&store), store.checkpoint()), (before, checkpoint));
+}
+
+/// A batch for another number of nodes is refused.
+pub fn batches_with_other_nodes_are_refused(fixture: &impl Fixture) {
+    let store = create(fixture, &["node0", "node1"]);
+    for n_nodes in [0, 1, 3] {
+        let refused = store.stage(LearnBatch::new(n_nodes).seal());
+        assert!(
+            matches!(refused, Err(StoreError::NodeCount { found, expected: 2 }) if found == n_nodes),
+            "{refused:?} for {n_nodes} nodes"
+        );
+    }
+}
+
+/// What another store staged is refused together with all that came along, and the checkpoint stays.
+pub fn batches_of_other_stores_are_refused(fixture: &impl Fixture) {
+    struct Unknown;
+
+    let lessons = two_patterns();
+    let store = create(fixture, &["node0"]);
+    store.commit(Vec::new(), json!("before")).expect("an empty commit works");
+    let other = create(fixture, &["node0"]);
+    let stage = |store: &dyn PatternStore, idx| store.stage(lessons.batch(&[idx])).expect("a batch can be staged");
+    let memory = MemoryStore::new(&["node0"], Value::Null);
+    for foreign in [StagedBatch::new(Unknown), stage(&memory, 1), stage(&other, 1)] {
+        let refused = store.commit(vec![stage(&store, 0), foreign], json!("after"));
+        assert!(matches!(refused, Err(StoreError::ForeignBatch)), "{refused:?}");
+        assert_eq!((content(&store)[0].patterns.len(), store.checkpoint()), (0, json!("before")));
+    }
+}
+
+/// Every look-up at a node that is not there is refused, and the error lists the nodes.
+pub fn unknown_nodes_are_refused(fixture: &impl Fixture) {
+    let store = create(fixture, &["bottom", "top"]);
+    let name = PatternName::of_events(&[["a"]]);
+    for node_idx in [2, usize::MAX] {
+        let errors = [
+            store.totals(node_idx).err(),
+            store.count_patterns(node_idx).err(),
+            store.pattern(node_idx, &name).err(),
+            store.scan(node_idx).err(),
+            store.scan_frequencies(node_idx).err(),
+            store.symbol_counts(node_idx).err(),
+        ];
+        for error in errors {
+            let known = match error {
+                Some(StoreError::UnknownNode { known, .. }) => known,
+                _ => Vec::new(),
+            };
+            assert_eq!(known, ["bottom", "top"]);
+        }
+    }
+}
+
+/// Reopening changes nothing that can be read, and training goes on where it was.
+pub fn what_was_committed_survives_reopening(fixture: &impl Fixture) {
+    let lessons = two_patterns();
+    let mut store = create(fixture, &["node0"]);
+    for round in 1..=10 {
+        teach(&store, &lessons);
+        store.commit(Vec::new(), json!({"round": round})).expect("an empty commit works");
+        let before = content(&store);
+        store = fixture.reopen(store);
+        assert_eq!((content(&store), store.checkpoint()), (before, json!({"round": round})));
+    }
+    assert_eq!(content(&store)[0].patterns.iter().map(|pattern| pattern.frequency).collect::<Vec<_>>(), [10, 10]);
+}
+
+/// A scan gives the store as it was when the scan began, also while commits follow.
+pub fn a_scan_sees_the_commits_before_it(fixture: &impl Fixture) {
+    let lessons = Lessons::new(1, (0..600).map(|idx| Lesson::text(0, &["a", &idx.to_string()])).collect());
+    let store = create(fixture, &["node0"]);
+    let commit = |picked: &[usize]| {
+        let staged = store.stage(lessons.batch(picked)).expect("a batch can be staged");
+        store.commit(vec![staged], Value::Null).expect("a staged batch can be committed");
+    };
+    let first: Vec<usize> = (0..300).collect();
+    commit(&first);
+    let mut patterns = store.scan(0).expect("a node can be scanned");
+    let mut frequencies = store.scan_frequencies(0).expect("a node can be scanned");
+    let mut symbols = store.symbol_counts(0).expect("a node can be scanned");
+    assert!(patterns.next().is_some() && frequencies.next().is_some() && symbols.next().is_some());
+    for part in (0..600).collect::<Vec<_>>().chunks(100) {
+        commit(part);
+    }
+    assert!(patterns.all(|pattern| pattern.is_ok_and(|pattern| pattern.frequency == 1)));
+    assert_eq!((frequencies.count(), symbols.count()), (299, 300));
+    assert_eq!(store.count_patterns(0).expect("patterns can be counted"), 600);
+}
+
+/// Batches staged by several threads at once make the same commit.
+pub fn threads_stage_at_once(fixture: &impl Fixture) {
+    let lessons = Lessons::new(1, (0..64).map(|idx| Lesson::text(0, &["a", &(idx % 40).to_string()])).collect());
+    let store = create(fixture, &["node0"]);
+    let staged = thread::scope(|scope| {
+        let stage = |part: usize| {
+            let (store, lessons) = (&store, &lessons);
+            let picked: Vec<usize> = (part * 16..part * 16 + 16).collect();
+            scope.spawn(move || store.stage(lessons.batch(&picked)).expect("a batch can be staged"))
+        };
+        let threads: Vec<_> = (0..4).map(stage).collect();
+        threads.into_iter().map(|thread| thread.join().expect("staging does not panic")).collect()
+    });
+    store.commit(staged, Value::Null).expect("staged batches can be committed");
+    let alone = create(fixture, &["node0"]);
+    teach(&alone, &lessons);
+    assert_eq!(content(&store), content(&alone));
+}

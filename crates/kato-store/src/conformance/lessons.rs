@@ -1,0 +1,173 @@
+//! Learn calls as plain data, from which batches of any grouping are made.
+
+use kato_model::{AttributeLimits, Attributes, BatchSymbol, FirstSeen, LearnBatch, Occurrence, PatternName, SealedBatch};
+
+/// One learn call.
+#[derive(Debug, Clone)]
+pub struct Lesson {
+    /// The node that learns.
+    pub node_idx: usize,
+    /// The events.
+    pub events: Vec<Vec<Part>>,
+    /// Metadata, emotives, extra frequency. The event lengths follow from the events.
+    pub attributes: Attributes,
+    /// Where it was seen; used when the lessons record provenance.
+    pub seen: FirstSeen,
+}
+
+/// One symbol of a lesson.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Text.
+    Text(String),
+    /// The name of the pattern of an earlier lesson, by its index.
+    Learned(usize),
+}
+
+impl Lesson {
+    /// A lesson without attributes whose events hold one symbol each.
+    #[must_use]
+    pub fn new(node_idx: usize, parts: impl IntoIterator<Item = Part>) -> Self {
+        Self::with_events(node_idx, parts.into_iter().map(|part| vec![part]).collect())
+    }
+
+    /// A lesson of text symbols, one an event.
+    #[must_use]
+    pub fn text(node_idx: usize, texts: &[&str]) -> Self {
+        Self::new(node_idx, texts.iter().map(|&text| Part::Text(text.to_owned())))
+    }
+
+    /// A lesson without attributes.
+    #[must_use]
+    pub fn with_events(node_idx: usize, events: Vec<Vec<Part>>) -> Self {
+        Self { node_idx, events, attributes: Attributes::default(), seen: FirstSeen { sample_idx: 0, token_idx: 0 } }
+    }
+
+    /// The lesson with attributes.
+    #[must_use]
+    pub fn with_attributes(self, attributes: Attributes) -> Self {
+        Self { attributes, ..self }
+    }
+}
+
+/// A set of learn calls, numbered, of which batches are made.
+///
+/// Lesson number `i` is also sample number `i`, from the document `document i`.
+#[derive(Debug, Clone)]
+pub struct Lessons {
+    n_nodes: usize,
+    lessons: Vec<Lesson>,
+    names: Vec<PatternName>,
+    limits: AttributeLimits,
+    provenance: bool,
+}
+
+impl Lessons {
+    /// Lessons for a store of `n_nodes` nodes with default limits.
+    ///
+    /// # Panics
+    ///
+    /// When a lesson refers to itself or to a later one.
+    #[must_use]
+    pub fn new(n_nodes: usize, lessons: Vec<Lesson>) -> Self {
+        let mut names: Vec<PatternName> = Vec::with_capacity(lessons.len());
+        for lesson in &lessons {
+            let text = |part: &Part| match part {
+                Part::Text(text) => text.clone(),
+                Part::Learned(idx) => names[*idx].prefixed().to_string(),
+            };
+            let events: Vec<Vec<String>> =
+                lesson.events.iter().map(|event| event.iter().map(text).collect()).collect();
+            names.push(PatternName::of_events(&events));
+        }
+        Self { n_nodes, lessons, names, limits: AttributeLimits::default(), provenance: false }
+    }
+
+    /// The lessons for a store with these limits.
+    #[must_use]
+    pub fn with_limits(self, limits: AttributeLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The lessons with first sightings.
+    #[must_use]
+    pub fn with_provenance(self) -> Self {
+        Self { provenance: true, ..self }
+    }
+
+    /// Number of lessons.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lessons.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lessons.is_empty()
+    }
+
+    /// Nodes of the store that the lessons are for.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.n_nodes
+    }
+
+    /// Limits of the store that the lessons are for.
+    #[must_use]
+    pub fn limits(&self) -> AttributeLimits {
+        self.limits
+    }
+
+    /// The name of what a lesson teaches.
+    #[must_use]
+    pub fn name(&self, idx: usize) -> PatternName {
+        self.names[idx]
+    }
+
+    /// A batch of some lessons, learned in this order within each node. Names of patterns that the node below does not
+    /// learn in the same batch enter as text.
+    #[must_use]
+    pub fn batch(&self, picked: &[usize]) -> SealedBatch {
+        let mut batch = LearnBatch::new(self.n_nodes).with_limits(self.limits);
+        let mut occurrences: Vec<Option<Occurrence>> = vec![None; self.lessons.len()];
+        for node_idx in 0..self.n_nodes {
+            for &idx in picked.iter().filter(|&&idx| self.lessons[idx].node_idx == node_idx) {
+                occurrences[idx] = Some(self.learn(&mut batch, idx, &occurrences));
+            }
+        }
+        for &idx in picked {
+            batch.record_document(idx as u64, &format!("document {idx}"));
+        }
+        batch.seal()
+    }
+
+    fn learn(&self, batch: &mut LearnBatch, idx: usize, occurrences: &[Option<Occurrence>]) -> Occurrence {
+        let lesson = &self.lessons[idx];
+        let mut symbols = Vec::new();
+        for part in lesson.events.iter().flatten() {
+            symbols.push(match part {
+                Part::Text(text) => BatchSymbol::Literal(batch.literal(text)),
+                Part::Learned(child) => {
+                    let is_below = self.lessons[*child].node_idx + 1 == lesson.node_idx;
+                    match occurrences[*child].filter(|_| is_below) {
+                        Some(occurrence) => BatchSymbol::Child(occurrence),
+                        None => BatchSymbol::Literal(batch.literal(&self.names[*child].prefixed().to_string())),
+                    }
+                }
+            });
+        }
+        let occurrence = batch.learn(lesson.node_idx, self.names[idx], symbols);
+        if self.provenance {
+            batch.record_first_seen(lesson.node_idx, occurrence, lesson.seen);
+        }
+        let mut attributes = lesson.attributes.clone();
+        if lesson.events.iter().any(|event| event.len() != 1) {
+            attributes.event_lengths = Some(lesson.events.iter().map(|event| event.len() as u32).collect());
+        }
+        if attributes != Attributes::default() {
+            batch.attach(lesson.node_idx, occurrence, attributes);
+        }
+        occurrence
+    }
+}

@@ -1,0 +1,122 @@
+//! Staging: a sealed batch as a segment file that no commit names yet.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+
+use kato_model::{AttributeLimits, Attributes, NodeView, PatternName, SealedBatch, SealedSymbol};
+
+use super::lock::WriteLock;
+use super::segment::{Extras, SegmentWriter, WrittenSegment};
+use crate::StoreError;
+use crate::contract::check_emotives;
+
+/// A segment that waits for its commit; its file goes when it is dropped before.
+pub(super) struct StagedSegment {
+    written: Option<WrittenSegment>,
+    /// The writer that staged it. Once that is gone, another one may have given the file's name to a segment of its own.
+    writer: Weak<WriteLock>,
+}
+
+impl StagedSegment {
+    pub(super) fn new(written: WrittenSegment, writer: &Arc<WriteLock>) -> Self {
+        Self { written: Some(written), writer: Arc::downgrade(writer) }
+    }
+
+    /// The segment, if this writer staged it.
+    pub(super) fn staged_by(&self, writer: &Arc<WriteLock>) -> Result<&WrittenSegment, StoreError> {
+        let is_own = self.writer.upgrade().is_some_and(|own| Arc::ptr_eq(&own, writer));
+        self.written.as_ref().filter(|_| is_own).ok_or(StoreError::ForeignBatch)
+    }
+
+    /// Leaves the file where it is.
+    pub(super) fn keep(&mut self) {
+        self.written = None;
+    }
+}
+
+impl Drop for StagedSegment {
+    fn drop(&mut self) {
+        if let (Some(written), Some(_writer)) = (&self.written, self.writer.upgrade()) {
+            // Best effort: an orphan is removed by the next writer anyway.
+            let _ = fs::remove_file(written.path());
+        }
+    }
+}
+
+/// Writes a batch as a segment.
+pub(super) fn write_batch(
+    batch: &SealedBatch,
+    limits: &AttributeLimits,
+    path: &Path,
+) -> Result<WrittenSegment, StoreError> {
+    let mut writer = SegmentWriter::create(path)?;
+    let mut symbols = Vec::new();
+    for node_idx in 0..batch.n_nodes() {
+        let node = batch.node(node_idx);
+        let below = node_idx.checked_sub(1).map(|below| batch.node(below));
+        let literals = Literals::number(node, below);
+        writer.begin_node(literals.texts.iter().copied())?;
+        for pattern in node.patterns() {
+            symbols.clear();
+            symbols.extend(pattern.symbols().map(|symbol| match symbol {
+                SealedSymbol::Child(rank) => rank,
+                SealedSymbol::Literal(rank) => literals.numbers[rank as usize],
+            }));
+            check_emotives(pattern.name, pattern.attributes)?;
+            let extras = Extras {
+                first_seen: pattern.first_seen,
+                attributes: pattern.attributes.and_then(|attributes| kept(attributes, limits)),
+            };
+            writer.push(pattern.name, pattern.frequency, &symbols, &extras)?;
+        }
+        writer.end_node()?;
+    }
+    writer.finish(batch.documents().iter().map(|(sample_idx, id)| (*sample_idx, id.as_str())))
+}
+
+/// What is stored of attributes: within the limits, and nothing where nothing is left beside the frequency.
+fn kept(attributes: &Attributes, limits: &AttributeLimits) -> Option<Box<Attributes>> {
+    let mut kept = Attributes::default();
+    kept.merge(Attributes { extra_frequency: 0, ..attributes.clone() }, limits);
+    (kept != Attributes::default()).then(|| Box::new(kept))
+}
+
+/// The segment's numbers for the text symbols of one node of a batch.
+struct Literals<'a> {
+    /// The segment's dictionary.
+    texts: Vec<&'a str>,
+    /// Rank in the batch's dictionary → number in the segment.
+    numbers: Vec<u32>,
+}
+
+impl<'a> Literals<'a> {
+    /// Every symbol gets one number: text that is the name of a pattern which the node below learned in the same batch
+    /// gets that pattern's, else a pattern could hold one symbol under two numbers.
+    fn number(node: NodeView<'a>, below: Option<NodeView<'a>>) -> Self {
+        let n_below = below.map_or(0, |below| below.len()) as u32;
+        let mut literals = Self { texts: Vec::new(), numbers: Vec::new() };
+        for text in node.dictionary() {
+            let child = below.and_then(|below| rank_of(below, PatternName::from_symbol(text)?));
+            literals.numbers.push(child.unwrap_or(n_below + literals.texts.len() as u32));
+            if child.is_none() {
+                literals.texts.push(text);
+            }
+        }
+        literals
+    }
+}
+
+/// The rank of a pattern by its name.
+fn rank_of(node: NodeView<'_>, name: PatternName) -> Option<u32> {
+    let (mut low, mut high) = (0, node.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match node.pattern(middle).name.cmp(&name) {
+            std::cmp::Ordering::Less => low = middle + 1,
+            std::cmp::Ordering::Equal => return Some(middle as u32),
+            std::cmp::Ordering::Greater => high = middle,
+        }
+    }
+    None
+}

@@ -1,0 +1,62 @@
+//! What can go wrong with an export or an import.
+
+use std::io;
+
+use kato_model::{PatternName, RecordError};
+
+use crate::StoreError;
+
+/// Why patterns were not exported or imported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExchangeError {
+    /// The store could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The lines could not be written; what was written so far is a part of an export and no more.
+    #[error("failed to write pattern {patterns_written} of an export")]
+    Write {
+        /// Patterns handed to the writer before.
+        patterns_written: u64,
+        /// The writer's error.
+        source: io::Error,
+    },
+    /// The lines could not be read.
+    #[error("failed to read line {line} of an import; nothing was imported")]
+    Read {
+        /// Number of the line, from 1.
+        line: u64,
+        /// The reader's error.
+        source: io::Error,
+    },
+    /// A line is not a pattern record, or its name or length does not fit its content.
+    #[error("line {line} cannot be imported, so nothing was: correct or remove it")]
+    Record {
+        /// Number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        source: Box<RecordError>,
+    },
+    /// A line is not UTF-8.
+    #[error("line {line} is not UTF-8, so nothing was imported: convert the file")]
+    NotUtf8 {
+        /// Number of the line, from 1.
+        line: u64,
+    },
+    /// A line is longer than any pattern.
+    #[error("line {line} is longer than {limit} bytes, so nothing was imported: give one pattern a line")]
+    TooLong {
+        /// Number of the line, from 1.
+        line: u64,
+        /// Most bytes of a line.
+        limit: u64,
+    },
+    /// A pattern that was never learned cannot be in a knowledge base.
+    #[error("line {line} gives pattern {name} the frequency 0, so nothing was imported: remove the line")]
+    ZeroFrequency {
+        /// Number of the line, from 1.
+        line: u64,
+        /// The pattern.
+        name: PatternName,
+    },
+}

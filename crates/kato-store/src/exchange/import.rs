@@ -1,0 +1,128 @@
+//! Reading JSON Lines into a knowledge base.
+
+use std::io::{BufRead, Read};
+
+use kato_model::{
+    AttributeLimits, Attributes, BatchSymbol, EmotiveMap, EmotiveWindow, Event, LearnBatch, PatternRecord,
+};
+
+use super::ExchangeError;
+use crate::{PatternStore, StagedBatch, StoreError};
+
+/// Memory of a batch above which it is staged.
+const BATCH_BYTES: usize = 64 << 20;
+
+/// Sum of frequencies times lengths above which a batch is staged, so that no count of a batch overflows.
+const BATCH_SYMBOLS: u64 = 1 << 62;
+
+/// Longest line: a pattern of a thousand events with much metadata takes a hundredth.
+const LINE_BYTES: u64 = 64 << 20;
+
+/// Stages the lines in batches and commits them all at once; returns the number of patterns.
+pub(crate) fn import(
+    store: &dyn PatternStore,
+    node_idx: usize,
+    mut lines: impl BufRead,
+) -> Result<u64, ExchangeError> {
+    let mut import = Import::new(store, node_idx);
+    let mut bytes = Vec::new();
+    let mut line = 0;
+    loop {
+        line += 1;
+        bytes.clear();
+        let read = lines.by_ref().take(LINE_BYTES + 1).read_until(b'\n', &mut bytes);
+        match read.map_err(|source| ExchangeError::Read { line, source })? {
+            0 => return import.commit(),
+            read if read as u64 > LINE_BYTES => return Err(ExchangeError::TooLong { line, limit: LINE_BYTES }),
+            _ => {}
+        }
+        let text = str::from_utf8(&bytes).map_err(|_| ExchangeError::NotUtf8 { line })?.trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        let record = PatternRecord::from_json(text)
+            .map_err(|error| ExchangeError::Record { line, source: Box::new(error) })?;
+        if record.frequency == 0 {
+            return Err(ExchangeError::ZeroFrequency { line, name: record.pattern.name() });
+        }
+        import.push(record)?;
+    }
+}
+
+struct Import<'a> {
+    store: &'a dyn PatternStore,
+    node_idx: usize,
+    limits: AttributeLimits,
+    batch: LearnBatch,
+    batch_symbols: u64,
+    staged: Vec<StagedBatch>,
+    patterns: u64,
+}
+
+impl<'a> Import<'a> {
+    fn new(store: &'a dyn PatternStore, node_idx: usize) -> Self {
+        let limits = store.attribute_limits();
+        let batch = LearnBatch::new(store.nodes().len()).with_limits(limits);
+        Self { store, node_idx, limits, batch, batch_symbols: 0, staged: Vec::new(), patterns: 0 }
+    }
+
+    fn push(&mut self, record: PatternRecord) -> Result<(), StoreError> {
+        let length = record.pattern.length() as u64;
+        let symbols = record.frequency.saturating_mul(length.max(1));
+        if self.batch_symbols.saturating_add(symbols) > BATCH_SYMBOLS || self.batch.heap_bytes() > BATCH_BYTES {
+            self.stage()?;
+        }
+        self.batch_symbols = self.batch_symbols.saturating_add(symbols);
+        self.patterns += 1;
+        let attributes = Attributes {
+            // Learning it below counts one.
+            extra_frequency: record.frequency - 1,
+            event_lengths: event_lengths(record.pattern.events()),
+            metadata: record.metadata,
+            emotives: emotives(record.emotives, &self.limits),
+        };
+        let batch = &mut self.batch;
+        let events = record.pattern.events();
+        let ids: Vec<u32> = events.iter().flat_map(Event::symbols).map(|symbol| batch.literal(symbol)).collect();
+        let occurrence =
+            batch.learn(self.node_idx, record.pattern.name(), ids.into_iter().map(BatchSymbol::Literal));
+        if attributes != Attributes::default() {
+            batch.attach(self.node_idx, occurrence, attributes);
+        }
+        Ok(())
+    }
+
+    fn stage(&mut self) -> Result<(), StoreError> {
+        let empty = LearnBatch::new(self.store.nodes().len()).with_limits(self.limits);
+        let batch = std::mem::replace(&mut self.batch, empty);
+        self.batch_symbols = 0;
+        if !batch.is_empty() {
+            self.staged.push(self.store.stage(batch.seal())?);
+        }
+        Ok(())
+    }
+
+    fn commit(mut self) -> Result<u64, ExchangeError> {
+        self.stage()?;
+        self.store.commit(self.staged, self.store.checkpoint())?;
+        Ok(self.patterns)
+    }
+}
+
+/// The lengths, unless every event holds one symbol.
+fn event_lengths(events: &[Event]) -> Option<Box<[u32]>> {
+    if events.iter().all(|event| event.len() == 1) {
+        return None;
+    }
+    // A line is shorter than 2³² bytes, so an event has fewer symbols.
+    Some(events.iter().map(|event| event.len() as u32).collect())
+}
+
+/// The window that learns the maps in order, before anything that training learns.
+fn emotives(maps: Vec<EmotiveMap>, limits: &AttributeLimits) -> EmotiveWindow {
+    let mut window = EmotiveWindow::default();
+    for (idx, map) in (0..).zip(maps) {
+        window.learn((0, idx), map, limits.persistence);
+    }
+    window
+}

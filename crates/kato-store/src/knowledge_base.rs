@@ -1,0 +1,199 @@
+//! One node's knowledge base: what users read, count, export and import.
+
+use std::io::{BufRead, Write};
+use std::ops::RangeBounds;
+
+use kato_model::{PatternName, Symbol};
+
+use crate::contract::check_node;
+use crate::{
+    ExchangeError, FrequencyStatistics, PatternFrequency, PatternStore, Scan, StoreError, StoredPattern, SymbolCounts, Totals,
+    exchange, statistics,
+};
+
+/// One node of a store: a view that costs nothing to make and copy.
+///
+/// ```
+/// use kato_store::{KnowledgeBase, MemoryStore};
+/// use serde_json::json;
+///
+/// let store = MemoryStore::new(&["node0", "node1"], json!(null));
+/// let node0 = KnowledgeBase::of(&store, "node0")?;
+/// node0.import(
+///     br#"{"name":"b98534b32c1d7489d4ce1a48724aa65aeecbdba9","pattern_data":[["a"],["b"],["c"]],"length":3,"frequency":4}
+/// {"name":"395314cc2f2880a00c3e6e11f1e02d8b8c45a0e4","pattern_data":[["a","b"]],"length":2,"frequency":1}
+/// "#
+///     .as_slice(),
+/// )?;
+///
+/// assert_eq!(node0.totals()?.observations, 5);
+/// assert_eq!(node0.statistics()?.max, Some(4));
+/// let top = &node0.top(1)?[0];
+/// let pattern = node0.pattern(&top.name)?.expect("it was just listed");
+/// assert_eq!(pattern.events().len(), 3);
+///
+/// let mut lines = Vec::new();
+/// assert_eq!(node0.export(&mut lines)?, 2);
+/// assert!(lines.starts_with(br#"{"name":"395314cc2f2880a00c3e6e11f1e02d8b8c45a0e4","#));
+///
+/// let error = KnowledgeBase::of(&store, "node7").unwrap_err();
+/// assert_eq!(error.to_string(), r#"there is no node "node7" here; the nodes are node0, node1"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct KnowledgeBase<'a> {
+    store: &'a dyn PatternStore,
+    node_idx: usize,
+}
+
+impl<'a> KnowledgeBase<'a> {
+    /// The knowledge base of a node, by the node's name.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::UnknownNode`], which lists the nodes there are.
+    pub fn of(store: &'a dyn PatternStore, node: &str) -> Result<Self, StoreError> {
+        match store.nodes().iter().position(|name| name == node) {
+            Some(node_idx) => Ok(Self { store, node_idx }),
+            None => Err(StoreError::UnknownNode { node: node.to_owned(), known: store.nodes().to_vec() }),
+        }
+    }
+
+    /// The knowledge base of a node, by the node's place from the bottom of the hierarchy.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::UnknownNode`].
+    pub fn at(store: &'a dyn PatternStore, node_idx: usize) -> Result<Self, StoreError> {
+        check_node(store.nodes(), node_idx)?;
+        Ok(Self { store, node_idx })
+    }
+
+    /// The knowledge bases of all nodes, from the bottom of the hierarchy up.
+    pub fn all(store: &'a dyn PatternStore) -> impl ExactSizeIterator<Item = Self> {
+        (0..store.nodes().len()).map(move |node_idx| Self { store, node_idx })
+    }
+
+    /// The node's name.
+    #[must_use]
+    pub fn name(&self) -> &'a str {
+        &self.store.nodes()[self.node_idx]
+    }
+
+    /// The node's place from the bottom of the hierarchy, from 0.
+    #[must_use]
+    pub fn node_idx(&self) -> usize {
+        self.node_idx
+    }
+
+    /// What the node learned, counted over learn calls. Cheap.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn totals(&self) -> Result<Totals, StoreError> {
+        self.store.totals(self.node_idx)
+    }
+
+    /// Number of distinct patterns. May read all names.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn count_patterns(&self) -> Result<u64, StoreError> {
+        self.store.count_patterns(self.node_idx)
+    }
+
+    /// A pattern by its name; `None` if the node never learned it.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn pattern(&self, name: &PatternName) -> Result<Option<StoredPattern>, StoreError> {
+        self.store.pattern(self.node_idx, name)
+    }
+
+    /// All patterns in name order, in bounded memory.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read; errors met on the way are items.
+    pub fn scan(&self) -> Result<Scan<'a, StoredPattern>, StoreError> {
+        self.store.scan(self.node_idx)
+    }
+
+    /// Name and frequency of all patterns in name order; faster than [`scan`](Self::scan).
+    ///
+    /// # Errors
+    ///
+    /// As [`scan`](Self::scan).
+    pub fn scan_frequencies(&self) -> Result<Scan<'a, (PatternName, u64)>, StoreError> {
+        self.store.scan_frequencies(self.node_idx)
+    }
+
+    /// Counts of every symbol: text symbols in code-point order, then pattern names in name order.
+    ///
+    /// # Errors
+    ///
+    /// As [`scan`](Self::scan).
+    pub fn symbol_counts(&self) -> Result<Scan<'a, (Symbol, SymbolCounts)>, StoreError> {
+        self.store.symbol_counts(self.node_idx)
+    }
+
+    /// How often patterns were learned: averages, ranges and the histogram. Reads all names and frequencies once.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn statistics(&self) -> Result<FrequencyStatistics, StoreError> {
+        statistics::statistics(self.scan_frequencies()?)
+    }
+
+    /// The `n` most frequent patterns, most frequent first, ties in name order. Reads all names and frequencies once.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn top(&self, n: usize) -> Result<Vec<PatternFrequency>, StoreError> {
+        statistics::top(self.scan_frequencies()?, n)
+    }
+
+    /// The patterns whose frequency lies in a range such as `2..=5` or `10..`: the first `limit` of them in name order.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn with_frequency(&self, range: impl RangeBounds<u64>, limit: usize) -> Result<Vec<PatternFrequency>, StoreError> {
+        statistics::with_frequency(self.scan_frequencies()?, &range, limit)
+    }
+
+    /// Writes all patterns as JSON Lines in name order; returns how many. Memory stays bounded.
+    ///
+    /// A line is what [`PatternRecord::to_json`](kato_model::PatternRecord::to_json) writes: `name`, `pattern_data`,
+    /// `length`, `frequency`, `emotives`, `metadata`. Equal knowledge bases are written as equal bytes. Every name is
+    /// checked against its content. `out` is flushed at the end and needs no buffer of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ExchangeError::Store`] when the store cannot be read or a pattern is not what its name says, and
+    /// [`ExchangeError::Write`].
+    pub fn export(&self, out: impl Write) -> Result<u64, ExchangeError> {
+        exchange::export(self.scan()?, out)
+    }
+
+    /// Adds the patterns of exported lines to the node and commits; returns the number of lines. Memory stays bounded.
+    ///
+    /// Importing **adds**: frequencies add up with what the node holds and with other lines of the same name, metadata is
+    /// united, and imported emotives count as older than all that training learns, in the order given. The checkpoint stays
+    /// as it is, so do not import while the store is being trained. First sightings are not part of the lines.
+    ///
+    /// Lines may come from KATO itself: keys may have any order, `emotives` may be `{}`, other keys are ignored. Every
+    /// name and length is checked. Blank lines are skipped.
+    ///
+    /// # Errors
+    ///
+    /// [`ExchangeError`] with the number of the line that cannot be taken; then nothing of the import becomes visible.
+    pub fn import(&self, lines: impl BufRead) -> Result<u64, ExchangeError> {
+        exchange::import(self.store, self.node_idx, lines)
+    }
+}

@@ -1,0 +1,20 @@
+//! Every store keeps the contract, whatever its options.
+
+use kato_store::conformance;
+
+use crate::support::{Embedded, InMemory, always_merging};
+
+#[test]
+fn the_store_in_memory_keeps_the_contract() {
+    conformance::run(&InMemory);
+}
+
+#[test]
+fn the_embedded_store_keeps_the_contract() {
+    conformance::run(&Embedded::default());
+}
+
+#[test]
+fn the_embedded_store_keeps_the_contract_while_it_merges_all_the_time() {
+    conformance::run(&Embedded::new(always_merging()));
+}

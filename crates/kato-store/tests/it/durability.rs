@@ -1,0 +1,53 @@
+//! What is on the disk stays right: second writers, leftovers, damage, crashes, full disks.
+
+mod crashes;
+mod damage;
+mod occupied;
+mod processes;
+
+use std::path::Path;
+
+use kato_model::Symbol;
+use kato_store::conformance::Lessons;
+use kato_store::{EmbeddedStore, PatternStore, StoreError, StoredPattern, SymbolCounts, Totals};
+use serde_json::{Value, json};
+
+use crate::support::{commit, two_levels};
+
+/// All that can be read of a knowledge base.
+type Everything = (Value, Vec<Node>, Vec<Option<String>>);
+type Node = (Totals, u64, Vec<StoredPattern>, Vec<StoredPattern>, Vec<(Symbol, SymbolCounts)>);
+
+/// Reads everything in every way; the first error ends it.
+fn read_everything(store: &EmbeddedStore, lessons: &Lessons) -> Result<Everything, StoreError> {
+    let mut nodes = Vec::new();
+    for node_idx in 0..store.nodes().len() {
+        let mut found = Vec::new();
+        for idx in 0..lessons.len() {
+            found.extend(store.pattern(node_idx, &lessons.name(idx))?);
+        }
+        nodes.push((
+            store.totals(node_idx)?,
+            store.count_patterns(node_idx)?,
+            store.scan(node_idx)?.collect::<Result<_, _>>()?,
+            found,
+            store.symbol_counts(node_idx)?.collect::<Result<_, _>>()?,
+        ));
+    }
+    let documents = (0..lessons.len() as u64).map(|sample_idx| store.document(sample_idx)).collect::<Result<_, _>>()?;
+    Ok((store.checkpoint(), nodes, documents))
+}
+
+/// Opens for reading and reads everything.
+fn open_and_read(dir: &Path, lessons: &Lessons) -> Result<Everything, StoreError> {
+    read_everything(&EmbeddedStore::open_read_only(dir)?, lessons)
+}
+
+/// A knowledge base of two commits and two segments.
+fn small(dir: &Path) -> Lessons {
+    let lessons = two_levels(8);
+    let store = EmbeddedStore::create(dir, &["node0", "node1"], json!({"chunk_size": 2})).unwrap();
+    commit(&store, &lessons, &[0, 1, 2, 3, 8, 9], json!({"samples": 1}));
+    commit(&store, &lessons, &[0, 4, 5, 6, 7, 10, 11], json!({"samples": 2}));
+    lessons
+}

@@ -1,0 +1,190 @@
+//! Damaged files: found, and never believed.
+
+use std::fs;
+use std::path::Path;
+
+use kato_store::conformance::Lessons;
+use kato_store::{EmbeddedStore, StoreError};
+use proptest::prelude::*;
+
+use super::{Everything, open_and_read, small};
+
+/// Damage is reported as such, or changes nothing that can be read.
+fn check(dir: &Path, lessons: &Lessons, expected: &Everything, what: &str) -> bool {
+    match open_and_read(dir, lessons) {
+        Ok(found) => {
+            assert_eq!(&found, expected, "{what}");
+            false
+        }
+        Err(StoreError::Corrupt { .. }) => true,
+        Err(other) => panic!("{what}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_changed_byte_of_the_manifest_is_found_or_harmless() {
+    let dir = tempfile::tempdir().unwrap();
+    let lessons = small(dir.path());
+    let expected = open_and_read(dir.path(), &lessons).unwrap();
+    let path = dir.path().join("MANIFEST");
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        for mask in [0x01, 0x20, 0x80] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= mask;
+            fs::write(&path, &bytes).unwrap();
+            let found = check(dir.path(), &lessons, &expected, &format!("byte {at} ^ {mask}"));
+            assert!(found || at + 1 == whole.len(), "only the last line end does not count, not byte {at} ^ {mask}");
+        }
+        fs::write(&path, &whole[..at]).unwrap();
+        check(dir.path(), &lessons, &expected, &format!("cut after {at} bytes"));
+    }
+}
+
+#[test]
+fn every_changed_byte_of_a_segment_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let lessons = small(dir.path());
+    let expected = open_and_read(dir.path(), &lessons).unwrap();
+    for name in ["0000000000.seg", "0000000001.seg"] {
+        let path = dir.path().join("segments").join(name);
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 8);
+            fs::write(&path, &bytes).unwrap();
+            assert!(check(dir.path(), &lessons, &expected, &format!("{name} byte {at}")), "{name} byte {at} is not checked");
+            fs::write(&path, &whole[..at]).unwrap();
+            assert!(check(dir.path(), &lessons, &expected, &format!("{name} cut after {at} bytes")));
+        }
+        fs::write(&path, [whole.as_slice(), b"more"].concat()).unwrap();
+        assert!(check(dir.path(), &lessons, &expected, "bytes appended"));
+        fs::write(&path, whole).unwrap();
+    }
+}
+
+#[test]
+fn a_writer_finds_the_damage_that_it_reads_and_leaves_the_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let lessons = small(dir.path());
+    let path = dir.path().join("segments/0000000000.seg");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[12] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let store = EmbeddedStore::open(dir.path()).unwrap();
+    assert!(matches!(store.compact(), Err(StoreError::Corrupt { .. })));
+    drop(store);
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    assert_eq!(fs::read_dir(dir.path().join("segments")).unwrap().count(), 2);
+    assert!(open_and_read(dir.path(), &lessons).is_err());
+}
+
+#[test]
+fn a_missing_or_exchanged_segment_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let lessons = small(dir.path());
+    let paths = ["0000000000.seg", "0000000001.seg"].map(|name| dir.path().join("segments").join(name));
+    let whole = paths.clone().map(|path| fs::read(path).unwrap());
+    let corrupt = |what: &str| {
+        assert!(matches!(open_and_read(dir.path(), &lessons), Err(StoreError::Corrupt { .. })), "{what}");
+        assert!(matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Corrupt { .. })), "{what}");
+    };
+    fs::write(&paths[0], &whole[1]).unwrap();
+    corrupt("the other segment in its place");
+    fs::remove_file(&paths[0]).unwrap();
+    corrupt("missing");
+    let other = tempfile::tempdir().unwrap();
+    EmbeddedStore::create(other.path(), &["node0"], serde_json::Value::Null)
+        .and_then(|store| {
+            use kato_store::PatternStore;
+            let staged = store.stage(kato_model::LearnBatch::new(1).seal())?;
+            store.commit(vec![staged], serde_json::Value::Null)
+        })
+        .unwrap();
+    fs::copy(other.path().join("segments/0000000000.seg"), &paths[0]).unwrap();
+    corrupt("a segment of a knowledge base with fewer nodes");
+}
+
+/// Writes a manifest with a checksum that fits.
+fn write_manifest(dir: &Path, body: &str) {
+    let crc32 = crc32fast::hash(body.as_bytes());
+    fs::write(dir.join("MANIFEST"), format!("{body}\ncrc32 {crc32:08x}\n")).unwrap();
+}
+
+fn manifest_body(dir: &Path) -> String {
+    let text = fs::read_to_string(dir.join("MANIFEST")).unwrap();
+    text.rsplit_once("\ncrc32 ").unwrap().0.to_owned()
+}
+
+#[test]
+fn another_version_of_the_format_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path());
+    let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 2");
+    write_manifest(dir.path(), &body);
+    for opened in [EmbeddedStore::open(dir.path()), EmbeddedStore::open_read_only(dir.path())] {
+        let error = opened.unwrap_err();
+        assert!(matches!(error, StoreError::Version { found: 2, supported: 1, .. }), "{error:?}");
+    }
+    // What a later version may look like otherwise does not matter.
+    write_manifest(dir.path(), r#"{"format_version":99}"#);
+    assert!(matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Version { found: 99, .. })));
+}
+
+#[test]
+fn a_manifest_that_is_no_manifest_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    small(dir.path());
+    for body in ["", "null", "[]", "{}", r#"{"format_version":"1"}"#, r#"{"format_version":1}"#, "{\"format_version\":1"] {
+        write_manifest(dir.path(), body);
+        assert!(matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Corrupt { .. })), "{body}");
+    }
+}
+
+/// Where a part of a segment with a checksum in the footer lies, and how it is called there.
+fn rewrite_footer(bytes: &[u8], change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
+    let tail = bytes.len() - 16;
+    let length = u32::from_le_bytes(bytes[tail..tail + 4].try_into().unwrap()) as usize;
+    let mut footer: serde_json::Value = serde_json::from_slice(&bytes[tail - length..tail]).unwrap();
+    change(&mut footer);
+    let footer = serde_json::to_vec(&footer).unwrap();
+    let mut changed = bytes[..tail - length].to_vec();
+    changed.extend_from_slice(&footer);
+    changed.extend_from_slice(&(footer.len() as u32).to_le_bytes());
+    changed.extend_from_slice(&crc32fast::hash(&footer).to_le_bytes());
+    changed.extend_from_slice(b"KATOSEG1");
+    changed
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Checksums that fit do not make a file right: somebody may have written it so.
+    #[test]
+    fn a_segment_with_wrong_numbers_and_right_checksums_never_panics(
+        node_idx in 0_usize..2,
+        pointer in prop::sample::select(vec![
+            "/dictionary/offset", "/dictionary/bytes", "/n_literals", "/index/offset", "/index/bytes", "/blocks_end",
+            "/totals/patterns", "/totals/observations", "/totals/symbols",
+        ]),
+        number in prop_oneof![0_u64..400, Just(u64::MAX), Just(1 << 32), Just(1 << 62), any::<u64>()],
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let lessons = small(dir.path());
+        let path = dir.path().join("segments/0000000000.seg");
+        let bytes = rewrite_footer(&fs::read(&path).unwrap(), |footer| {
+            *footer["nodes"][node_idx].pointer_mut(pointer).unwrap() = number.into();
+        });
+        fs::write(&path, &bytes).unwrap();
+        let mut manifest: serde_json::Value = serde_json::from_str(&manifest_body(dir.path())).unwrap();
+        manifest["segments"][0]["bytes"] = bytes.len().into();
+        if let Some(total) = pointer.strip_prefix("/totals/") {
+            manifest["segments"][0]["nodes"][node_idx][total] = number.into();
+        }
+        write_manifest(dir.path(), &serde_json::to_string_pretty(&manifest).unwrap());
+        let _ = open_and_read(dir.path(), &lessons);
+        if let Ok(store) = EmbeddedStore::open(dir.path()) {
+            let _ = store.compact();
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Random lessons in random batches: every store holds what the plain store in memory holds.
+
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata};
+use kato_store::conformance::{Fixture, Lesson, Lessons, Part, assert_same_content, teaches_the_same};
+use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::num::NonZeroUsize;
+
+use crate::support::{Embedded, InMemory, always_merging, commit};
+
+const N_NODES: usize = 3;
+const NODES: [&str; N_NODES] = ["node0", "node1", "node2"];
+
+#[derive(Debug, Clone)]
+enum DraftPart {
+    Text(String),
+    /// The name of some earlier lesson's pattern.
+    Learned(prop::sample::Index),
+}
+
+#[derive(Debug, Clone)]
+struct Draft {
+    node_idx: usize,
+    events: Vec<Vec<DraftPart>>,
+    attributes: Attributes,
+    seen: FirstSeen,
+}
+
+fn part() -> impl Strategy<Value = DraftPart> {
+    prop_oneof![
+        2 => prop::sample::select(vec!["a", "b", "", "PTRN|", "é"]).prop_map(|text| DraftPart::Text(text.to_owned())),
+        1 => Just(DraftPart::Text(format!("PTRN|{}", "0f".repeat(20)))),
+        4 => any::<prop::sample::Index>().prop_map(DraftPart::Learned),
+    ]
+}
+
+fn events() -> impl Strategy<Value = Vec<Vec<DraftPart>>> {
+    prop_oneof![
+        4 => prop::collection::vec(part(), 0..5).prop_map(|parts| parts.into_iter().map(|part| vec![part]).collect()),
+        1 => prop::collection::vec(prop::collection::vec(part(), 0..3), 0..3),
+    ]
+}
+
+fn attributes() -> impl Strategy<Value = Attributes> {
+    let metadata = prop::collection::vec((prop::sample::select(vec!["book", ""]), "[a-c]{0,2}"), 0..4);
+    let emotives = prop::collection::vec((0_u64..9, prop::option::of(prop::num::f64::NORMAL)), 0..4);
+    (metadata, emotives, 0_u64..4).prop_map(|(pairs, maps, extra_frequency)| {
+        let mut metadata = Metadata::default();
+        for (key, value) in pairs {
+            metadata.insert_text(key, value, None);
+        }
+        let mut emotives = EmotiveWindow::default();
+        for (position, value) in maps {
+            let map: EmotiveMap = value.map(|value| ("joy".to_owned(), value)).into_iter().collect();
+            emotives.learn((position, 0), map, NonZeroUsize::MAX);
+        }
+        Attributes { extra_frequency, metadata, emotives, ..Attributes::default() }
+    })
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    let seen = (0_u64..20, 0_u64..3).prop_map(|(sample_idx, token_idx)| FirstSeen { sample_idx, token_idx });
+    let attributes = prop_oneof![3 => Just(Attributes::default()), 1 => attributes()];
+    (0..N_NODES, events(), attributes, seen)
+        .prop_map(|(node_idx, events, attributes, seen)| Draft { node_idx, events, attributes, seen })
+}
+
+pub(crate) fn lessons() -> impl Strategy<Value = Lessons> {
+    let limits = (1_usize..4, 0_usize..4).prop_map(|(persistence, values)| AttributeLimits {
+        persistence: NonZeroUsize::new(persistence).unwrap(),
+        metadata_values: NonZeroUsize::new(values),
+    });
+    (prop::collection::vec(draft(), 0..24), limits, any::<bool>()).prop_map(|(drafts, limits, provenance)| {
+        let lesson = |(idx, draft): (usize, Draft)| {
+            let part = |part: DraftPart| match part {
+                DraftPart::Learned(_) if idx == 0 => Part::Text("first".to_owned()),
+                DraftPart::Learned(earlier) => Part::Learned(earlier.index(idx)),
+                DraftPart::Text(text) => Part::Text(text),
+            };
+            let events = draft.events.into_iter().map(|event| event.into_iter().map(part).collect()).collect();
+            Lesson { node_idx: draft.node_idx, events, attributes: draft.attributes, seen: draft.seen }
+        };
+        let lessons = drafts.into_iter().enumerate().map(lesson).collect();
+        let lessons = Lessons::new(N_NODES, lessons).with_limits(limits);
+        if provenance { lessons.with_provenance() } else { lessons }
+    })
+}
+
+/// Lessons, and a commit and a batch for each, in random order.
+fn grouped() -> impl Strategy<Value = (Lessons, Vec<Vec<Vec<usize>>>)> {
+    let places = prop::collection::vec((0_usize..4, 0_usize..3, any::<u32>()), 24);
+    (lessons(), places).prop_map(|(lessons, places)| {
+        let mut order: Vec<usize> = (0..lessons.len()).collect();
+        order.sort_by_key(|&idx| places[idx].2);
+        let mut commits = vec![vec![Vec::new(); 3]; 4];
+        for idx in order {
+            commits[places[idx].0][places[idx].1].push(idx);
+        }
+        (lessons, commits)
+    })
+}
+
+/// What may happen to a knowledge base between commits.
+#[derive(Debug, Clone)]
+enum Step {
+    Commit(Vec<Vec<usize>>),
+    /// Staged and never committed.
+    Abandon(Vec<usize>),
+    Compact,
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = (Lessons, Vec<Step>)> {
+    let between = prop::collection::vec(0_u8..4, 0..3);
+    (grouped(), prop::collection::vec(between, 4)).prop_map(|((lessons, commits), between)| {
+        let mut steps = Vec::new();
+        for (batches, between) in commits.into_iter().zip(between) {
+            let abandoned = batches.concat();
+            steps.push(Step::Commit(batches));
+            steps.extend(between.into_iter().map(|kind| match kind {
+                0 => Step::Compact,
+                1 => Step::Abandon(abandoned.clone()),
+                _ => Step::Reopen,
+            }));
+        }
+        (lessons, steps)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_store_in_memory_forgets_order_and_grouping((lessons, commits) in grouped()) {
+        teaches_the_same(&InMemory, &lessons, &commits);
+    }
+
+    #[test]
+    fn the_embedded_store_forgets_order_and_grouping((lessons, commits) in grouped()) {
+        teaches_the_same(&Embedded::new(always_merging()), &lessons, &commits);
+    }
+
+    #[test]
+    fn the_embedded_store_is_the_store_in_memory_whatever_happens_between_commits((lessons, steps) in steps()) {
+        let fixture = Embedded::new(always_merging());
+        let mut store = fixture.create(&NODES, Value::Null, lessons.limits());
+        let mut reader = EmbeddedStore::open_read_only(store.dir()).unwrap();
+        let memory = MemoryStore::with_limits(&NODES, Value::Null, lessons.limits());
+        let mut before = MemoryStore::with_limits(&NODES, Value::Null, lessons.limits());
+        let mut taught = Vec::new();
+        for (number, step) in steps.iter().enumerate() {
+            match step {
+                Step::Commit(batches) => {
+                    let staged = batches.iter().map(|picked| store.stage(lessons.batch(picked)).unwrap()).collect();
+                    store.commit(staged, json!(number)).unwrap();
+                    for picked in batches {
+                        commit(&memory, &lessons, picked, json!(number));
+                    }
+                    taught.extend(batches.concat());
+                }
+                Step::Abandon(picked) => drop(store.stage(lessons.batch(picked)).unwrap()),
+                Step::Compact => {
+                    store.compact().unwrap();
+                    let n_segments = store.n_segments();
+                    store.compact().unwrap();
+                    prop_assert_eq!(store.n_segments(), n_segments);
+                }
+                Step::Reopen => store = fixture.reopen(store),
+            }
+            let n_samples = lessons.len() as u64;
+            assert_same_content(&store, &memory, n_samples);
+            prop_assert_eq!(store.checkpoint(), memory.checkpoint());
+            // A reader sees the commit that it opened, even if its files were merged away since.
+            assert_same_content(&reader, &before, n_samples);
+            reader = EmbeddedStore::open_read_only(store.dir()).unwrap();
+            assert_same_content(&reader, &memory, n_samples);
+            before = MemoryStore::with_limits(&NODES, Value::Null, lessons.limits());
+            commit(&before, &lessons, &taught, Value::Null);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Stores and lessons that several tests use.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kato_model::AttributeLimits;
+use kato_store::conformance::{Fixture, Lesson, Lessons};
+use kato_store::{EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) struct InMemory;
+
+impl Fixture for InMemory {
+    type Store = MemoryStore;
+
+    fn create(&self, nodes: &[&str], configuration: Value, limits: AttributeLimits) -> MemoryStore {
+        MemoryStore::with_limits(nodes, configuration, limits)
+    }
+}
+
+/// Embedded stores in folders of one temporary folder.
+pub(crate) struct Embedded {
+    root: TempDir,
+    made: Cell<usize>,
+    options: EmbeddedOptions,
+}
+
+impl Embedded {
+    pub(crate) fn new(options: EmbeddedOptions) -> Self {
+        Self { root: tempfile::tempdir().unwrap(), made: Cell::new(0), options }
+    }
+
+    /// A path where nothing is yet.
+    pub(crate) fn fresh_dir(&self) -> PathBuf {
+        self.made.set(self.made.get() + 1);
+        self.root.path().join(format!("kb{}", self.made.get()))
+    }
+}
+
+impl Default for Embedded {
+    fn default() -> Self {
+        Self::new(EmbeddedOptions::default())
+    }
+}
+
+impl Fixture for Embedded {
+    type Store = EmbeddedStore;
+
+    fn create(&self, nodes: &[&str], configuration: Value, limits: AttributeLimits) -> EmbeddedStore {
+        let mut options = self.options;
+        options.attribute_limits = limits;
+        EmbeddedStore::create_with(&self.fresh_dir(), nodes, configuration, options).unwrap()
+    }
+
+    fn reopen(&self, store: EmbeddedStore) -> EmbeddedStore {
+        let dir = store.dir().to_owned();
+        drop(store);
+        EmbeddedStore::open_with(&dir, self.options).unwrap()
+    }
+}
+
+/// Options under which nearly every commit merges segments.
+pub(crate) fn always_merging() -> EmbeddedOptions {
+    let mut options = EmbeddedOptions::default();
+    options.max_segments = 2;
+    options.max_segment_patterns = 40;
+    options
+}
+
+/// Lessons of `n` different patterns and `n / 2` parents of two of them each.
+pub(crate) fn two_levels(n: usize) -> Lessons {
+    use kato_store::conformance::Part::Learned;
+
+    let mut lessons: Vec<Lesson> = (0..n).map(|idx| Lesson::text(0, &["a", &idx.to_string()])).collect();
+    lessons.extend((0..n / 2).map(|idx| Lesson::new(1, [Learned(2 * idx), Learned(2 * idx + 1)])));
+    Lessons::new(2, lessons)
+}
+
+pub(crate) fn commit(store: &dyn PatternStore, lessons: &Lessons, picked: &[usize], checkpoint: Value) {
+    let staged = store.stage(lessons.batch(picked)).unwrap();
+    store.commit(vec![staged], checkpoint).unwrap();
+}
+
+/// Copies a folder with its files and folders.
+pub(crate) fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
