@@ -25,8 +25,8 @@ use kato_learner::{
     ChunkSpan, Delimiter, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy, TextMode, TokenLimit,
 };
 use kato_loader::{OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit};
-use kato_scheduler::{Checkpoint, RunConfiguration, TrainingOptions, TrainingReport, default_workers, train};
-use kato_store::{EmbeddedStore, PatternStore};
+use kato_scheduler::{RunConfiguration, TrainingOptions, TrainingReport, default_workers, loader_at_checkpoint, train};
+use kato_store::EmbeddedStore;
 
 /// Trains a concept hierarchy from text into a knowledge base on the disk.
 ///
@@ -128,7 +128,8 @@ fn main() -> Result<ExitCode> {
     let args = Args::parse();
     let learner = learner(&args)?;
     let configuration = RunConfiguration::of(&learner);
-    let mut loader = loader(&args)?.build()?;
+    // Before the knowledge base is made, so that a mistyped path leaves nothing behind.
+    loader(&args)?.build()?;
     let store = match args.resume {
         false => EmbeddedStore::create(&args.kb, &learner.node_names(), configuration.to_json())
             .context("--resume goes on with an existing knowledge base")?,
@@ -138,9 +139,7 @@ fn main() -> Result<ExitCode> {
         }
         true => EmbeddedStore::open(&args.kb)?,
     };
-    if let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? {
-        loader = self::loader(&args)?.resume_from(checkpoint.cursor).build()?;
-    }
+    let mut loader = loader_at_checkpoint(loader(&args)?, &store)?;
     let mut options = TrainingOptions::default();
     options.num_workers = args.workers.unwrap_or_else(default_workers);
     options.memory_budget = usize::try_from(args.memory.0).context("--memory is too large for this machine")?;

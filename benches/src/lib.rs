@@ -1,1 +1,10 @@
-//! The workspace's benches.
+//! The workspace's benches: what they measure with. The suites are in `benches/`, other engines in `compare/`, a test of
+//! scale in `scale.sh`; `docs/benchmarks.md` has the results.
+
+mod corpus;
+mod patterns;
+mod text;
+
+pub use corpus::json_lines;
+pub use patterns::{N_SYMBOLS, RandomPatterns};
+pub use text::sample_text;

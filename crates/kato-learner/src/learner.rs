@@ -316,7 +316,9 @@ impl HierarchicalConceptLearner {
                 plan.dropped.single_token_chunks += range.len() as u64;
                 continue;
             }
-            plan.tokens.copy_within(start..end, kept);
+            if start != kept {
+                plan.tokens.copy_within(start..end, kept);
+            }
             self.push_chunk(kept..kept + range.len(), plan, names)?;
             kept += range.len();
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cursor::Cursor;
 use crate::error::LoadError;
+use crate::identity::CorpusIdentity;
 use crate::inputs::{self, Input, InputFile};
 use crate::loader::StreamingDatasetLoader;
 use crate::options::{
@@ -22,6 +23,7 @@ pub struct StreamingDatasetLoaderBuilder {
     ledger_capacity: usize,
     max_documents: Option<u64>,
     resume_from: Cursor,
+    expected: Option<CorpusIdentity>,
 }
 
 /// The settings that do not decide what the documents are.
@@ -41,6 +43,7 @@ impl StreamingDatasetLoaderBuilder {
             ledger_capacity: DEFAULT_LEDGER_CAPACITY,
             max_documents: None,
             resume_from: Cursor::default(),
+            expected: None,
         }
     }
 
@@ -166,15 +169,29 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
+    /// Refuses to open any corpus but this one, with what differs. Worth having beside [`resume_from`](Self::resume_from):
+    /// a position in another corpus may not exist there, which says less.
+    #[must_use]
+    pub fn expect_identity(mut self, identity: CorpusIdentity) -> Self {
+        self.expected = Some(identity);
+        self
+    }
+
     /// Lists the files and opens the loader; reading starts with the first document asked for.
     ///
     /// # Errors
     ///
     /// When an input is missing, a glob matches nothing, a directory holds nothing to read, a file is named twice, an option
-    /// is out of range, or the cursor does not lie in this corpus.
+    /// is out of range, the corpus is not the expected one, or the cursor does not lie in it.
     pub fn build(self) -> Result<StreamingDatasetLoader, LoadError> {
         check_options(&self.selection, self.ledger_capacity)?;
         let listing = inputs::resolve(self.inputs, &self.selection)?;
+        if let Some(expected) = &self.expected {
+            let differences = expected.diff(&CorpusIdentity::of(&self.selection, &listing.files));
+            if !differences.is_empty() {
+                return Err(LoadError::OtherCorpus { differences });
+            }
+        }
         check_cursor(&self.resume_from, &listing.files)?;
         let running = Running {
             on_bad_record: self.on_bad_record,

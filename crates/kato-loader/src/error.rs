@@ -69,6 +69,12 @@ pub enum LoadError {
         /// What does not fit.
         reason: String,
     },
+    /// The corpus is not the expected one.
+    #[error("this is another corpus than before:\n  {}\ngive the same input and options", differences.join("\n  "))]
+    OtherCorpus {
+        /// What differs, in words.
+        differences: Vec<String>,
+    },
     /// A record could not be turned into a document, and the policy is to stop.
     #[error("{record}; {}", record.reason.advice())]
     BadRecord {
@@ -116,6 +122,7 @@ impl LoadError {
             | Self::Unsupported { .. }
             | Self::InvalidOption { .. }
             | Self::InvalidCursor { .. }
+            | Self::OtherCorpus { .. }
             | Self::Stopped => None,
         }
     }

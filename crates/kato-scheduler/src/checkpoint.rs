@@ -1,7 +1,8 @@
 //! The training position that is committed together with the counts.
 
 use kato_learner::Dropped;
-use kato_loader::{CorpusIdentity, Cursor};
+use kato_loader::{CorpusIdentity, Cursor, LoadError, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_store::PatternStore;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -71,4 +72,24 @@ impl Checkpoint {
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
+}
+
+/// Builds a loader that starts where the store's run ended; at the beginning of the corpus for a new run.
+///
+/// # Errors
+///
+/// [`TrainError::Checkpoint`] when the store's position cannot be read, [`TrainError::OtherCorpus`] when the builder names
+/// another corpus, [`TrainError::Load`] when the corpus cannot be opened.
+pub fn loader_at_checkpoint(
+    builder: StreamingDatasetLoaderBuilder,
+    store: &dyn PatternStore,
+) -> Result<StreamingDatasetLoader, TrainError> {
+    let builder = match Checkpoint::from_json(&store.checkpoint())? {
+        Some(checkpoint) => builder.resume_from(checkpoint.cursor).expect_identity(checkpoint.corpus),
+        None => builder,
+    };
+    builder.build().map_err(|error| match error {
+        LoadError::OtherCorpus { differences } => TrainError::OtherCorpus { differences },
+        error => TrainError::Load(error),
+    })
 }

@@ -109,7 +109,7 @@ impl<'a> Committer<'a> {
     }
 
     fn commit_next(&mut self) -> Result<(), TrainError> {
-        let epoch = self.pending.remove(&self.next_epoch).unwrap_or_default();
+        let mut epoch = self.pending.remove(&self.next_epoch).unwrap_or_default();
         self.next_epoch += 1;
         let Some(closed) = epoch.closed else { return Ok(()) };
         self.clock.time(|| {
@@ -117,7 +117,11 @@ impl<'a> Committer<'a> {
             checkpoint.cursor = closed.cursor;
             checkpoint.complete = closed.complete;
             checkpoint.counters.merge(&epoch.counters);
+            if epoch.staged.is_empty() && checkpoint == self.checkpoint {
+                return Ok(());
+            }
             if let Some(ledger) = &mut self.ledger {
+                epoch.failures.sort_by_key(FailedDocument::sample_idx);
                 ledger.append(&closed.bad_records)?;
                 checkpoint.ledger_bytes = ledger.append(&epoch.failures)?;
             }

@@ -42,7 +42,8 @@ pub enum TrainError {
     /// The corpus cannot be read on.
     #[error("failed to read the corpus")]
     Load(#[source] LoadError),
-    /// A document cannot be learned.
+    /// A document cannot be learned. Commits are of whole groups of documents, so the last one may end some documents
+    /// before this one; a resumed run learns those first.
     #[error("failed to learn {document}: skip such documents with the option for it, or mend the document")]
     Learn {
         /// The document's id.
@@ -60,6 +61,16 @@ pub enum TrainError {
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,
+    },
+    /// The ledger lost entries that the run wrote to it.
+    #[error("the ledger of skipped records {} has {found} bytes, and the run wrote {expected}: put the run's ledger back, or move this file away to begin a new one", path.display())]
+    LedgerCut {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that the last commit counts.
+        expected: u64,
+        /// Bytes of the file.
+        found: u64,
     },
     /// A thread could not be started.
     #[error("failed to start a worker thread: use fewer workers")]

@@ -22,6 +22,7 @@ pub struct TrainingOptions {
     /// Go on after a document that cannot be learned, and count it; otherwise the run ends with its error.
     pub skip_errors: bool,
     /// Where skipped records and documents are listed, as JSON Lines; exactly once each, also over crashes and resumes.
+    /// The file is the run's own: what its last commit does not count is cut off when a session begins.
     pub ledger: Option<PathBuf>,
     /// Ends the run early, with everything committed.
     pub stop: StopSignal,

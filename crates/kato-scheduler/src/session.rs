@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, SendTimeoutError, Sender, bounded, unbounded};
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
-use kato_loader::{BadRecord, DocumentBatch, StreamingDatasetLoader};
+use kato_loader::{BadRecord, DocumentBatch, LoadError, StreamingDatasetLoader};
 use kato_store::PatternStore;
 
 use crate::committer::{ClosedEpoch, Committer};
@@ -16,6 +16,11 @@ use crate::report::{LevelReport, StageSeconds, TrainingReport};
 use crate::stage_clock::StageClock;
 use crate::worker::{Shared, StagedPart, Work, Worker, WorkerOptions};
 use crate::{Checkpoint, RunConfiguration, TrainError, TrainingOptions};
+
+/// How long the dispatcher waits for a free worker before it looks around: not busily, and never so long that a failure
+/// or a stop goes unseen.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// Learns all documents of a corpus into a store, on several threads, and commits as it goes.
 ///
@@ -164,20 +169,18 @@ fn check_resumable(
         return Err(TrainError::OrderDependent);
     }
     let was = RunConfiguration::from_json(store.configuration()).map_err(|source| TrainError::Checkpoint { source })?;
-    let differences = was.diff(&RunConfiguration::of(learner));
+    let mut differences = was.diff(&RunConfiguration::of(learner));
+    if store.nodes() != learner.node_names() {
+        let (was, now) = (store.nodes().join(", "), learner.node_names().join(", "));
+        differences.push(format!("knowledge bases: they are for {was}, and the learner's nodes are {now}"));
+    }
     if !differences.is_empty() {
         return Err(TrainError::OtherConfiguration { differences });
     }
     let corpus = loader.identity();
-    let checkpoint = match Checkpoint::from_json(&store.checkpoint())? {
-        Some(checkpoint) => checkpoint,
-        None => {
-            // The corpus is remembered before anything is learned from it.
-            let checkpoint = Checkpoint::at_start(corpus.clone());
-            store.commit(Vec::new(), checkpoint.to_json()).map_err(TrainError::Store)?;
-            checkpoint
-        }
-    };
+    let committed = Checkpoint::from_json(&store.checkpoint())?;
+    let is_new = committed.is_none();
+    let checkpoint = committed.unwrap_or_else(|| Checkpoint::at_start(corpus.clone()));
     let differences = checkpoint.corpus.diff(&corpus);
     if !differences.is_empty() {
         return Err(TrainError::OtherCorpus { differences });
@@ -186,7 +189,24 @@ fn check_resumable(
         let (expected, found) = (checkpoint.cursor.documents(), loader.cursor().documents());
         return Err(TrainError::Position { expected, found });
     }
+    if is_new {
+        // The corpus is remembered before anything is learned from it, and not before all is checked.
+        store.commit(Vec::new(), checkpoint.to_json()).map_err(TrainError::Store)?;
+    }
     Ok(checkpoint)
+}
+
+/// Why the dispatcher hands out no more work.
+#[derive(Debug)]
+enum Ended {
+    /// The corpus was read to its end.
+    Complete,
+    /// A stop was asked for.
+    Stopped,
+    /// A thread has failed, and its join will say why.
+    Failed,
+    /// The corpus cannot be read on.
+    Unreadable(LoadError),
 }
 
 /// Reads documents, hands them to workers, and decides where epochs end.
@@ -218,42 +238,48 @@ impl Dispatcher<'_> {
         let ended = loop {
             if self.options.stop.is_stopped() {
                 (self.on_event)(TrainingEvent::Stopping);
-                break Ok(false);
+                break Ended::Stopped;
             }
             let loaded = self.clocks.load.time(|| self.loader.next_batch(self.options.batch_bytes));
             self.bad_records.append(&mut self.loader.take_bad_records());
             match loaded {
                 Ok(Some(documents)) => {
-                    if !self.hand_out(documents, &work, committed, committer) {
-                        break Ok(false);
+                    if !self.hand_out(documents, &work, committed, workers, committer) {
+                        break Ended::Failed;
                     }
                     if self.epoch_start.elapsed() >= self.options.commit_interval {
                         self.close_epoch(&closed, false);
                     }
                 }
-                Ok(None) => break Ok(true),
-                Err(error) => break Err(TrainError::Load(error)),
+                Ok(None) => break Ended::Complete,
+                Err(error) => break Ended::Unreadable(error),
             }
         };
-        // Also after an error of the loader: what came before it is kept.
-        self.close_epoch(&closed, matches!(ended, Ok(true)));
+        // Also after an error of the loader: what came before it is kept. After a failure the open epoch has lost work.
+        if !matches!(ended, Ended::Failed) {
+            self.close_epoch(&closed, matches!(ended, Ended::Complete));
+        }
         drop((work, closed));
         while !(workers.iter().all(ScopedJoinHandle::is_finished) && committer.is_finished()) {
             self.report_commits(committed);
             self.report_progress();
-            thread::sleep(std::time::Duration::from_millis(2));
+            thread::sleep(Duration::from_millis(2));
         }
         self.report_commits(committed);
         self.report_progress_now();
-        ended.map(|_| ())
+        match ended {
+            Ended::Unreadable(error) => Err(TrainError::Load(error)),
+            Ended::Complete | Ended::Stopped | Ended::Failed => Ok(()),
+        }
     }
 
     /// Hands a batch to whichever worker is free; false when the run has failed elsewhere.
-    fn hand_out<B>(
+    fn hand_out<A, B>(
         &mut self,
         documents: DocumentBatch,
         work: &Sender<Work>,
         committed: &Receiver<u64>,
+        workers: &[ScopedJoinHandle<'_, A>],
         committer: &ScopedJoinHandle<'_, B>,
     ) -> bool {
         let mut item = Work { epoch: self.epoch, documents };
@@ -261,10 +287,13 @@ impl Dispatcher<'_> {
         let handed_out = loop {
             self.report_commits(committed);
             self.report_progress();
-            if committer.is_finished() {
+            // While there is work, a thread ends only by an error or a panic. The others could go on, but nothing of what
+            // they learn could be committed any more.
+            if committer.is_finished() || workers.iter().any(ScopedJoinHandle::is_finished) {
                 break false;
             }
-            match work.send_timeout(item, self.options.progress_interval) {
+            let patience = self.options.progress_interval.clamp(SHORTEST_WAIT, LONGEST_WAIT);
+            match work.send_timeout(item, patience) {
                 Ok(()) => break true,
                 Err(SendTimeoutError::Timeout(back)) => item = back,
                 Err(SendTimeoutError::Disconnected(_)) => break false,

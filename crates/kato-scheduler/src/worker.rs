@@ -210,4 +210,8 @@ impl FailedDocument {
         }
         Self { document, sample_idx, reason }
     }
+
+    pub(crate) fn sample_idx(&self) -> u64 {
+        self.sample_idx
+    }
 }

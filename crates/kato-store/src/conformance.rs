@@ -23,7 +23,10 @@
 //!
 //! conformance::run(&InMemory);
 //! ```
-#![expect(clippy::missing_panics_doc, reason = "every function here panics when the store breaks the contract")]
+#![expect(
+    clippy::missing_panics_doc,
+    reason = "every function here panics when the store breaks the contract"
+)]
 
 mod attributes;
 mod commits;
@@ -32,23 +35,27 @@ mod lessons;
 mod merging;
 mod symbols;
 
-use kato_model::AttributeLimits;
+use kato_model::{AttributeLimits, PatternName, SealedBatch};
 use serde_json::{Value, json};
 
 pub use self::attributes::{
-    documents_are_found_by_sample, emotives_keep_the_latest, emotives_that_no_file_keeps_are_refused,
-    first_sightings_are_the_earliest, imported_frequencies_count, metadata_is_united_within_limits,
+    documents_are_found_by_sample, emotives_keep_the_latest,
+    emotives_that_no_file_keeps_are_refused, first_sightings_are_the_earliest,
+    imported_frequencies_count, metadata_is_united_within_limits,
 };
 pub use self::commits::{
-    a_new_store_is_empty, a_scan_sees_the_commits_before_it, an_empty_commit_moves_only_the_checkpoint,
-    batches_of_other_stores_are_refused, batches_with_other_nodes_are_refused, staged_batches_are_invisible,
-    threads_stage_at_once, unknown_nodes_are_refused, what_was_committed_survives_reopening,
+    a_new_store_is_empty, a_scan_sees_the_commits_before_it, abandoned_batches_do_no_harm,
+    an_empty_commit_moves_only_the_checkpoint, batches_of_other_stores_are_refused,
+    batches_with_other_nodes_are_refused, staged_batches_are_invisible, threads_stage_at_once,
+    unknown_nodes_are_refused, what_was_committed_survives_reopening,
 };
 pub use self::content::{NodeContent, assert_same_content, content};
 pub use self::lessons::{Lesson, Lessons, Part};
-pub use self::merging::{order_and_grouping_do_not_show, repeated_patterns_add_up, teaches_the_same};
-pub use self::symbols::{children_are_names, every_text_is_a_symbol, events_keep_their_bounds};
-use crate::PatternStore;
+pub use self::merging::{
+    order_and_grouping_do_not_show, repeated_patterns_add_up, teaches_the_same,
+};
+pub use self::symbols::{children_are_names, events_keep_their_bounds, every_text_is_a_symbol};
+use crate::{PatternStore, StagedBatch, StoredPattern};
 
 /// Makes the stores under test.
 pub trait Fixture {
@@ -68,6 +75,7 @@ pub trait Fixture {
 pub fn run(fixture: &impl Fixture) {
     a_new_store_is_empty(fixture);
     staged_batches_are_invisible(fixture);
+    abandoned_batches_do_no_harm(fixture);
     an_empty_commit_moves_only_the_checkpoint(fixture);
     batches_with_other_nodes_are_refused(fixture);
     batches_of_other_stores_are_refused(fixture);
@@ -90,12 +98,35 @@ pub fn run(fixture: &impl Fixture) {
 
 /// A new store with default limits.
 fn create<F: Fixture>(fixture: &F, nodes: &[&str]) -> F::Store {
-    fixture.create(nodes, json!({"run": "conformance"}), AttributeLimits::default())
+    fixture.create(
+        nodes,
+        json!({"run": "conformance"}),
+        AttributeLimits::default(),
+    )
 }
 
-/// Stages and commits one batch of all lessons.
+fn stage(store: &dyn PatternStore, batch: SealedBatch) -> StagedBatch {
+    store
+        .stage(batch)
+        .expect("a batch for this store can be staged")
+}
+
+fn commit(store: &dyn PatternStore, staged: Vec<StagedBatch>, checkpoint: Value) {
+    store
+        .commit(staged, checkpoint)
+        .expect("what a store staged it can commit");
+}
+
+/// Commits one batch of all lessons.
 fn teach(store: &dyn PatternStore, lessons: &Lessons) {
     let all: Vec<usize> = (0..lessons.len()).collect();
-    let staged = store.stage(lessons.batch(&all)).expect("a batch for this store can be staged");
-    store.commit(vec![staged], Value::Null).expect("a staged batch can be committed");
+    commit(store, vec![stage(store, lessons.batch(&all))], Value::Null);
+}
+
+/// A pattern that was learned.
+fn learned(store: &dyn PatternStore, node_idx: usize, name: PatternName) -> StoredPattern {
+    let found = store
+        .pattern(node_idx, &name)
+        .expect("patterns can be looked up");
+    found.expect("the pattern was learned")
 }

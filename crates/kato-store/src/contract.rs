@@ -69,7 +69,11 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// When there is no such node or its data cannot be read.
-    fn pattern(&self, node_idx: usize, name: &PatternName) -> Result<Option<StoredPattern>, StoreError>;
+    fn pattern(
+        &self,
+        node_idx: usize,
+        name: &PatternName,
+    ) -> Result<Option<StoredPattern>, StoreError>;
 
     /// All patterns of a node in name order, in bounded memory. Sees the commits made before the call and no later one.
     ///
@@ -83,14 +87,18 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// As [`scan`](Self::scan).
-    fn scan_frequencies(&self, node_idx: usize) -> Result<Scan<'_, (PatternName, u64)>, StoreError>;
+    fn scan_frequencies(&self, node_idx: usize)
+    -> Result<Scan<'_, (PatternName, u64)>, StoreError>;
 
     /// Counts of every symbol of a node: text symbols in code-point order, then pattern names in name order.
     ///
     /// # Errors
     ///
     /// As [`scan`](Self::scan).
-    fn symbol_counts(&self, node_idx: usize) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError>;
+    fn symbol_counts(
+        &self,
+        node_idx: usize,
+    ) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError>;
 
     /// The id of the document that was this sample, if documents are recorded; the smallest of several ids.
     ///
@@ -123,7 +131,10 @@ impl StagedBatch {
     ///
     /// [`StoreError::ForeignBatch`] when it was prepared by another kind of store.
     pub fn into_prepared<T: Any>(self) -> Result<T, StoreError> {
-        self.0.downcast().map(|prepared| *prepared).map_err(|_| StoreError::ForeignBatch)
+        self.0
+            .downcast()
+            .map(|prepared| *prepared)
+            .map_err(|_| StoreError::ForeignBatch)
     }
 }
 
@@ -165,7 +176,10 @@ pub struct SymbolCounts {
 impl SymbolCounts {
     /// The counts that a pattern adds for a symbol that it holds `occurrences` times.
     pub(crate) fn of(pattern_frequency: u64, occurrences: u64) -> Self {
-        Self { frequency: pattern_frequency.saturating_mul(occurrences), member_frequency: pattern_frequency }
+        Self {
+            frequency: pattern_frequency.saturating_mul(occurrences),
+            member_frequency: pattern_frequency,
+        }
     }
 
     /// Adds the counts of another part.
@@ -180,12 +194,24 @@ pub(crate) fn check_node(nodes: &[String], node_idx: usize) -> Result<(), StoreE
     if node_idx < nodes.len() {
         return Ok(());
     }
-    Err(StoreError::UnknownNode { node: format!("number {node_idx}"), known: nodes.to_vec() })
+    Err(StoreError::UnknownNode {
+        node: format!("number {node_idx}"),
+        known: nodes.to_vec(),
+    })
 }
 
 /// Refuses emotives that no file keeps.
-pub(crate) fn check_emotives(name: PatternName, attributes: Option<&Attributes>) -> Result<(), StoreError> {
-    let entries = attributes.map(|attributes| attributes.emotives.entries()).unwrap_or_default();
+pub(crate) fn check_emotives(
+    name: PatternName,
+    attributes: Option<&Attributes>,
+) -> Result<(), StoreError> {
+    let entries = attributes
+        .map(|attributes| attributes.emotives.entries())
+        .unwrap_or_default();
     let mut values = entries.iter().flat_map(|entry| entry.emotives.values());
-    if values.all(|value| value.is_finite()) { Ok(()) } else { Err(StoreError::NotFinite { name }) }
+    if values.all(|value| value.is_finite()) {
+        Ok(())
+    } else {
+        Err(StoreError::NotFinite { name })
+    }
 }

@@ -1,8 +1,10 @@
 //! The embedded store: a directory of segments and a manifest, crash-safe, one writer at a time.
 
+mod directory;
 mod lock;
 mod manifest;
 mod merge;
+mod options;
 mod query;
 mod segment;
 mod staged;
@@ -16,40 +18,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol};
 use serde_json::Value;
 
+use self::directory::{
+    entry_of, missing_is_corrupt, open_segments, parent_of, refuse_occupied, remove_orphans,
+    segment_dir, segment_path,
+};
 use self::lock::WriteLock;
-use self::manifest::{FORMAT_VERSION, Manifest, SegmentEntry, sync_dir};
+use self::manifest::{FORMAT_VERSION, Manifest, sync_dir};
 use self::merge::merge_segments;
-use self::segment::{Segment, WrittenSegment};
+pub use self::options::EmbeddedOptions;
+use self::segment::Segment;
 use self::staged::{StagedSegment, write_batch};
 use crate::contract::check_node;
 use crate::{PatternStore, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals};
 
-const SEGMENT_DIR: &str = "segments";
-const SEGMENT_EXTENSION: &str = "seg";
-
 /// Most patterns of one node that a merge puts into one segment, whatever the options say: ranks are 32-bit numbers, and
 /// text symbols need some as well.
 const MAX_RANKS: u64 = 1 << 30;
-
-/// The embedded store's settings.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct EmbeddedOptions {
-    /// Segments above which a commit merges the smaller ones. More make commits cheaper and look-ups dearer: a
-    /// look-up asks every segment. Default 64, at least 2.
-    pub max_segments: usize,
-    /// Patterns of one node above which a segment is left alone. Merging takes four bytes of memory for each.
-    /// Default 24 million.
-    pub max_segment_patterns: u64,
-    /// How much of a pattern's attributes is kept; counts when a knowledge base is created, ignored afterwards.
-    pub attribute_limits: AttributeLimits,
-}
-
-impl Default for EmbeddedOptions {
-    fn default() -> Self {
-        Self { max_segments: 64, max_segment_patterns: 24_000_000, attribute_limits: AttributeLimits::default() }
-    }
-}
 
 /// A run's knowledge bases in one directory.
 ///
@@ -99,7 +83,11 @@ impl EmbeddedStore {
     ///
     /// [`StoreError::Exists`] when the directory holds a knowledge base already, [`StoreError::NotAKnowledgeBase`] when it
     /// holds anything else, and I/O errors.
-    pub fn create(dir: &Path, nodes: &[impl AsRef<str>], configuration: Value) -> Result<Self, StoreError> {
+    pub fn create(
+        dir: &Path,
+        nodes: &[impl AsRef<str>],
+        configuration: Value,
+    ) -> Result<Self, StoreError> {
         Self::create_with(dir, nodes, configuration, EmbeddedOptions::default())
     }
 
@@ -115,8 +103,9 @@ impl EmbeddedStore {
         options: EmbeddedOptions,
     ) -> Result<Self, StoreError> {
         refuse_occupied(dir)?;
-        let segment_dir = dir.join(SEGMENT_DIR);
-        fs::create_dir_all(&segment_dir).map_err(|source| StoreError::io("create", &segment_dir, source))?;
+        let segment_dir = segment_dir(dir);
+        fs::create_dir_all(&segment_dir)
+            .map_err(|source| StoreError::io("create", &segment_dir, source))?;
         let lock = WriteLock::acquire(dir)?;
         // Another writer may have created it between the look and the lock.
         refuse_occupied(dir)?;
@@ -132,6 +121,8 @@ impl EmbeddedStore {
         };
         sync_dir(dir)?;
         manifest.write(dir)?;
+        // The directory itself must survive as well.
+        sync_dir(&parent_of(dir))?;
         Self::from_manifest(dir, manifest, options, Some(lock))
     }
 
@@ -153,8 +144,9 @@ impl EmbeddedStore {
         Manifest::read(dir)?;
         let lock = WriteLock::acquire(dir)?;
         let manifest = Manifest::read(dir)?;
-        let store = Self::from_manifest(dir, manifest, options, Some(lock)).map_err(missing_is_corrupt)?;
-        store.remove_orphans()?;
+        let store =
+            Self::from_manifest(dir, manifest, options, Some(lock)).map_err(missing_is_corrupt)?;
+        remove_orphans(dir, &store.state().manifest)?;
         Ok(store)
     }
 
@@ -170,7 +162,9 @@ impl EmbeddedStore {
         loop {
             let manifest = Manifest::read(dir)?;
             match Self::from_manifest(dir, manifest, EmbeddedOptions::default(), None) {
-                Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound && attempts < 10 => {
+                Err(StoreError::Io { source, .. })
+                    if source.kind() == std::io::ErrorKind::NotFound && attempts < 10 =>
+                {
                     attempts += 1;
                 }
                 opened => return opened.map_err(missing_is_corrupt),
@@ -220,12 +214,11 @@ impl EmbeddedStore {
         options: EmbeddedOptions,
         lock: Option<WriteLock>,
     ) -> Result<Self, StoreError> {
-        let options = EmbeddedOptions { attribute_limits: manifest.attribute_limits, ..options };
-        let segments = manifest
-            .segments
-            .iter()
-            .map(|entry| open_segment(dir, entry, manifest.nodes.len()).map(Arc::new))
-            .collect::<Result<_, _>>()?;
+        let options = EmbeddedOptions {
+            attribute_limits: manifest.attribute_limits,
+            ..options
+        };
+        let segments = open_segments(dir, &manifest)?;
         Ok(Self {
             dir: dir.to_owned(),
             options,
@@ -248,30 +241,18 @@ impl EmbeddedStore {
 
     fn next_segment_path(&self) -> PathBuf {
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
-        self.dir.join(SEGMENT_DIR).join(format!("{number:010}.{SEGMENT_EXTENSION}"))
-    }
-
-    /// Removes segment files that no commit names.
-    fn remove_orphans(&self) -> Result<(), StoreError> {
-        let segment_dir = self.dir.join(SEGMENT_DIR);
-        let entries = fs::read_dir(&segment_dir).map_err(|source| StoreError::io("list", &segment_dir, source))?;
-        let state = self.state();
-        for entry in entries {
-            let entry = entry.map_err(|source| StoreError::io("list", &segment_dir, source))?;
-            let is_named = state.manifest.segments.iter().any(|segment| entry.file_name() == segment.file.as_str());
-            let path = entry.path();
-            let is_segment = path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION);
-            if is_segment && !is_named {
-                fs::remove_file(&path).map_err(|source| StoreError::io("remove", &path, source))?;
-            }
-        }
-        Ok(())
+        segment_path(&self.dir, number)
     }
 
     /// Replaces the state by one with another set of segments and makes it durable.
-    fn replace(&self, state: &mut State, mut manifest: Manifest, segments: Vec<Arc<Segment>>) -> Result<(), StoreError> {
+    fn replace(
+        &self,
+        state: &mut State,
+        mut manifest: Manifest,
+        segments: Vec<Arc<Segment>>,
+    ) -> Result<(), StoreError> {
         manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
-        sync_dir(&self.dir.join(SEGMENT_DIR))?;
+        sync_dir(&segment_dir(&self.dir))?;
         manifest.write(&self.dir)?;
         *state = State { manifest, segments };
         Ok(())
@@ -289,7 +270,14 @@ impl EmbeddedStore {
 
     /// Merges the smallest segments, at most `count` of them and none that is at its full size; `false` if there are not two.
     fn merge_smallest(&self, state: &mut State, count: usize) -> Result<bool, StoreError> {
-        let size = |idx: usize| state.manifest.segments[idx].nodes.iter().map(|node| node.patterns).max().unwrap_or(0);
+        let size = |idx: usize| {
+            state.manifest.segments[idx]
+                .nodes
+                .iter()
+                .map(|node| node.patterns)
+                .max()
+                .unwrap_or(0)
+        };
         let mut smallest: Vec<usize> = (0..state.segments.len()).collect();
         smallest.sort_by_key(|&idx| size(idx));
         let mut patterns = 0;
@@ -301,20 +289,24 @@ impl EmbeddedStore {
         if chosen.len() < 2 {
             return Ok(false);
         }
-        let inputs: Vec<Arc<Segment>> = chosen.iter().map(|&idx| Arc::clone(&state.segments[idx])).collect();
+        let inputs: Vec<Arc<Segment>> = chosen
+            .iter()
+            .map(|&idx| Arc::clone(&state.segments[idx]))
+            .collect();
         let path = self.next_segment_path();
         let limits = state.manifest.attribute_limits;
-        let merged = match merge_segments(&inputs, self.nodes.len(), &limits, &path).and_then(|merged| {
-            merged.sync()?;
-            Ok(merged)
-        }) {
-            Ok(merged) => merged,
-            Err(error) => {
-                // Best effort: an orphan is removed by the next writer anyway.
-                let _ = fs::remove_file(&path);
-                return Err(error);
-            }
-        };
+        let merged =
+            match merge_segments(&inputs, self.nodes.len(), &limits, &path).and_then(|merged| {
+                merged.sync()?;
+                Ok(merged)
+            }) {
+                Ok(merged) => merged,
+                Err(error) => {
+                    // Best effort: an orphan is removed by the next writer anyway.
+                    let _ = fs::remove_file(&path);
+                    return Err(error);
+                }
+            };
         let mut manifest = state.manifest.clone();
         let mut segments = state.segments.clone();
         let mut keep = (0..segments.len()).map(|idx| !chosen.contains(&idx));
@@ -352,7 +344,10 @@ impl PatternStore for EmbeddedStore {
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
         let writer = self.writer()?;
         if batch.n_nodes() != self.nodes.len() {
-            return Err(StoreError::NodeCount { found: batch.n_nodes(), expected: self.nodes.len() });
+            return Err(StoreError::NodeCount {
+                found: batch.n_nodes(),
+                expected: self.nodes.len(),
+            });
         }
         let path = self.next_segment_path();
         match write_batch(&batch, &self.options.attribute_limits, &path) {
@@ -367,8 +362,10 @@ impl PatternStore for EmbeddedStore {
 
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
         let writer = self.writer()?;
-        let mut staged =
-            staged.into_iter().map(StagedBatch::into_prepared::<StagedSegment>).collect::<Result<Vec<_>, _>>()?;
+        let mut staged = staged
+            .into_iter()
+            .map(StagedBatch::into_prepared::<StagedSegment>)
+            .collect::<Result<Vec<_>, _>>()?;
         let mut opened = Vec::with_capacity(staged.len());
         for segment in &staged {
             let written = segment.staged_by(writer)?;
@@ -396,7 +393,13 @@ impl PatternStore for EmbeddedStore {
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {
         check_node(&self.nodes, node_idx)?;
         let mut totals = Totals::default();
-        for node in self.state().manifest.segments.iter().filter_map(|segment| segment.nodes.get(node_idx)) {
+        for node in self
+            .state()
+            .manifest
+            .segments
+            .iter()
+            .filter_map(|segment| segment.nodes.get(node_idx))
+        {
             totals.merge(Totals {
                 observations: node.observations,
                 symbols: node.symbols,
@@ -411,7 +414,11 @@ impl PatternStore for EmbeddedStore {
         query::count_patterns(&self.segments(), node_idx)
     }
 
-    fn pattern(&self, node_idx: usize, name: &PatternName) -> Result<Option<StoredPattern>, StoreError> {
+    fn pattern(
+        &self,
+        node_idx: usize,
+        name: &PatternName,
+    ) -> Result<Option<StoredPattern>, StoreError> {
         check_node(&self.nodes, node_idx)?;
         query::pattern(&self.segments(), node_idx, &self.attribute_limits(), name)
     }
@@ -421,12 +428,18 @@ impl PatternStore for EmbeddedStore {
         query::scan(&self.segments(), node_idx, self.attribute_limits())
     }
 
-    fn scan_frequencies(&self, node_idx: usize) -> Result<Scan<'_, (PatternName, u64)>, StoreError> {
+    fn scan_frequencies(
+        &self,
+        node_idx: usize,
+    ) -> Result<Scan<'_, (PatternName, u64)>, StoreError> {
         check_node(&self.nodes, node_idx)?;
         query::scan_frequencies(&self.segments(), node_idx)
     }
 
-    fn symbol_counts(&self, node_idx: usize) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError> {
+    fn symbol_counts(
+        &self,
+        node_idx: usize,
+    ) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError> {
         check_node(&self.nodes, node_idx)?;
         symbol_counts::symbol_counts(self.segments(), node_idx)
     }
@@ -436,59 +449,21 @@ impl PatternStore for EmbeddedStore {
     }
 
     fn disk_bytes(&self) -> Option<u64> {
-        Some(self.state().manifest.segments.iter().map(|segment| segment.bytes).sum())
+        Some(
+            self.state()
+                .manifest
+                .segments
+                .iter()
+                .map(|segment| segment.bytes)
+                .sum(),
+        )
     }
 }
 
 impl EmbeddedStore {
     fn writer(&self) -> Result<&Arc<WriteLock>, StoreError> {
-        self.lock.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.dir.clone() })
+        self.lock.as_ref().ok_or_else(|| StoreError::ReadOnly {
+            path: self.dir.clone(),
+        })
     }
-}
-
-/// Opens a segment and compares it with what the manifest says of it: it may be the segment of another knowledge base.
-fn open_segment(dir: &Path, entry: &SegmentEntry, n_nodes: usize) -> Result<Segment, StoreError> {
-    let path = dir.join(SEGMENT_DIR).join(&entry.file);
-    let segment = Segment::open(&path)?;
-    let totals = segment.all_totals();
-    if totals.len() != n_nodes || !totals.eq(entry.nodes.iter().copied()) || segment.bytes()? != entry.bytes {
-        return Err(StoreError::corrupt(&path, "it is not the file that the manifest names"));
-    }
-    Ok(segment)
-}
-
-/// A segment that the manifest names and the directory lacks is damage, however the system words it.
-fn missing_is_corrupt(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            StoreError::corrupt(&path, "the manifest names it and it is not there")
-        }
-        other => other,
-    }
-}
-
-fn entry_of(written: &WrittenSegment) -> SegmentEntry {
-    let file = written.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    SegmentEntry { file, bytes: written.bytes, nodes: written.totals.clone() }
-}
-
-/// Refuses a directory that holds a knowledge base or anything else.
-fn refuse_occupied(dir: &Path) -> Result<(), StoreError> {
-    if EmbeddedStore::exists(dir) {
-        return Err(StoreError::Exists { path: dir.to_owned() });
-    }
-    let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(|source| StoreError::io("list", dir, source))?,
-    };
-    for entry in entries {
-        let entry = entry.map_err(|source| StoreError::io("list", dir, source))?;
-        let name = entry.file_name();
-        // What a creation that was killed half-way leaves behind.
-        let is_ours = [lock::FILE, SEGMENT_DIR, manifest::NEW_FILE].iter().any(|ours| name == *ours);
-        if !is_ours {
-            return Err(StoreError::NotAKnowledgeBase { path: dir.to_owned() });
-        }
-    }
-    Ok(())
 }

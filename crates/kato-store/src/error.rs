@@ -115,12 +115,19 @@ impl StoreError {
         let path = path.to_owned();
         match source.kind() {
             StorageFull | QuotaExceeded | FileTooLarge => Self::Full { path, source },
-            _ => Self::Io { action, path, source },
+            _ => Self::Io {
+                action,
+                path,
+                source,
+            },
         }
     }
 
     pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
-        Self::Corrupt { path: path.to_owned(), reason: reason.into() }
+        Self::Corrupt {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
     }
 
     /// Whether freeing disk space and repeating the operation can help.

@@ -7,8 +7,8 @@ use kato_model::{PatternName, Symbol};
 
 use crate::contract::check_node;
 use crate::{
-    ExchangeError, FrequencyStatistics, PatternFrequency, PatternStore, Scan, StoreError, StoredPattern, SymbolCounts, Totals,
-    exchange, statistics,
+    ExchangeError, FrequencyStatistics, PatternFrequency, PatternStore, Scan, StoreError,
+    StoredPattern, SymbolCounts, Totals, Trace, exchange, statistics, trace,
 };
 
 /// One node of a store: a view that costs nothing to make and copy.
@@ -55,7 +55,10 @@ impl<'a> KnowledgeBase<'a> {
     pub fn of(store: &'a dyn PatternStore, node: &str) -> Result<Self, StoreError> {
         match store.nodes().iter().position(|name| name == node) {
             Some(node_idx) => Ok(Self { store, node_idx }),
-            None => Err(StoreError::UnknownNode { node: node.to_owned(), known: store.nodes().to_vec() }),
+            None => Err(StoreError::UnknownNode {
+                node: node.to_owned(),
+                known: store.nodes().to_vec(),
+            }),
         }
     }
 
@@ -113,6 +116,39 @@ impl<'a> KnowledgeBase<'a> {
         self.store.pattern(self.node_idx, name)
     }
 
+    /// A pattern with everything below it, down to the text; `None` if the node never learned it.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn trace(&self, name: &PatternName) -> Result<Option<Trace>, StoreError> {
+        trace::Tracer::new(self.store).trace(self.node_idx, name)
+    }
+
+    /// The first `limit` patterns whose names begin with these hexadecimal digits, in name order; all for no digits, none
+    /// for anything else. Reads the names up to there.
+    ///
+    /// ```
+    /// # use kato_store::{KnowledgeBase, MemoryStore};
+    /// # let store = MemoryStore::new(&["node0"], serde_json::json!(null));
+    /// # let node0 = KnowledgeBase::of(&store, "node0")?;
+    /// # node0.import(br#"{"name":"b98534b32c1d7489d4ce1a48724aa65aeecbdba9","pattern_data":[["a"],["b"],["c"]],"length":3,"frequency":4}"#.as_slice())?;
+    /// let found = node0.with_name_prefix("b98534", 2)?;
+    /// assert_eq!(found[0].name.to_string(), "b98534b32c1d7489d4ce1a48724aa65aeecbdba9");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn with_name_prefix(
+        &self,
+        digits: &str,
+        limit: usize,
+    ) -> Result<Vec<PatternFrequency>, StoreError> {
+        statistics::with_name_prefix(self.scan_frequencies()?, digits, limit)
+    }
+
     /// All patterns in name order, in bounded memory.
     ///
     /// # Errors
@@ -163,7 +199,11 @@ impl<'a> KnowledgeBase<'a> {
     /// # Errors
     ///
     /// When the store cannot be read.
-    pub fn with_frequency(&self, range: impl RangeBounds<u64>, limit: usize) -> Result<Vec<PatternFrequency>, StoreError> {
+    pub fn with_frequency(
+        &self,
+        range: impl RangeBounds<u64>,
+        limit: usize,
+    ) -> Result<Vec<PatternFrequency>, StoreError> {
         statistics::with_frequency(self.scan_frequencies()?, &range, limit)
     }
 

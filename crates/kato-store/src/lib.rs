@@ -39,6 +39,7 @@ mod knowledge_base;
 mod memory;
 mod pattern;
 mod statistics;
+mod trace;
 
 pub use contract::{PatternStore, Scan, StagedBatch, SymbolCounts, Totals};
 pub use embedded::{EmbeddedOptions, EmbeddedStore};
@@ -48,3 +49,4 @@ pub use knowledge_base::KnowledgeBase;
 pub use memory::MemoryStore;
 pub use pattern::StoredPattern;
 pub use statistics::{FrequencyCount, FrequencyRanges, FrequencyStatistics, PatternFrequency};
+pub use trace::{Trace, TraceChild};

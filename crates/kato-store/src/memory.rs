@@ -57,10 +57,23 @@ impl MemoryStore {
 
     /// [`new`](Self::new) with other limits for attributes.
     #[must_use]
-    pub fn with_limits(nodes: &[impl AsRef<str>], configuration: Value, limits: AttributeLimits) -> Self {
-        let state = State { nodes: nodes.iter().map(|_| BTreeMap::new()).collect(), ..State::default() };
+    pub fn with_limits(
+        nodes: &[impl AsRef<str>],
+        configuration: Value,
+        limits: AttributeLimits,
+    ) -> Self {
+        let state = State {
+            nodes: nodes.iter().map(|_| BTreeMap::new()).collect(),
+            ..State::default()
+        };
         let nodes = nodes.iter().map(|node| node.as_ref().to_owned()).collect();
-        Self { nodes, configuration, limits, state: RwLock::new(state), identity: Arc::default() }
+        Self {
+            nodes,
+            configuration,
+            limits,
+            state: RwLock::new(state),
+            identity: Arc::default(),
+        }
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
@@ -99,20 +112,31 @@ impl PatternStore for MemoryStore {
 
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
         if batch.n_nodes() != self.nodes.len() {
-            return Err(StoreError::NodeCount { found: batch.n_nodes(), expected: self.nodes.len() });
+            return Err(StoreError::NodeCount {
+                found: batch.n_nodes(),
+                expected: self.nodes.len(),
+            });
         }
         for node in (0..batch.n_nodes()).map(|node_idx| batch.node(node_idx)) {
             for pattern in (0..node.len()).map(|rank| node.pattern(rank)) {
                 check_emotives(pattern.name, pattern.attributes)?;
             }
         }
-        Ok(StagedBatch::new(StagedInMemory { batch, owner: Arc::clone(&self.identity) }))
+        Ok(StagedBatch::new(StagedInMemory {
+            batch,
+            owner: Arc::clone(&self.identity),
+        }))
     }
 
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
-        let batches =
-            staged.into_iter().map(StagedBatch::into_prepared::<StagedInMemory>).collect::<Result<Vec<_>, _>>()?;
-        if batches.iter().any(|staged| !Arc::ptr_eq(&staged.owner, &self.identity)) {
+        let batches = staged
+            .into_iter()
+            .map(StagedBatch::into_prepared::<StagedInMemory>)
+            .collect::<Result<Vec<_>, _>>()?;
+        if batches
+            .iter()
+            .any(|staged| !Arc::ptr_eq(&staged.owner, &self.identity))
+        {
             return Err(StoreError::ForeignBatch);
         }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +145,10 @@ impl PatternStore for MemoryStore {
                 merge_node(&mut state.nodes[node_idx], batch, node_idx, &self.limits);
             }
             for (sample_idx, id) in batch.documents() {
-                let held = state.documents.entry(*sample_idx).or_insert_with(|| id.clone());
+                let held = state
+                    .documents
+                    .entry(*sample_idx)
+                    .or_insert_with(|| id.clone());
                 if id < held {
                     held.clone_from(id);
                 }
@@ -137,8 +164,12 @@ impl PatternStore for MemoryStore {
         for pattern in self.state().nodes[node_idx].values() {
             totals.merge(Totals {
                 observations: pattern.frequency,
-                symbols: pattern.frequency.saturating_mul(pattern.symbols.len() as u64),
-                member_symbols: pattern.frequency.saturating_mul(distinct(pattern).len() as u64),
+                symbols: pattern
+                    .frequency
+                    .saturating_mul(pattern.symbols.len() as u64),
+                member_symbols: pattern
+                    .frequency
+                    .saturating_mul(distinct(pattern).len() as u64),
             });
         }
         Ok(totals)
@@ -149,7 +180,11 @@ impl PatternStore for MemoryStore {
         Ok(self.state().nodes[node_idx].len() as u64)
     }
 
-    fn pattern(&self, node_idx: usize, name: &PatternName) -> Result<Option<StoredPattern>, StoreError> {
+    fn pattern(
+        &self,
+        node_idx: usize,
+        name: &PatternName,
+    ) -> Result<Option<StoredPattern>, StoreError> {
         check_node(&self.nodes, node_idx)?;
         Ok(self.state().nodes[node_idx].get(name).cloned())
     }
@@ -158,11 +193,17 @@ impl PatternStore for MemoryStore {
         self.collect(node_idx, StoredPattern::clone)
     }
 
-    fn scan_frequencies(&self, node_idx: usize) -> Result<Scan<'_, (PatternName, u64)>, StoreError> {
+    fn scan_frequencies(
+        &self,
+        node_idx: usize,
+    ) -> Result<Scan<'_, (PatternName, u64)>, StoreError> {
         self.collect(node_idx, |pattern| (pattern.name, pattern.frequency))
     }
 
-    fn symbol_counts(&self, node_idx: usize) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError> {
+    fn symbol_counts(
+        &self,
+        node_idx: usize,
+    ) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError> {
         check_node(&self.nodes, node_idx)?;
         let mut counted: BTreeMap<Symbol, SymbolCounts> = BTreeMap::new();
         for pattern in self.state().nodes[node_idx].values() {
@@ -205,7 +246,9 @@ fn merge_node(
         let pattern = patterns.entry(learned.name).or_insert_with(|| {
             let symbols = node.symbols(rank).map(|symbol| match symbol {
                 SealedSymbol::Literal(rank) => Symbol::from(literals[rank as usize]),
-                SealedSymbol::Child(rank) => Symbol::Name(batch.node(node_idx - 1).pattern(rank as usize).name),
+                SealedSymbol::Child(rank) => {
+                    Symbol::Name(batch.node(node_idx - 1).pattern(rank as usize).name)
+                }
             });
             StoredPattern::new(learned.name, symbols.collect(), 0)
         });
@@ -218,8 +261,12 @@ fn merge_node(
             if pattern.event_lengths.is_none() {
                 pattern.event_lengths.clone_from(&attributes.event_lengths);
             }
-            pattern.metadata.merge(attributes.metadata.clone(), limits.metadata_values);
-            pattern.emotives.merge(attributes.emotives.clone(), limits.persistence);
+            pattern
+                .metadata
+                .merge(attributes.metadata.clone(), limits.metadata_values);
+            pattern
+                .emotives
+                .merge(attributes.emotives.clone(), limits.persistence);
         }
     }
 }

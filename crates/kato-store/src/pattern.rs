@@ -1,6 +1,8 @@
 //! A pattern as stores hand it out.
 
-use kato_model::{EmotiveWindow, Event, FirstSeen, Metadata, Pattern, PatternName, PatternRecord, Symbol};
+use kato_model::{
+    EmotiveWindow, Event, FirstSeen, Metadata, Pattern, PatternName, PatternRecord, Symbol,
+};
 
 use crate::StoreError;
 
@@ -42,16 +44,24 @@ impl StoredPattern {
     /// The events (`pattern_data`), oldest first.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
-        let event = |symbols: &[Symbol]| Event::in_given_order(symbols.iter().map(Symbol::to_string).collect());
+        let event = |symbols: &[Symbol]| {
+            Event::in_given_order(symbols.iter().map(Symbol::to_string).collect())
+        };
         self.symbols_by_event().map(event).collect()
     }
 
     /// The symbols of each event, oldest first.
     pub fn symbols_by_event(&self) -> impl Iterator<Item = &[Symbol]> {
         let mut rest = self.symbols.as_slice();
-        let n_events = self.event_lengths.as_ref().map_or(self.symbols.len(), |lengths| lengths.len());
+        let n_events = self
+            .event_lengths
+            .as_ref()
+            .map_or(self.symbols.len(), |lengths| lengths.len());
         (0..n_events).map(move |event_idx| {
-            let length = self.event_lengths.as_ref().map_or(1, |lengths| lengths[event_idx] as usize);
+            let length = self
+                .event_lengths
+                .as_ref()
+                .map_or(1, |lengths| lengths[event_idx] as usize);
             let (event, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
             rest = after;
             event

@@ -90,7 +90,9 @@ impl FrequencyStatistics {
         let mut statistics = Self::default();
         for (&frequency, &patterns) in &counts {
             statistics.patterns = statistics.patterns.saturating_add(patterns);
-            statistics.observations = statistics.observations.saturating_add(frequency.saturating_mul(patterns));
+            statistics.observations = statistics
+                .observations
+                .saturating_add(frequency.saturating_mul(patterns));
             statistics.ranges.count(frequency, patterns);
         }
         if statistics.patterns > 0 {
@@ -99,8 +101,14 @@ impl FrequencyStatistics {
         }
         statistics.min = counts.keys().next().copied();
         statistics.max = counts.keys().next_back().copied();
-        let bar = |(frequency, patterns)| FrequencyCount { frequency, patterns };
-        Self { histogram: counts.into_iter().map(bar).collect(), ..statistics }
+        let bar = |(frequency, patterns)| FrequencyCount {
+            frequency,
+            patterns,
+        };
+        Self {
+            histogram: counts.into_iter().map(bar).collect(),
+            ..statistics
+        }
     }
 }
 
@@ -143,7 +151,10 @@ pub(crate) fn statistics(frequencies: Frequencies<'_>) -> Result<FrequencyStatis
 }
 
 /// The `n` most frequent patterns, most frequent first, ties by name. One pass; memory for `n` patterns.
-pub(crate) fn top(frequencies: Frequencies<'_>, n: usize) -> Result<Vec<PatternFrequency>, StoreError> {
+pub(crate) fn top(
+    frequencies: Frequencies<'_>,
+    n: usize,
+) -> Result<Vec<PatternFrequency>, StoreError> {
     // The heap's largest is the one to give up first: the rarest, of equals the one with the largest name.
     let mut kept: BinaryHeap<(Reverse<u64>, PatternName)> = BinaryHeap::new();
     for item in frequencies {
@@ -169,8 +180,37 @@ pub(crate) fn with_frequency(
         Ok((_, frequency)) => range.contains(frequency),
         Err(_) => true,
     };
-    let pattern = |item: Result<_, _>| item.map(|(name, frequency)| PatternFrequency { name, frequency });
-    frequencies.filter(matching).take(limit).map(pattern).collect()
+    let pattern =
+        |item: Result<_, _>| item.map(|(name, frequency)| PatternFrequency { name, frequency });
+    frequencies
+        .filter(matching)
+        .take(limit)
+        .map(pattern)
+        .collect()
+}
+
+/// The first `limit` patterns, in name order, whose names begin with some digits.
+pub(crate) fn with_name_prefix(
+    frequencies: Frequencies<'_>,
+    digits: &str,
+    limit: usize,
+) -> Result<Vec<PatternFrequency>, StoreError> {
+    let bound = |fill: &str| {
+        let missing = (2 * PatternName::BYTES).saturating_sub(digits.len());
+        format!("{digits}{}", fill.repeat(missing)).parse::<PatternName>()
+    };
+    let (Ok(first), Ok(last)) = (bound("0"), bound("f")) else {
+        return Ok(Vec::new());
+    };
+    // The scan is in name order, so it can end at the last name that fits; an error ends it as well.
+    let pattern =
+        |item: Result<_, _>| item.map(|(name, frequency)| PatternFrequency { name, frequency });
+    frequencies
+        .skip_while(|item| item.as_ref().is_ok_and(|(name, _)| *name < first))
+        .take_while(|item| item.as_ref().map_or(true, |(name, _)| *name <= last))
+        .take(limit)
+        .map(pattern)
+        .collect()
 }
 
 #[cfg(test)]
@@ -181,7 +221,11 @@ mod tests {
 
     fn named(frequencies: &[u64]) -> Vec<(PatternName, u64)> {
         let name = |idx: usize| PatternName::of_events(&[[idx.to_string()]]);
-        let mut named: Vec<_> = frequencies.iter().enumerate().map(|(idx, &f)| (name(idx), f)).collect();
+        let mut named: Vec<_> = frequencies
+            .iter()
+            .enumerate()
+            .map(|(idx, &f)| (name(idx), f))
+            .collect();
         named.sort_unstable();
         named
     }
@@ -205,8 +249,17 @@ mod tests {
 
     #[test]
     fn ranges_include_their_bounds() {
-        let ranges = FrequencyStatistics::from_histogram([1, 2, 5, 6, 10, 11, 50, 51, u64::MAX].map(|f| (f, 1))).ranges;
-        let expected = FrequencyRanges { freq_1: 1, freq_2_5: 2, freq_6_10: 2, freq_11_50: 2, freq_50_plus: 2 };
+        let ranges = FrequencyStatistics::from_histogram(
+            [1, 2, 5, 6, 10, 11, 50, 51, u64::MAX].map(|f| (f, 1)),
+        )
+        .ranges;
+        let expected = FrequencyRanges {
+            freq_1: 1,
+            freq_2_5: 2,
+            freq_6_10: 2,
+            freq_11_50: 2,
+            freq_50_plus: 2,
+        };
         assert_eq!(ranges, expected);
     }
 
@@ -241,6 +294,12 @@ mod tests {
             prop_assert_eq!(pairs(top(scan(&named), n).unwrap()), sorted);
             let mut within: Vec<_> = named.iter().copied().filter(|(_, f)| (low..=high).contains(f)).collect();
             within.truncate(n);
+            let digits = format!("{:02x}", n * 5 % 256);
+            let digits = &digits[..n % 3];
+            let mut prefixed = named.clone();
+            prefixed.retain(|(name, _)| name.to_string().starts_with(digits));
+            prefixed.truncate(n);
+            prop_assert_eq!(pairs(with_name_prefix(scan(&named), digits, n).unwrap()), prefixed);
             prop_assert_eq!(pairs(with_frequency(scan(&named), &(low..=high), n).unwrap()), within);
         }
     }

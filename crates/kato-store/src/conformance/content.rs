@@ -20,17 +20,28 @@ pub struct NodeContent {
 /// Reads a store from end to end and checks that all ways of reading agree, and that names are those of the content.
 #[must_use]
 pub fn content(store: &dyn PatternStore) -> Vec<NodeContent> {
-    (0..store.nodes().len()).map(|node_idx| node_content(store, node_idx)).collect()
+    (0..store.nodes().len())
+        .map(|node_idx| node_content(store, node_idx))
+        .collect()
 }
 
 /// Compares two stores by all that can be read from them.
 pub fn assert_same_content(found: &dyn PatternStore, expected: &dyn PatternStore, n_samples: u64) {
-    for (node_idx, (found, expected)) in content(found).into_iter().zip(content(expected)).enumerate() {
+    for (node_idx, (found, expected)) in content(found)
+        .into_iter()
+        .zip(content(expected))
+        .enumerate()
+    {
         assert_eq!(found, expected, "node {node_idx}");
     }
     for sample_idx in 0..=n_samples {
-        let document = |store: &dyn PatternStore| store.document(sample_idx).expect("documents can be read");
-        assert_eq!(document(found), document(expected), "document of sample {sample_idx}");
+        let document =
+            |store: &dyn PatternStore| store.document(sample_idx).expect("documents can be read");
+        assert_eq!(
+            document(found),
+            document(expected),
+            "document of sample {sample_idx}"
+        );
     }
 }
 
@@ -40,20 +51,58 @@ fn node_content(store: &dyn PatternStore, node_idx: usize) -> NodeContent {
     let symbol_counts = all(store.symbol_counts(node_idx));
     let totals = store.totals(node_idx).expect("totals can be read");
 
-    assert!(patterns.is_sorted_by(|a, b| a.name < b.name), "{node}: a scan is in name order and has each name once");
-    let frequencies: Vec<_> = patterns.iter().map(|pattern| (pattern.name, pattern.frequency)).collect();
-    assert_eq!(all(store.scan_frequencies(node_idx)), frequencies, "{node}: scans agree");
-    let count = store.count_patterns(node_idx).expect("patterns can be counted");
-    assert_eq!(count, patterns.len() as u64, "{node}: the count is that of the scan");
-    assert_eq!(totals, derived_totals(&patterns), "{node}: totals follow from the patterns");
-    assert_eq!(symbol_counts, derived_symbol_counts(&patterns), "{node}: symbol counts follow from the patterns");
+    assert!(
+        patterns.is_sorted_by(|a, b| a.name < b.name),
+        "{node}: a scan is in name order and has each name once"
+    );
+    let frequencies: Vec<_> = patterns
+        .iter()
+        .map(|pattern| (pattern.name, pattern.frequency))
+        .collect();
+    assert_eq!(
+        all(store.scan_frequencies(node_idx)),
+        frequencies,
+        "{node}: scans agree"
+    );
+    let count = store
+        .count_patterns(node_idx)
+        .expect("patterns can be counted");
+    assert_eq!(
+        count,
+        patterns.len() as u64,
+        "{node}: the count is that of the scan"
+    );
+    assert_eq!(
+        totals,
+        derived_totals(&patterns),
+        "{node}: totals follow from the patterns"
+    );
+    assert_eq!(
+        symbol_counts,
+        derived_symbol_counts(&patterns),
+        "{node}: symbol counts follow from the patterns"
+    );
     for pattern in &patterns {
-        let found = store.pattern(node_idx, &pattern.name).expect("patterns can be looked up");
-        assert_eq!(found.as_ref(), Some(pattern), "{node}: a look-up gives what the scan gave");
+        let found = store
+            .pattern(node_idx, &pattern.name)
+            .expect("patterns can be looked up");
+        assert_eq!(
+            found.as_ref(),
+            Some(pattern),
+            "{node}: a look-up gives what the scan gave"
+        );
         let events = pattern.events();
-        assert_eq!(PatternName::of_events(&events), pattern.name, "{node}: the name of {events:?}");
+        assert_eq!(
+            PatternName::of_events(&events),
+            pattern.name,
+            "{node}: the name of {events:?}"
+        );
     }
-    NodeContent { totals, patterns, symbol_counts }
+    NodeContent {
+        totals,
+        patterns,
+        symbol_counts,
+    }
 }
 
 fn all<T>(scan: Result<Scan<'_, T>, crate::StoreError>) -> Vec<T> {
@@ -74,8 +123,12 @@ fn derived_totals(patterns: &[StoredPattern]) -> Totals {
     for pattern in patterns {
         totals.merge(Totals {
             observations: pattern.frequency,
-            symbols: pattern.frequency.saturating_mul(pattern.symbols.len() as u64),
-            member_symbols: pattern.frequency.saturating_mul(occurrences(pattern).len() as u64),
+            symbols: pattern
+                .frequency
+                .saturating_mul(pattern.symbols.len() as u64),
+            member_symbols: pattern
+                .frequency
+                .saturating_mul(occurrences(pattern).len() as u64),
         });
     }
     totals
@@ -86,10 +139,13 @@ fn derived_symbol_counts(patterns: &[StoredPattern]) -> Vec<(Symbol, SymbolCount
     let mut counted: BTreeMap<Symbol, SymbolCounts> = BTreeMap::new();
     for pattern in patterns {
         for (symbol, occurrences) in occurrences(pattern) {
-            counted.entry(symbol.clone()).or_default().merge(SymbolCounts {
-                frequency: pattern.frequency.saturating_mul(occurrences),
-                member_frequency: pattern.frequency,
-            });
+            counted
+                .entry(symbol.clone())
+                .or_default()
+                .merge(SymbolCounts {
+                    frequency: pattern.frequency.saturating_mul(occurrences),
+                    member_frequency: pattern.frequency,
+                });
         }
     }
     counted.into_iter().collect()

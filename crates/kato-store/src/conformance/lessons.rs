@@ -1,6 +1,9 @@
 //! Learn calls as plain data, from which batches of any grouping are made.
 
-use kato_model::{AttributeLimits, Attributes, BatchSymbol, FirstSeen, LearnBatch, Occurrence, PatternName, SealedBatch};
+use kato_model::{
+    AttributeLimits, Attributes, BatchSymbol, FirstSeen, LearnBatch, Occurrence, PatternName,
+    SealedBatch,
+};
 
 /// One learn call.
 #[derive(Debug, Clone)]
@@ -34,13 +37,24 @@ impl Lesson {
     /// A lesson of text symbols, one an event.
     #[must_use]
     pub fn text(node_idx: usize, texts: &[&str]) -> Self {
-        Self::new(node_idx, texts.iter().map(|&text| Part::Text(text.to_owned())))
+        Self::new(
+            node_idx,
+            texts.iter().map(|&text| Part::Text(text.to_owned())),
+        )
     }
 
     /// A lesson without attributes.
     #[must_use]
     pub fn with_events(node_idx: usize, events: Vec<Vec<Part>>) -> Self {
-        Self { node_idx, events, attributes: Attributes::default(), seen: FirstSeen { sample_idx: 0, token_idx: 0 } }
+        Self {
+            node_idx,
+            events,
+            attributes: Attributes::default(),
+            seen: FirstSeen {
+                sample_idx: 0,
+                token_idx: 0,
+            },
+        }
     }
 
     /// The lesson with attributes.
@@ -76,11 +90,20 @@ impl Lessons {
                 Part::Text(text) => text.clone(),
                 Part::Learned(idx) => names[*idx].prefixed().to_string(),
             };
-            let events: Vec<Vec<String>> =
-                lesson.events.iter().map(|event| event.iter().map(text).collect()).collect();
+            let events: Vec<Vec<String>> = lesson
+                .events
+                .iter()
+                .map(|event| event.iter().map(text).collect())
+                .collect();
             names.push(PatternName::of_events(&events));
         }
-        Self { n_nodes, lessons, names, limits: AttributeLimits::default(), provenance: false }
+        Self {
+            n_nodes,
+            lessons,
+            names,
+            limits: AttributeLimits::default(),
+            provenance: false,
+        }
     }
 
     /// The lessons for a store with these limits.
@@ -92,7 +115,10 @@ impl Lessons {
     /// The lessons with first sightings.
     #[must_use]
     pub fn with_provenance(self) -> Self {
-        Self { provenance: true, ..self }
+        Self {
+            provenance: true,
+            ..self
+        }
     }
 
     /// Number of lessons.
@@ -132,7 +158,10 @@ impl Lessons {
         let mut batch = LearnBatch::new(self.n_nodes).with_limits(self.limits);
         let mut occurrences: Vec<Option<Occurrence>> = vec![None; self.lessons.len()];
         for node_idx in 0..self.n_nodes {
-            for &idx in picked.iter().filter(|&&idx| self.lessons[idx].node_idx == node_idx) {
+            for &idx in picked
+                .iter()
+                .filter(|&&idx| self.lessons[idx].node_idx == node_idx)
+            {
                 occurrences[idx] = Some(self.learn(&mut batch, idx, &occurrences));
             }
         }
@@ -142,7 +171,12 @@ impl Lessons {
         batch.seal()
     }
 
-    fn learn(&self, batch: &mut LearnBatch, idx: usize, occurrences: &[Option<Occurrence>]) -> Occurrence {
+    fn learn(
+        &self,
+        batch: &mut LearnBatch,
+        idx: usize,
+        occurrences: &[Option<Occurrence>],
+    ) -> Occurrence {
         let lesson = &self.lessons[idx];
         let mut symbols = Vec::new();
         for part in lesson.events.iter().flatten() {
@@ -152,7 +186,9 @@ impl Lessons {
                     let is_below = self.lessons[*child].node_idx + 1 == lesson.node_idx;
                     match occurrences[*child].filter(|_| is_below) {
                         Some(occurrence) => BatchSymbol::Child(occurrence),
-                        None => BatchSymbol::Literal(batch.literal(&self.names[*child].prefixed().to_string())),
+                        None => BatchSymbol::Literal(
+                            batch.literal(&self.names[*child].prefixed().to_string()),
+                        ),
                     }
                 }
             });
@@ -163,7 +199,13 @@ impl Lessons {
         }
         let mut attributes = lesson.attributes.clone();
         if lesson.events.iter().any(|event| event.len() != 1) {
-            attributes.event_lengths = Some(lesson.events.iter().map(|event| event.len() as u32).collect());
+            attributes.event_lengths = Some(
+                lesson
+                    .events
+                    .iter()
+                    .map(|event| event.len() as u32)
+                    .collect(),
+            );
         }
         if attributes != Attributes::default() {
             batch.attach(lesson.node_idx, occurrence, attributes);

@@ -3,7 +3,7 @@
 use kato_model::{Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata};
 use serde_json::{Value, json};
 
-use super::{Fixture, Lesson, Lessons, Part, assert_same_content, create};
+use super::{Fixture, Lesson, Lessons, Part, assert_same_content, commit, create, learned, stage};
 use crate::{MemoryStore, PatternStore};
 
 /// Teaches lessons in commits of batches of lessons, and compares with a [`MemoryStore`] that was taught all in one batch.
@@ -11,15 +11,19 @@ use crate::{MemoryStore, PatternStore};
 /// `commits[c][b]` are the lessons of batch `b` of commit `c`; every lesson is to be in one batch. The store is read after
 /// every commit, beside reopening at the end.
 pub fn teaches_the_same(fixture: &impl Fixture, lessons: &Lessons, commits: &[Vec<Vec<usize>>]) {
-    let nodes: Vec<String> = (0..lessons.n_nodes()).map(|node_idx| format!("node{node_idx}")).collect();
+    let nodes: Vec<String> = (0..lessons.n_nodes())
+        .map(|node_idx| format!("node{node_idx}"))
+        .collect();
     let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
     let store = fixture.create(&nodes, Value::Null, lessons.limits());
     let n_samples = lessons.len() as u64;
     let mut taught = Vec::new();
     for (number, batches) in commits.iter().enumerate() {
-        let staged = batches.iter().map(|picked| store.stage(lessons.batch(picked)).expect("a batch can be staged"));
-        let staged = staged.collect();
-        store.commit(staged, json!(number)).expect("staged batches can be committed");
+        let staged = batches
+            .iter()
+            .map(|picked| stage(&store, lessons.batch(picked)))
+            .collect();
+        commit(&store, staged, json!(number));
         taught.extend(batches.iter().flatten().copied());
         assert_same_content(&store, &at_once(&nodes, lessons, &taught), n_samples);
     }
@@ -29,8 +33,8 @@ pub fn teaches_the_same(fixture: &impl Fixture, lessons: &Lessons, commits: &[Ve
 
 fn at_once(nodes: &[&str], lessons: &Lessons, taught: &[usize]) -> MemoryStore {
     let store = MemoryStore::with_limits(nodes, Value::Null, lessons.limits());
-    let staged = store.stage(lessons.batch(taught)).expect("a batch can be staged");
-    store.commit(vec![staged], Value::Null).expect("a staged batch can be committed");
+    let staged = stage(&store, lessons.batch(taught));
+    commit(&store, vec![staged], Value::Null);
     store
 }
 
@@ -39,15 +43,20 @@ pub fn repeated_patterns_add_up(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
     let lessons = Lessons::new(1, vec![Lesson::text(0, &["a", "b"]); 6]);
     for batches in [vec![vec![0, 1], vec![2]], vec![vec![3]], vec![vec![4, 5]]] {
-        let staged = batches.iter().map(|picked| store.stage(lessons.batch(picked)).expect("a batch can be staged"));
-        let staged = staged.collect();
-        store.commit(staged, Value::Null).expect("staged batches can be committed");
+        let staged = batches
+            .iter()
+            .map(|picked| stage(&store, lessons.batch(picked)))
+            .collect();
+        commit(&store, staged, Value::Null);
     }
-    let pattern = store.pattern(0, &lessons.name(0)).expect("a pattern can be read").expect("it was learned");
+    let pattern = learned(&store, 0, lessons.name(0));
     assert_eq!(pattern.frequency, 6);
     assert_eq!(store.count_patterns(0).expect("patterns can be counted"), 1);
     let totals = store.totals(0).expect("totals can be read");
-    assert_eq!((totals.observations, totals.symbols, totals.member_symbols), (6, 12, 12));
+    assert_eq!(
+        (totals.observations, totals.symbols, totals.member_symbols),
+        (6, 12, 12)
+    );
 }
 
 /// One batch, a batch a lesson, a commit a lesson, backwards, odd before even: all give the same knowledge bases.
@@ -56,12 +65,27 @@ pub fn order_and_grouping_do_not_show(fixture: &impl Fixture) {
     let all: Vec<usize> = (0..lessons.len()).collect();
     let backwards: Vec<usize> = all.iter().copied().rev().collect();
     let (even, odd): (Vec<usize>, Vec<usize>) = all.iter().partition(|&idx| idx % 2 == 0);
-    let each = |order: &[usize]| -> Vec<Vec<usize>> { order.iter().map(|&idx| vec![idx]).collect() };
+    let each =
+        |order: &[usize]| -> Vec<Vec<usize>> { order.iter().map(|&idx| vec![idx]).collect() };
     teaches_the_same(fixture, &lessons, &[vec![all.clone()]]);
     teaches_the_same(fixture, &lessons, &[each(&all)]);
     teaches_the_same(fixture, &lessons, &[each(&backwards)]);
-    teaches_the_same(fixture, &lessons, &each(&all).into_iter().map(|one| vec![one]).collect::<Vec<_>>());
-    teaches_the_same(fixture, &lessons, &each(&backwards).into_iter().map(|one| vec![one]).collect::<Vec<_>>());
+    teaches_the_same(
+        fixture,
+        &lessons,
+        &each(&all)
+            .into_iter()
+            .map(|one| vec![one])
+            .collect::<Vec<_>>(),
+    );
+    teaches_the_same(
+        fixture,
+        &lessons,
+        &each(&backwards)
+            .into_iter()
+            .map(|one| vec![one])
+            .collect::<Vec<_>>(),
+    );
     teaches_the_same(fixture, &lessons, &[vec![odd.clone()], vec![even.clone()]]);
     teaches_the_same(fixture, &lessons, &[vec![even, vec![], odd]]);
 }
@@ -75,24 +99,59 @@ fn varied() -> Lessons {
         let metadata = |value: String| {
             let mut metadata = Metadata::default();
             metadata.insert_text("book", value, None);
-            Attributes { metadata, ..Attributes::default() }
+            Attributes {
+                metadata,
+                ..Attributes::default()
+            }
         };
-        lessons.push(Lesson::text(0, &["a", "b", "c"]).with_attributes(metadata(round.to_string())));
+        lessons
+            .push(Lesson::text(0, &["a", "b", "c"]).with_attributes(metadata(round.to_string())));
         lessons.push(Lesson::text(0, &["x", "x", &round.to_string()]));
-        lessons.push(Lesson::with_events(0, vec![vec![text("a"), text("b")], vec![], vec![text("")]]));
+        lessons.push(Lesson::with_events(
+            0,
+            vec![vec![text("a"), text("b")], vec![], vec![text("")]],
+        ));
         let mut emotives = EmotiveWindow::default();
         let map = EmotiveMap::from([("joy".to_owned(), 0.1 + round as f64)]);
         emotives.learn((round, 0), map, kato_model::DEFAULT_PERSISTENCE);
-        let attributes = Attributes { emotives, extra_frequency: round, ..Attributes::default() };
+        let attributes = Attributes {
+            emotives,
+            extra_frequency: round,
+            ..Attributes::default()
+        };
         lessons.push(
-            Lesson::new(1, [Part::Learned(first), Part::Learned(first + 1), Part::Learned(first)])
-                .with_attributes(attributes),
+            Lesson::new(
+                1,
+                [
+                    Part::Learned(first),
+                    Part::Learned(first + 1),
+                    Part::Learned(first),
+                ],
+            )
+            .with_attributes(attributes),
         );
-        lessons.push(Lesson::new(1, [Part::Learned(0), text("PTRN|x"), text(&format!("PTRN|{}", "0".repeat(40)))]));
-        lessons.push(Lesson::new(2, [Part::Learned(first + 3), Part::Learned(first + 1), text("a")]));
+        lessons.push(Lesson::new(
+            1,
+            [
+                Part::Learned(0),
+                text("PTRN|x"),
+                text(&format!("PTRN|{}", "0".repeat(40))),
+            ],
+        ));
+        lessons.push(Lesson::new(
+            2,
+            [
+                Part::Learned(first + 3),
+                Part::Learned(first + 1),
+                text("a"),
+            ],
+        ));
     }
     for (seen, lesson) in (0..).zip(&mut lessons) {
-        lesson.seen = FirstSeen { sample_idx: 100 - seen, token_idx: seen };
+        lesson.seen = FirstSeen {
+            sample_idx: 100 - seen,
+            token_idx: seen,
+        };
     }
     Lessons::new(3, lessons).with_provenance()
 }

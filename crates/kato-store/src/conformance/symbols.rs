@@ -2,8 +2,8 @@
 
 use kato_model::{Event, PatternName, Symbol};
 
-use super::{Fixture, Lesson, Lessons, Part, content, create, teach};
-use crate::{PatternStore, SymbolCounts};
+use super::{Fixture, Lesson, Lessons, Part, commit, content, create, learned, stage, teach};
+use crate::SymbolCounts;
 
 /// Names of patterns are the same symbols whether the node below learned them in the same batch, in another or never.
 pub fn children_are_names(fixture: &impl Fixture) {
@@ -20,28 +20,51 @@ pub fn children_are_names(fixture: &impl Fixture) {
                     Part::Learned(1),
                     Part::Text(never.prefixed().to_string()),
                     // Once as a child and once as text, where the batch allows it.
-                    Part::Text(PatternName::of_events(&[["a"], ["b"]]).prefixed().to_string()),
+                    Part::Text(
+                        PatternName::of_events(&[["a"], ["b"]])
+                            .prefixed()
+                            .to_string(),
+                    ),
                 ],
             ),
         ],
     );
     let expected = [0, 1].map(|idx| Symbol::Name(lessons.name(idx)));
-    let expected = [expected[0].clone(), expected[1].clone(), Symbol::Name(never), expected[0].clone()];
-    let mut counts = [(0, 2), (1, 1)].map(|(idx, frequency)| {
-        (Symbol::Name(lessons.name(idx)), SymbolCounts { frequency, member_frequency: 1 })
-    }).to_vec();
-    counts.push((Symbol::Name(never), SymbolCounts { frequency: 1, member_frequency: 1 }));
+    let expected = [
+        expected[0].clone(),
+        expected[1].clone(),
+        Symbol::Name(never),
+        expected[0].clone(),
+    ];
+    let mut counts = [(0, 2), (1, 1)]
+        .map(|(idx, frequency)| {
+            (
+                Symbol::Name(lessons.name(idx)),
+                SymbolCounts {
+                    frequency,
+                    member_frequency: 1,
+                },
+            )
+        })
+        .to_vec();
+    counts.push((
+        Symbol::Name(never),
+        SymbolCounts {
+            frequency: 1,
+            member_frequency: 1,
+        },
+    ));
     counts.sort_by(|(a, _), (b, _)| a.cmp(b));
 
     let together = create(fixture, &["node0", "node1"]);
     teach(&together, &lessons);
     let apart = create(fixture, &["node0", "node1"]);
     for picked in [[2].as_slice(), &[1], &[0]] {
-        let staged = apart.stage(lessons.batch(picked)).expect("a batch can be staged");
-        apart.commit(vec![staged], serde_json::Value::Null).expect("a staged batch can be committed");
+        let staged = stage(&apart, lessons.batch(picked));
+        commit(&apart, vec![staged], serde_json::Value::Null);
     }
     for store in [together, apart] {
-        let parent = store.pattern(1, &lessons.name(2)).expect("a pattern can be read").expect("it was learned");
+        let parent = learned(&store, 1, lessons.name(2));
         assert_eq!(parent.symbols, expected);
         assert_eq!(content(&store)[1].symbol_counts, counts);
     }
@@ -51,25 +74,57 @@ pub fn children_are_names(fixture: &impl Fixture) {
 pub fn every_text_is_a_symbol(fixture: &impl Fixture) {
     let upper = format!("PTRN|{}", "A".repeat(40));
     let long = "猫".repeat(100_000);
-    let texts = ["", " ", "\0", "\n", "\"", "'", "\\", "é", "e\u{301}", "\u{10ffff}", "PTRN|", "PTRN|x", &upper, "VCTR|0", &long];
-    let mut lessons: Vec<Lesson> = texts.iter().map(|text| Lesson::text(0, &[text, ""])).collect();
+    let texts = [
+        "",
+        " ",
+        "\0",
+        "\n",
+        "\"",
+        "'",
+        "\\",
+        "é",
+        "e\u{301}",
+        "\u{10ffff}",
+        "PTRN|",
+        "PTRN|x",
+        &upper,
+        "VCTR|0",
+        &long,
+    ];
+    let mut lessons: Vec<Lesson> = texts
+        .iter()
+        .map(|text| Lesson::text(0, &[text, ""]))
+        .collect();
     lessons.push(Lesson::text(0, &texts));
     let lessons = Lessons::new(1, lessons);
     let store = create(fixture, &["node0"]);
     teach(&store, &lessons);
     let store = fixture.reopen(store);
-    let pattern = store.pattern(0, &lessons.name(texts.len())).expect("a pattern can be read").expect("it was learned");
-    let expected: Vec<Symbol> = texts.iter().map(|&text| Symbol::Text(text.into())).collect();
+    let pattern = learned(&store, 0, lessons.name(texts.len()));
+    let expected: Vec<Symbol> = texts
+        .iter()
+        .map(|&text| Symbol::Text(text.into()))
+        .collect();
     assert_eq!(pattern.symbols, expected);
     let mut sorted = expected;
     sorted.sort();
-    let counted: Vec<Symbol> = content(&store).remove(0).symbol_counts.into_iter().map(|(symbol, _)| symbol).collect();
+    let counted: Vec<Symbol> = content(&store)
+        .remove(0)
+        .symbol_counts
+        .into_iter()
+        .map(|(symbol, _)| symbol)
+        .collect();
     assert_eq!(counted, sorted);
 }
 
 /// Events of any number of symbols, none included, and patterns without events.
 pub fn events_keep_their_bounds(fixture: &impl Fixture) {
-    let event = |texts: &[&str]| -> Vec<Part> { texts.iter().map(|&text| Part::Text(text.to_owned())).collect() };
+    let event = |texts: &[&str]| -> Vec<Part> {
+        texts
+            .iter()
+            .map(|&text| Part::Text(text.to_owned()))
+            .collect()
+    };
     let cases: Vec<Vec<Vec<Part>>> = vec![
         vec![],
         vec![vec![]],
@@ -80,20 +135,25 @@ pub fn events_keep_their_bounds(fixture: &impl Fixture) {
         vec![vec![], event(&["b", "a"])],
         vec![event(&["a", "a", "a"]), event(&["a"])],
     ];
-    let lessons = cases.iter().map(|events| Lesson::with_events(0, events.clone())).collect();
+    let lessons = cases
+        .iter()
+        .map(|events| Lesson::with_events(0, events.clone()))
+        .collect();
     let lessons = Lessons::new(1, lessons);
     let store = create(fixture, &["node0"]);
     teach(&store, &lessons);
     teach(&store, &lessons);
     let store = fixture.reopen(store);
     for (idx, events) in cases.iter().enumerate() {
-        let pattern = store.pattern(0, &lessons.name(idx)).expect("a pattern can be read").expect("it was learned");
+        let pattern = learned(&store, 0, lessons.name(idx));
         let text = |part: &Part| match part {
             Part::Text(text) => text.clone(),
             Part::Learned(idx) => lessons.name(*idx).prefixed().to_string(),
         };
-        let expected: Vec<Event> =
-            events.iter().map(|event| Event::in_given_order(event.iter().map(text).collect())).collect();
+        let expected: Vec<Event> = events
+            .iter()
+            .map(|event| Event::in_given_order(event.iter().map(text).collect()))
+            .collect();
         assert_eq!((pattern.events(), pattern.frequency), (expected, 2));
     }
     let _ = content(&store);

@@ -24,7 +24,9 @@ impl WriteLock {
             .map_err(|source| StoreError::io("open", &path, source))?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: dir.to_owned() }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Locked {
+                path: dir.to_owned(),
+            }),
             Err(TryLockError::Error(source)) => Err(StoreError::io("lock", &path, source)),
         }
     }

@@ -52,23 +52,37 @@ impl Manifest {
         let path = Self::path(dir);
         let bytes = match fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(StoreError::Missing { path: dir.to_owned() });
+                return Err(StoreError::Missing {
+                    path: dir.to_owned(),
+                });
             }
             read => read.map_err(|source| StoreError::io("read", &path, source))?,
         };
         let corrupt = |reason: &str| StoreError::corrupt(&path, reason);
         let text = str::from_utf8(&bytes).map_err(|_| corrupt("it is not text"))?;
-        let (body, trailer) = text.trim_end().rsplit_once('\n').ok_or_else(|| corrupt("it has no checksum"))?;
-        let expected = trailer.strip_prefix("crc32 ").ok_or_else(|| corrupt("it has no checksum"))?;
+        let (body, trailer) = text
+            .trim_end()
+            .rsplit_once('\n')
+            .ok_or_else(|| corrupt("it has no checksum"))?;
+        let expected = trailer
+            .strip_prefix("crc32 ")
+            .ok_or_else(|| corrupt("it has no checksum"))?;
         if expected != checksum(body) {
             return Err(corrupt("its checksum does not match"));
         }
         let value: Value = serde_json::from_str(body).map_err(|_| corrupt("it is not JSON"))?;
-        let found = value["format_version"].as_u64().ok_or_else(|| corrupt("it has no format version"))?;
+        let found = value["format_version"]
+            .as_u64()
+            .ok_or_else(|| corrupt("it has no format version"))?;
         if found != FORMAT_VERSION {
-            return Err(StoreError::Version { path, found, supported: FORMAT_VERSION });
+            return Err(StoreError::Version {
+                path,
+                found,
+                supported: FORMAT_VERSION,
+            });
         }
-        serde_json::from_value(value).map_err(|error| corrupt(&format!("it does not decode: {error}")))
+        serde_json::from_value(value)
+            .map_err(|error| corrupt(&format!("it does not decode: {error}")))
     }
 
     /// Replaces the manifest of a directory, atomically and durably.

@@ -34,13 +34,25 @@ impl MergeCursor {
     }
 
     /// The patterns whose names' leading bytes are at least `leading`.
-    pub(crate) fn from_leading(segments: &[Arc<Segment>], node_idx: usize, leading: u64) -> Result<Self, StoreError> {
+    pub(crate) fn from_leading(
+        segments: &[Arc<Segment>],
+        node_idx: usize,
+        leading: u64,
+    ) -> Result<Self, StoreError> {
         let cursors = segments
             .iter()
             .map(|segment| NodeCursor::from_leading(Arc::clone(segment), node_idx, leading))
             .collect::<Result<Vec<_>, _>>()?;
-        let heap = cursors.iter().zip(0..).filter_map(|(cursor, idx)| Some(Reverse((cursor.name()?, idx)))).collect();
-        Ok(Self { cursors, heap, group: Vec::new() })
+        let heap = cursors
+            .iter()
+            .zip(0..)
+            .filter_map(|(cursor, idx)| Some(Reverse((cursor.name()?, idx))))
+            .collect();
+        Ok(Self {
+            cursors,
+            heap,
+            group: Vec::new(),
+        })
     }
 
     /// The next name; `None` after the last.
@@ -52,7 +64,9 @@ impl MergeCursor {
             }
         }
         self.group.clear();
-        let Some(Reverse((name, first))) = self.heap.pop() else { return Ok(None) };
+        let Some(Reverse((name, first))) = self.heap.pop() else {
+            return Ok(None);
+        };
         self.group.push(first);
         while let Some(&Reverse((next, idx))) = self.heap.peek() {
             if next != name {
@@ -61,14 +75,20 @@ impl MergeCursor {
             self.heap.pop();
             self.group.push(idx);
         }
-        Ok(Some(Group { name, cursors: &self.cursors, members: &self.group }))
+        Ok(Some(Group {
+            name,
+            cursors: &self.cursors,
+            members: &self.group,
+        }))
     }
 }
 
 impl<'a> Group<'a> {
     /// Sum of the frequencies.
     pub(crate) fn frequency(&self) -> Result<u64, StoreError> {
-        self.members.iter().try_fold(0_u64, |sum, &idx| Ok(sum.saturating_add(self.cursors[idx].record()?.frequency)))
+        self.members.iter().try_fold(0_u64, |sum, &idx| {
+            Ok(sum.saturating_add(self.cursors[idx].record()?.frequency))
+        })
     }
 
     /// The segments that hold the name, by position in the list the cursor was made from.
@@ -88,7 +108,10 @@ impl<'a> Group<'a> {
         let mut merged = Extras::default();
         for &idx in self.members {
             let cursor = &self.cursors[idx];
-            let extras = cursor.record()?.extras().ok_or_else(|| cursor.segment().bad_block())?;
+            let extras = cursor
+                .record()?
+                .extras()
+                .ok_or_else(|| cursor.segment().bad_block())?;
             if merged.is_empty() {
                 merged = extras;
             } else {
@@ -111,7 +134,8 @@ pub(crate) fn merge_segments(
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); segments.len()];
     for node_idx in 0..n_nodes {
         let literals = merge_dictionaries(segments, node_idx)?;
-        let numbered = number_literals(literals.merged, segments, node_idx, writer.n_below() as u32)?;
+        let numbered =
+            number_literals(literals.merged, segments, node_idx, writer.n_below() as u32)?;
         writer.begin_node(numbered.texts.iter().copied())?;
         let mut ranks: Vec<Vec<u32>> = segments
             .iter()
@@ -127,13 +151,18 @@ pub(crate) fn merge_segments(
             for symbol in record.symbols(segment.width(node_idx)) {
                 let renumbered = match symbol.checked_sub(old_below) {
                     None => children[source].get(symbol as usize).copied(),
-                    Some(literal) => {
-                        literals.ranks[source].get(literal as usize).map(|&rank| numbered.numbers[rank as usize])
-                    }
+                    Some(literal) => literals.ranks[source]
+                        .get(literal as usize)
+                        .map(|&rank| numbered.numbers[rank as usize]),
                 };
                 symbols.push(renumbered.ok_or_else(|| segment.bad_block())?);
             }
-            writer.push(group.name, group.frequency()?, &symbols, &group.extras(limits)?)?;
+            writer.push(
+                group.name,
+                group.frequency()?,
+                &symbols,
+                &group.extras(limits)?,
+            )?;
             for &member in group.members() {
                 ranks[member].push(rank);
             }
@@ -148,7 +177,11 @@ pub(crate) fn merge_segments(
     }
     documents.sort_unstable();
     documents.dedup();
-    writer.finish(documents.iter().map(|(sample_idx, id)| (*sample_idx, id.as_str())))
+    writer.finish(
+        documents
+            .iter()
+            .map(|(sample_idx, id)| (*sample_idx, id.as_str())),
+    )
 }
 
 struct MergedLiterals<'a> {
@@ -157,10 +190,15 @@ struct MergedLiterals<'a> {
     ranks: Vec<Vec<u32>>,
 }
 
-fn merge_dictionaries(segments: &[Arc<Segment>], node_idx: usize) -> Result<MergedLiterals<'_>, StoreError> {
+fn merge_dictionaries(
+    segments: &[Arc<Segment>],
+    node_idx: usize,
+) -> Result<MergedLiterals<'_>, StoreError> {
     let mut merged: Vec<&str> = Vec::new();
-    let dictionaries =
-        segments.iter().map(|segment| segment.dictionary(node_idx)).collect::<Result<Vec<_>, _>>()?;
+    let dictionaries = segments
+        .iter()
+        .map(|segment| segment.dictionary(node_idx))
+        .collect::<Result<Vec<_>, _>>()?;
     for dictionary in &dictionaries {
         merged.extend(dictionary.iter());
         // Deduplicating as we go keeps memory at two dictionaries, not at one a segment.
@@ -202,7 +240,9 @@ fn number_literals<'a>(
 ) -> Result<NumberedLiterals<'a>, StoreError> {
     let mut numbers = vec![None; merged.len()];
     // Text of names is ordered as names are, so one walk over the node below serves them all.
-    let mut names = (0..merged.len()).filter_map(|idx| Some((idx, PatternName::from_symbol(merged[idx])?))).peekable();
+    let mut names = (0..merged.len())
+        .filter_map(|idx| Some((idx, PatternName::from_symbol(merged[idx])?)))
+        .peekable();
     if let Some(below) = node_idx.checked_sub(1).filter(|_| names.peek().is_some()) {
         let mut merge = MergeCursor::new(segments, below)?;
         let mut rank = 0;

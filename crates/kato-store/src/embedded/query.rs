@@ -20,8 +20,16 @@ pub(super) fn pattern(
     let mut found: Option<(Vec<Symbol>, u64, Extras)> = None;
     for segment in segments {
         let part = segment.find(node_idx, name, |record| {
-            let symbols = if found.is_none() { symbols(segment, node_idx, record)? } else { Vec::new() };
-            Ok((symbols, record.frequency, record.extras().ok_or_else(|| segment.bad_block())?))
+            let symbols = if found.is_none() {
+                symbols(segment, node_idx, record)?
+            } else {
+                Vec::new()
+            };
+            Ok((
+                symbols,
+                record.frequency,
+                record.extras().ok_or_else(|| segment.bad_block())?,
+            ))
         })?;
         match (&mut found, part) {
             (_, None) => {}
@@ -43,10 +51,17 @@ pub(super) fn scan(
 ) -> Result<Scan<'static, StoredPattern>, StoreError> {
     let mut merge = MergeCursor::new(segments, node_idx)?;
     Ok(fused(move || {
-        let Some(group) = merge.next_group()? else { return Ok(None) };
+        let Some(group) = merge.next_group()? else {
+            return Ok(None);
+        };
         let (_, segment, record) = group.content()?;
         let symbols = symbols(segment, node_idx, record)?;
-        Ok(Some(stored(group.name, symbols, group.frequency()?, group.extras(&limits)?)))
+        Ok(Some(stored(
+            group.name,
+            symbols,
+            group.frequency()?,
+            group.extras(&limits)?,
+        )))
     }))
 }
 
@@ -57,35 +72,60 @@ pub(super) fn scan_frequencies(
 ) -> Result<Scan<'static, (PatternName, u64)>, StoreError> {
     let mut merge = MergeCursor::new(segments, node_idx)?;
     Ok(fused(move || {
-        let Some(group) = merge.next_group()? else { return Ok(None) };
+        let Some(group) = merge.next_group()? else {
+            return Ok(None);
+        };
         Ok(Some((group.name, group.frequency()?)))
     }))
 }
 
 /// Distinct names of a node, counted on all cores: names are digests, so equal ranges of them are equal work.
-pub(super) fn count_patterns(segments: &[Arc<Segment>], node_idx: usize) -> Result<u64, StoreError> {
+pub(super) fn count_patterns(
+    segments: &[Arc<Segment>],
+    node_idx: usize,
+) -> Result<u64, StoreError> {
     if let [segment] = segments {
         return Ok(segment.totals(node_idx).patterns);
     }
-    let n_patterns: u64 = segments.iter().map(|segment| segment.totals(node_idx).patterns).sum();
+    let n_patterns: u64 = segments
+        .iter()
+        .map(|segment| segment.totals(node_idx).patterns)
+        .sum();
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let n_ranges = if n_patterns < 100_000 { 1 } else { cores as u64 };
+    let n_ranges = if n_patterns < 100_000 {
+        1
+    } else {
+        cores as u64
+    };
     let bound = |range: u64| ((u128::from(range) << 64) / u128::from(n_ranges)) as u64;
     thread::scope(|scope| {
         let ranges: Vec<_> = (0..n_ranges)
             .map(|range| {
-                let last = if range + 1 == n_ranges { u64::MAX } else { bound(range + 1) - 1 };
+                let last = if range + 1 == n_ranges {
+                    u64::MAX
+                } else {
+                    bound(range + 1) - 1
+                };
                 scope.spawn(move || count_range(segments, node_idx, bound(range), last))
             })
             .collect();
         ranges
             .into_iter()
-            .map(|range| range.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .map(|range| {
+                range
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
             .sum()
     })
 }
 
-fn count_range(segments: &[Arc<Segment>], node_idx: usize, first: u64, last: u64) -> Result<u64, StoreError> {
+fn count_range(
+    segments: &[Arc<Segment>],
+    node_idx: usize,
+    first: u64,
+    last: u64,
+) -> Result<u64, StoreError> {
     let mut merge = MergeCursor::from_leading(segments, node_idx, first)?;
     let mut count = 0;
     while let Some(group) = merge.next_group()? {
@@ -98,33 +138,52 @@ fn count_range(segments: &[Arc<Segment>], node_idx: usize, first: u64, last: u64
 }
 
 /// The id of the document that was this sample; the smallest if there are several, whichever came first.
-pub(super) fn document(segments: &[Arc<Segment>], sample_idx: u64) -> Result<Option<String>, StoreError> {
+pub(super) fn document(
+    segments: &[Arc<Segment>],
+    sample_idx: u64,
+) -> Result<Option<String>, StoreError> {
     let mut first: Option<String> = None;
     for segment in segments {
         let documents = segment.documents()?;
         let found = documents.partition_point(|&(idx, _)| idx < sample_idx);
-        if let Some((_, id)) = documents.into_iter().nth(found).filter(|&(idx, _)| idx == sample_idx) {
+        if let Some((_, id)) = documents
+            .into_iter()
+            .nth(found)
+            .filter(|&(idx, _)| idx == sample_idx)
+        {
             first = Some(first.map_or(id.clone(), |other| other.min(id)));
         }
     }
     Ok(first)
 }
 
-fn symbols(segment: &Segment, node_idx: usize, record: RawRecord<'_>) -> Result<Vec<Symbol>, StoreError> {
+fn symbols(
+    segment: &Segment,
+    node_idx: usize,
+    record: RawRecord<'_>,
+) -> Result<Vec<Symbol>, StoreError> {
     let n_below = segment.n_below(node_idx);
     record
         .symbols(segment.width(node_idx))
         .map(|symbol| match u64::from(symbol).checked_sub(n_below) {
             None => segment.name_of_rank(node_idx - 1, symbol).map(Symbol::Name),
             Some(literal) => {
-                let text = segment.dictionary(node_idx)?.get(literal as usize).ok_or_else(|| segment.bad_block())?;
+                let text = segment
+                    .dictionary(node_idx)?
+                    .get(literal as usize)
+                    .ok_or_else(|| segment.bad_block())?;
                 Ok(Symbol::from(text))
             }
         })
         .collect()
 }
 
-fn stored(name: PatternName, symbols: Vec<Symbol>, frequency: u64, extras: Extras) -> StoredPattern {
+fn stored(
+    name: PatternName,
+    symbols: Vec<Symbol>,
+    frequency: u64,
+    extras: Extras,
+) -> StoredPattern {
     let mut pattern = StoredPattern::new(name, symbols, frequency);
     pattern.first_seen = extras.first_seen;
     if let Some(attributes) = extras.attributes {

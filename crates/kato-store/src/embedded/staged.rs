@@ -20,13 +20,22 @@ pub(super) struct StagedSegment {
 
 impl StagedSegment {
     pub(super) fn new(written: WrittenSegment, writer: &Arc<WriteLock>) -> Self {
-        Self { written: Some(written), writer: Arc::downgrade(writer) }
+        Self {
+            written: Some(written),
+            writer: Arc::downgrade(writer),
+        }
     }
 
     /// The segment, if this writer staged it.
     pub(super) fn staged_by(&self, writer: &Arc<WriteLock>) -> Result<&WrittenSegment, StoreError> {
-        let is_own = self.writer.upgrade().is_some_and(|own| Arc::ptr_eq(&own, writer));
-        self.written.as_ref().filter(|_| is_own).ok_or(StoreError::ForeignBatch)
+        let is_own = self
+            .writer
+            .upgrade()
+            .is_some_and(|own| Arc::ptr_eq(&own, writer));
+        self.written
+            .as_ref()
+            .filter(|_| is_own)
+            .ok_or(StoreError::ForeignBatch)
     }
 
     /// Leaves the file where it is.
@@ -66,19 +75,32 @@ pub(super) fn write_batch(
             check_emotives(pattern.name, pattern.attributes)?;
             let extras = Extras {
                 first_seen: pattern.first_seen,
-                attributes: pattern.attributes.and_then(|attributes| kept(attributes, limits)),
+                attributes: pattern
+                    .attributes
+                    .and_then(|attributes| kept(attributes, limits)),
             };
             writer.push(pattern.name, pattern.frequency, &symbols, &extras)?;
         }
         writer.end_node()?;
     }
-    writer.finish(batch.documents().iter().map(|(sample_idx, id)| (*sample_idx, id.as_str())))
+    writer.finish(
+        batch
+            .documents()
+            .iter()
+            .map(|(sample_idx, id)| (*sample_idx, id.as_str())),
+    )
 }
 
 /// What is stored of attributes: within the limits, and nothing where nothing is left beside the frequency.
 fn kept(attributes: &Attributes, limits: &AttributeLimits) -> Option<Box<Attributes>> {
     let mut kept = Attributes::default();
-    kept.merge(Attributes { extra_frequency: 0, ..attributes.clone() }, limits);
+    kept.merge(
+        Attributes {
+            extra_frequency: 0,
+            ..attributes.clone()
+        },
+        limits,
+    );
     (kept != Attributes::default()).then(|| Box::new(kept))
 }
 
@@ -95,10 +117,15 @@ impl<'a> Literals<'a> {
     /// gets that pattern's, else a pattern could hold one symbol under two numbers.
     fn number(node: NodeView<'a>, below: Option<NodeView<'a>>) -> Self {
         let n_below = below.map_or(0, |below| below.len()) as u32;
-        let mut literals = Self { texts: Vec::new(), numbers: Vec::new() };
+        let mut literals = Self {
+            texts: Vec::new(),
+            numbers: Vec::new(),
+        };
         for text in node.dictionary() {
             let child = below.and_then(|below| rank_of(below, PatternName::from_symbol(text)?));
-            literals.numbers.push(child.unwrap_or(n_below + literals.texts.len() as u32));
+            literals
+                .numbers
+                .push(child.unwrap_or(n_below + literals.texts.len() as u32));
             if child.is_none() {
                 literals.texts.push(text);
             }

@@ -25,7 +25,10 @@ pub(super) fn symbol_counts(
     let mut ready: VecDeque<(Symbol, SymbolCounts)> = VecDeque::new();
     let (text, foreign) = count_text(&segments, node_idx)?;
     ready.extend(text);
-    let n_below: u64 = segments.iter().map(|segment| segment.n_below(node_idx)).sum();
+    let n_below: u64 = segments
+        .iter()
+        .map(|segment| segment.n_below(node_idx))
+        .sum();
     let n_ranges = n_below.div_ceil(RANGE_PATTERNS).max(1);
     let mut range = 0;
     Ok(fused(move || {
@@ -37,7 +40,11 @@ pub(super) fn symbol_counts(
                 return Ok(None);
             }
             let bound = |range: u64| ((u128::from(range) << 64) / u128::from(n_ranges)) as u64;
-            let last = if range + 1 == n_ranges { u64::MAX } else { bound(range + 1) - 1 };
+            let last = if range + 1 == n_ranges {
+                u64::MAX
+            } else {
+                bound(range + 1) - 1
+            };
             ready = count_names(&segments, node_idx, bound(range), last, &foreign)?;
             range += 1;
         }
@@ -47,20 +54,34 @@ pub(super) fn symbol_counts(
 type Counted = BTreeMap<Symbol, SymbolCounts>;
 
 /// Counts what the dictionaries hold: text, and names of patterns that their segment does not hold.
-fn count_text(segments: &[Arc<Segment>], node_idx: usize) -> Result<(Counted, Counted), StoreError> {
+fn count_text(
+    segments: &[Arc<Segment>],
+    node_idx: usize,
+) -> Result<(Counted, Counted), StoreError> {
     let mut counted = Counted::new();
     for segment in segments {
         let dictionary = segment.dictionary(node_idx)?;
         let n_below = segment.n_below(node_idx);
         let mut counts = vec![SymbolCounts::default(); dictionary.len()];
-        tally(segment, node_idx, n_below..n_below + dictionary.len() as u64, &mut counts)?;
+        tally(
+            segment,
+            node_idx,
+            n_below..n_below + dictionary.len() as u64,
+            &mut counts,
+        )?;
         // A literal is left without use when a merge took its pattern from a segment that numbers it otherwise.
-        for (text, counts) in dictionary.iter().zip(counts).filter(|(_, counts)| counts.frequency > 0) {
+        for (text, counts) in dictionary
+            .iter()
+            .zip(counts)
+            .filter(|(_, counts)| counts.frequency > 0)
+        {
             counted.entry(Symbol::from(text)).or_default().merge(counts);
         }
     }
     // `Symbol` orders text before names.
-    let names = counted.split_off(&Symbol::Name(PatternName::from_bytes([0; PatternName::BYTES])));
+    let names = counted.split_off(&Symbol::Name(PatternName::from_bytes(
+        [0; PatternName::BYTES],
+    )));
     Ok((counted, names))
 }
 
@@ -75,11 +96,15 @@ fn count_names(
     let mut counted: Vec<(PatternName, SymbolCounts)> = foreign
         .iter()
         .filter_map(|(symbol, &counts)| match symbol {
-            Symbol::Name(name) if (first..=last).contains(&name.leading_u64()) => Some((*name, counts)),
+            Symbol::Name(name) if (first..=last).contains(&name.leading_u64()) => {
+                Some((*name, counts))
+            }
             _ => None,
         })
         .collect();
-    let Some(below) = node_idx.checked_sub(1) else { return Ok(named(counted)) };
+    let Some(below) = node_idx.checked_sub(1) else {
+        return Ok(named(counted));
+    };
     for segment in segments {
         let mut cursor = NodeCursor::from_leading(Arc::clone(segment), below, first)?;
         let start = cursor.rank();
@@ -89,8 +114,18 @@ fn count_names(
             cursor.advance()?;
         }
         let mut counts = vec![SymbolCounts::default(); names.len()];
-        tally(segment, node_idx, start..start + names.len() as u64, &mut counts)?;
-        counted.extend(names.into_iter().zip(counts).filter(|(_, counts)| counts.frequency > 0));
+        tally(
+            segment,
+            node_idx,
+            start..start + names.len() as u64,
+            &mut counts,
+        )?;
+        counted.extend(
+            names
+                .into_iter()
+                .zip(counts)
+                .filter(|(_, counts)| counts.frequency > 0),
+        );
     }
     Ok(named(counted))
 }
@@ -109,7 +144,12 @@ fn named(mut counted: Vec<(PatternName, SymbolCounts)>) -> VecDeque<(Symbol, Sym
 }
 
 /// Counts, over all patterns of a node, the symbols whose numbers lie in `range`.
-fn tally(segment: &Arc<Segment>, node_idx: usize, range: Range<u64>, counts: &mut [SymbolCounts]) -> Result<(), StoreError> {
+fn tally(
+    segment: &Arc<Segment>,
+    node_idx: usize,
+    range: Range<u64>,
+    counts: &mut [SymbolCounts],
+) -> Result<(), StoreError> {
     if range.is_empty() {
         return Ok(());
     }
@@ -118,7 +158,11 @@ fn tally(segment: &Arc<Segment>, node_idx: usize, range: Range<u64>, counts: &mu
     while cursor.name().is_some() {
         let record = cursor.record()?;
         symbols.clear();
-        symbols.extend(record.symbols(cursor.width()).filter(|&symbol| range.contains(&u64::from(symbol))));
+        symbols.extend(
+            record
+                .symbols(cursor.width())
+                .filter(|&symbol| range.contains(&u64::from(symbol))),
+        );
         symbols.sort_unstable();
         for same in symbols.chunk_by(|a, b| a == b) {
             let counts = &mut counts[(u64::from(same[0]) - range.start) as usize];

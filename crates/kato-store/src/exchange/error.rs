@@ -44,7 +44,9 @@ pub enum ExchangeError {
         line: u64,
     },
     /// A line is longer than any pattern.
-    #[error("line {line} is longer than {limit} bytes, so nothing was imported: give one pattern a line")]
+    #[error(
+        "line {line} is longer than {limit} bytes, so nothing was imported: give one pattern a line"
+    )]
     TooLong {
         /// Number of the line, from 1.
         line: u64,
@@ -52,7 +54,9 @@ pub enum ExchangeError {
         limit: u64,
     },
     /// A pattern that was never learned cannot be in a knowledge base.
-    #[error("line {line} gives pattern {name} the frequency 0, so nothing was imported: remove the line")]
+    #[error(
+        "line {line} gives pattern {name} the frequency 0, so nothing was imported: remove the line"
+    )]
     ZeroFrequency {
         /// Number of the line, from 1.
         line: u64,

@@ -11,7 +11,10 @@ use crate::{Scan, StoreError, StoredPattern};
 const CHUNK_BYTES: usize = 1 << 18;
 
 /// Writes patterns in the order of the scan; returns how many.
-pub(crate) fn export(patterns: Scan<'_, StoredPattern>, mut out: impl Write) -> Result<u64, ExchangeError> {
+pub(crate) fn export(
+    patterns: Scan<'_, StoredPattern>,
+    mut out: impl Write,
+) -> Result<u64, ExchangeError> {
     let mut lines = Lines::default();
     let mut patterns_written = 0;
     for pattern in patterns {
@@ -19,13 +22,20 @@ pub(crate) fn export(patterns: Scan<'_, StoredPattern>, mut out: impl Write) -> 
         lines.push(&pattern)?;
         patterns_written += 1;
         if lines.bytes.len() >= CHUNK_BYTES {
-            out.write_all(&lines.bytes).map_err(|source| ExchangeError::Write { patterns_written, source })?;
+            out.write_all(&lines.bytes)
+                .map_err(|source| ExchangeError::Write {
+                    patterns_written,
+                    source,
+                })?;
             lines.bytes.clear();
         }
     }
     out.write_all(&lines.bytes)
         .and_then(|()| out.flush())
-        .map_err(|source| ExchangeError::Write { patterns_written, source })?;
+        .map_err(|source| ExchangeError::Write {
+            patterns_written,
+            source,
+        })?;
     Ok(patterns_written)
 }
 
@@ -41,29 +51,42 @@ struct Lines {
 impl Lines {
     fn push(&mut self, pattern: &StoredPattern) -> Result<(), StoreError> {
         let name = self.name_of(pattern);
-        let mut values = pattern.emotives.entries().iter().flat_map(|entry| entry.emotives.values());
+        let mut values = pattern
+            .emotives
+            .entries()
+            .iter()
+            .flat_map(|entry| entry.emotives.values());
         if name != pattern.name {
             return Err(StoreError::NameMismatch { name: pattern.name });
         }
         if !values.all(|value| value.is_finite()) {
             return Err(StoreError::NotFinite { name });
         }
-        write(&mut self.bytes, format_args!("{{\"name\":\"{name}\",\"pattern_data\":["));
+        write(
+            &mut self.bytes,
+            format_args!("{{\"name\":\"{name}\",\"pattern_data\":["),
+        );
         for (idx, event) in pattern.symbols_by_event().enumerate() {
-            self.bytes.extend_from_slice(if idx == 0 { b"[" } else { b",[" });
+            self.bytes
+                .extend_from_slice(if idx == 0 { b"[" } else { b",[" });
             for (idx, symbol) in event.iter().enumerate() {
                 if idx > 0 {
                     self.bytes.push(b',');
                 }
                 match symbol {
                     Symbol::Text(text) => self.push_json(text),
-                    Symbol::Name(name) => write(&mut self.bytes, format_args!("\"{}\"", name.prefixed())),
+                    Symbol::Name(name) => {
+                        write(&mut self.bytes, format_args!("\"{}\"", name.prefixed()))
+                    }
                 }
             }
             self.bytes.push(b']');
         }
         let (length, frequency) = (pattern.symbols.len(), pattern.frequency);
-        write(&mut self.bytes, format_args!("],\"length\":{length},\"frequency\":{frequency},\"emotives\":["));
+        write(
+            &mut self.bytes,
+            format_args!("],\"length\":{length},\"frequency\":{frequency},\"emotives\":["),
+        );
         for (idx, entry) in pattern.emotives.entries().iter().enumerate() {
             if idx > 0 {
                 self.bytes.push(b',');
@@ -80,10 +103,11 @@ impl Lines {
     fn name_of(&mut self, pattern: &StoredPattern) -> PatternName {
         self.names.clear();
         if pattern.event_lengths.is_none() {
-            self.names.extend(pattern.symbols.iter().map_while(|symbol| match symbol {
-                Symbol::Name(name) => Some(*name),
-                Symbol::Text(_) => None,
-            }));
+            self.names
+                .extend(pattern.symbols.iter().map_while(|symbol| match symbol {
+                    Symbol::Name(name) => Some(*name),
+                    Symbol::Text(_) => None,
+                }));
             if self.names.len() == pattern.symbols.len() {
                 return name_of_names(&self.names, &mut self.scratch);
             }
@@ -100,7 +124,8 @@ impl Lines {
     }
 
     fn push_json(&mut self, value: &(impl serde::Serialize + ?Sized)) {
-        serde_json::to_writer(&mut self.bytes, value).expect("text and maps with text keys are JSON, and memory takes them");
+        serde_json::to_writer(&mut self.bytes, value)
+            .expect("text and maps with text keys are JSON, and memory takes them");
     }
 }
 

@@ -3,7 +3,8 @@
 use std::io::{BufRead, Read};
 
 use kato_model::{
-    AttributeLimits, Attributes, BatchSymbol, EmotiveMap, EmotiveWindow, Event, LearnBatch, PatternRecord,
+    AttributeLimits, Attributes, BatchSymbol, EmotiveMap, EmotiveWindow, Event, LearnBatch,
+    PatternRecord,
 };
 
 use super::ExchangeError;
@@ -30,20 +31,35 @@ pub(crate) fn import(
     loop {
         line += 1;
         bytes.clear();
-        let read = lines.by_ref().take(LINE_BYTES + 1).read_until(b'\n', &mut bytes);
+        let read = lines
+            .by_ref()
+            .take(LINE_BYTES + 1)
+            .read_until(b'\n', &mut bytes);
         match read.map_err(|source| ExchangeError::Read { line, source })? {
             0 => return import.commit(),
-            read if read as u64 > LINE_BYTES => return Err(ExchangeError::TooLong { line, limit: LINE_BYTES }),
+            read if read as u64 > LINE_BYTES => {
+                return Err(ExchangeError::TooLong {
+                    line,
+                    limit: LINE_BYTES,
+                });
+            }
             _ => {}
         }
-        let text = str::from_utf8(&bytes).map_err(|_| ExchangeError::NotUtf8 { line })?.trim_ascii();
+        let text = str::from_utf8(&bytes)
+            .map_err(|_| ExchangeError::NotUtf8 { line })?
+            .trim_ascii();
         if text.is_empty() {
             continue;
         }
-        let record = PatternRecord::from_json(text)
-            .map_err(|error| ExchangeError::Record { line, source: Box::new(error) })?;
+        let record = PatternRecord::from_json(text).map_err(|error| ExchangeError::Record {
+            line,
+            source: Box::new(error),
+        })?;
         if record.frequency == 0 {
-            return Err(ExchangeError::ZeroFrequency { line, name: record.pattern.name() });
+            return Err(ExchangeError::ZeroFrequency {
+                line,
+                name: record.pattern.name(),
+            });
         }
         import.push(record)?;
     }
@@ -63,13 +79,23 @@ impl<'a> Import<'a> {
     fn new(store: &'a dyn PatternStore, node_idx: usize) -> Self {
         let limits = store.attribute_limits();
         let batch = LearnBatch::new(store.nodes().len()).with_limits(limits);
-        Self { store, node_idx, limits, batch, batch_symbols: 0, staged: Vec::new(), patterns: 0 }
+        Self {
+            store,
+            node_idx,
+            limits,
+            batch,
+            batch_symbols: 0,
+            staged: Vec::new(),
+            patterns: 0,
+        }
     }
 
     fn push(&mut self, record: PatternRecord) -> Result<(), StoreError> {
         let length = record.pattern.length() as u64;
         let symbols = record.frequency.saturating_mul(length.max(1));
-        if self.batch_symbols.saturating_add(symbols) > BATCH_SYMBOLS || self.batch.heap_bytes() > BATCH_BYTES {
+        if self.batch_symbols.saturating_add(symbols) > BATCH_SYMBOLS
+            || self.batch.heap_bytes() > BATCH_BYTES
+        {
             self.stage()?;
         }
         self.batch_symbols = self.batch_symbols.saturating_add(symbols);
@@ -83,9 +109,16 @@ impl<'a> Import<'a> {
         };
         let batch = &mut self.batch;
         let events = record.pattern.events();
-        let ids: Vec<u32> = events.iter().flat_map(Event::symbols).map(|symbol| batch.literal(symbol)).collect();
-        let occurrence =
-            batch.learn(self.node_idx, record.pattern.name(), ids.into_iter().map(BatchSymbol::Literal));
+        let ids: Vec<u32> = events
+            .iter()
+            .flat_map(Event::symbols)
+            .map(|symbol| batch.literal(symbol))
+            .collect();
+        let occurrence = batch.learn(
+            self.node_idx,
+            record.pattern.name(),
+            ids.into_iter().map(BatchSymbol::Literal),
+        );
         if attributes != Attributes::default() {
             batch.attach(self.node_idx, occurrence, attributes);
         }

@@ -5,6 +5,8 @@ mod damage;
 mod occupied;
 mod processes;
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use kato_model::Symbol;
@@ -14,9 +16,39 @@ use serde_json::{Value, json};
 
 use crate::support::{commit, two_levels};
 
+/// Files of a knowledge base, by their path in it.
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn files(dir: &Path) -> Files {
+    let mut found = Files::new();
+    for (folder, prefix) in [(dir.to_owned(), ""), (dir.join("segments"), "segments/")] {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_file() {
+                let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+                found.insert(name, fs::read(entry.path()).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Writes the files of a knowledge base without waiting for the disk.
+fn write(dir: &Path, files: &Files) {
+    fs::create_dir_all(dir.join("segments")).unwrap();
+    for (name, bytes) in files {
+        fs::write(dir.join(name), bytes).unwrap();
+    }
+}
+
 /// All that can be read of a knowledge base.
 type Everything = (Value, Vec<Node>, Vec<Option<String>>);
-type Node = (Totals, u64, Vec<StoredPattern>, Vec<StoredPattern>, Vec<(Symbol, SymbolCounts)>);
+type Node = (
+    Totals,
+    u64,
+    Vec<StoredPattern>,
+    Vec<StoredPattern>,
+    Vec<(Symbol, SymbolCounts)>,
+);
 
 /// Reads everything in every way; the first error ends it.
 fn read_everything(store: &EmbeddedStore, lessons: &Lessons) -> Result<Everything, StoreError> {
@@ -34,7 +66,9 @@ fn read_everything(store: &EmbeddedStore, lessons: &Lessons) -> Result<Everythin
             store.symbol_counts(node_idx)?.collect::<Result<_, _>>()?,
         ));
     }
-    let documents = (0..lessons.len() as u64).map(|sample_idx| store.document(sample_idx)).collect::<Result<_, _>>()?;
+    let documents = (0..lessons.len() as u64)
+        .map(|sample_idx| store.document(sample_idx))
+        .collect::<Result<_, _>>()?;
     Ok((store.checkpoint(), nodes, documents))
 }
 
@@ -48,6 +82,11 @@ fn small(dir: &Path) -> Lessons {
     let lessons = two_levels(8);
     let store = EmbeddedStore::create(dir, &["node0", "node1"], json!({"chunk_size": 2})).unwrap();
     commit(&store, &lessons, &[0, 1, 2, 3, 8, 9], json!({"samples": 1}));
-    commit(&store, &lessons, &[0, 4, 5, 6, 7, 10, 11], json!({"samples": 2}));
+    commit(
+        &store,
+        &lessons,
+        &[0, 4, 5, 6, 7, 10, 11],
+        json!({"samples": 2}),
+    );
     lessons
 }

@@ -15,17 +15,24 @@ use crate::support::{Embedded, InMemory, always_merging};
 const NODES: [&str; 3] = ["node0", "node1", "node2"];
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/training-20").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/training-20")
+        .join(name)
 }
 
 fn lines(name: &str) -> impl BufRead {
-    BufReader::new(GzDecoder::new(File::open(path(&format!("{name}.jsonl.gz"))).unwrap()))
+    BufReader::new(GzDecoder::new(
+        File::open(path(&format!("{name}.jsonl.gz"))).unwrap(),
+    ))
 }
 
 fn imported<F: Fixture>(fixture: &F) -> F::Store {
     let store = fixture.create(&NODES, Value::Null, AttributeLimits::default());
     for node in NODES {
-        KnowledgeBase::of(&store, node).unwrap().import(lines(node)).unwrap();
+        KnowledgeBase::of(&store, node)
+            .unwrap()
+            .import(lines(node))
+            .unwrap();
     }
     store
 }
@@ -35,12 +42,17 @@ fn totals_and_symbol_counts_are_those_of_the_original() {
     let embedded = Embedded::new(always_merging());
     let compacted = imported(&embedded);
     compacted.compact().unwrap();
-    let stores: [Box<dyn PatternStore>; 3] =
-        [Box::new(imported(&InMemory)), Box::new(imported(&embedded)), Box::new(compacted)];
+    let stores: [Box<dyn PatternStore>; 3] = [
+        Box::new(imported(&InMemory)),
+        Box::new(imported(&embedded)),
+        Box::new(compacted),
+    ];
     for store in &stores {
         for node in KnowledgeBase::all(store.as_ref()) {
-            let totals: Value =
-                serde_json::from_reader(File::open(path(&format!("{}.totals.json", node.name()))).unwrap()).unwrap();
+            let totals: Value = serde_json::from_reader(
+                File::open(path(&format!("{}.totals.json", node.name()))).unwrap(),
+            )
+            .unwrap();
             let count = |key: &str| totals[key].as_u64().unwrap();
             let expected = Totals {
                 observations: count("total_pattern_frequencies"),
@@ -64,7 +76,10 @@ fn totals_and_symbol_counts_are_those_of_the_original() {
             let found: Vec<_> = node
                 .symbol_counts()
                 .unwrap()
-                .map(|item| item.map(|(symbol, counts)| (symbol.to_string(), counts)).unwrap())
+                .map(|item| {
+                    item.map(|(symbol, counts)| (symbol.to_string(), counts))
+                        .unwrap()
+                })
                 .collect();
             assert_eq!(found, expected, "{}", node.name());
         }
@@ -81,10 +96,21 @@ fn an_export_has_every_record_of_the_original_and_imports_to_itself() {
         node.export(&mut exported).unwrap();
         let mut expected: Vec<String> = lines(node.name())
             .lines()
-            .map(|line| PatternRecord::from_json(&line.unwrap()).unwrap().to_json().unwrap())
+            .map(|line| {
+                PatternRecord::from_json(&line.unwrap())
+                    .unwrap()
+                    .to_json()
+                    .unwrap()
+            })
             .collect();
         expected.sort();
-        assert_eq!(str::from_utf8(&exported).unwrap().lines().collect::<Vec<_>>(), expected);
+        assert_eq!(
+            str::from_utf8(&exported)
+                .unwrap()
+                .lines()
+                .collect::<Vec<_>>(),
+            expected
+        );
 
         let node = KnowledgeBase::at(&copy, node.node_idx()).unwrap();
         node.import(exported.as_slice()).unwrap();
@@ -101,15 +127,28 @@ fn statistics_of_the_original_run() {
     let node0 = KnowledgeBase::of(&store, "node0").unwrap();
     let statistics = node0.statistics().unwrap();
     assert_eq!((statistics.patterns, statistics.observations), (2003, 2023));
-    assert_eq!((statistics.min, statistics.max, statistics.median), (Some(1), Some(3), Some(1.0)));
-    let bars: Vec<_> = statistics.histogram.iter().map(|bar| (bar.frequency, bar.patterns)).collect();
+    assert_eq!(
+        (statistics.min, statistics.max, statistics.median),
+        (Some(1), Some(3), Some(1.0))
+    );
+    let bars: Vec<_> = statistics
+        .histogram
+        .iter()
+        .map(|bar| (bar.frequency, bar.patterns))
+        .collect();
     assert_eq!(bars, [(1, 1986), (2, 14), (3, 3)]);
     let json = serde_json::to_string(&statistics).unwrap();
-    assert_eq!(serde_json::from_str::<kato_store::FrequencyStatistics>(&json).unwrap(), statistics);
+    assert_eq!(
+        serde_json::from_str::<kato_store::FrequencyStatistics>(&json).unwrap(),
+        statistics
+    );
 
     let top = node0.top(17).unwrap();
     assert!(top.is_sorted_by_key(|pattern| (std::cmp::Reverse(pattern.frequency), pattern.name)));
-    assert_eq!(top.iter().map(|pattern| pattern.frequency).sum::<u64>(), 3 * 3 + 14 * 2);
+    assert_eq!(
+        top.iter().map(|pattern| pattern.frequency).sum::<u64>(),
+        3 * 3 + 14 * 2
+    );
     let mut repeated = node0.with_frequency(2.., usize::MAX).unwrap();
     repeated.sort_by_key(|pattern| (std::cmp::Reverse(pattern.frequency), pattern.name));
     assert_eq!(repeated, top);

@@ -1,5 +1,10 @@
 //! The stores through their public interface.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
 mod conformance;
 mod durability;
 mod exchange;

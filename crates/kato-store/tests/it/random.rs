@@ -1,13 +1,15 @@
 //! Random lessons in random batches: every store holds what the plain store in memory holds.
 
 use kato_model::{AttributeLimits, Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata};
-use kato_store::conformance::{Fixture, Lesson, Lessons, Part, assert_same_content, teaches_the_same};
+use kato_store::conformance::{
+    Fixture, Lesson, Lessons, Part, assert_same_content, teaches_the_same,
+};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 
-use crate::support::{Embedded, InMemory, always_merging, commit};
+use crate::support::{Embedded, InMemory, always_merging, cases, commit};
 
 const N_NODES: usize = 3;
 const NODES: [&str; N_NODES] = ["node0", "node1", "node2"];
@@ -43,8 +45,10 @@ fn events() -> impl Strategy<Value = Vec<Vec<DraftPart>>> {
 }
 
 fn attributes() -> impl Strategy<Value = Attributes> {
-    let metadata = prop::collection::vec((prop::sample::select(vec!["book", ""]), "[a-c]{0,2}"), 0..4);
-    let emotives = prop::collection::vec((0_u64..9, prop::option::of(prop::num::f64::NORMAL)), 0..4);
+    let metadata =
+        prop::collection::vec((prop::sample::select(vec!["book", ""]), "[a-c]{0,2}"), 0..4);
+    let emotives =
+        prop::collection::vec((0_u64..9, prop::option::of(prop::num::f64::NORMAL)), 0..4);
     (metadata, emotives, 0_u64..4).prop_map(|(pairs, maps, extra_frequency)| {
         let mut metadata = Metadata::default();
         for (key, value) in pairs {
@@ -52,18 +56,35 @@ fn attributes() -> impl Strategy<Value = Attributes> {
         }
         let mut emotives = EmotiveWindow::default();
         for (position, value) in maps {
-            let map: EmotiveMap = value.map(|value| ("joy".to_owned(), value)).into_iter().collect();
+            let map: EmotiveMap = value
+                .map(|value| ("joy".to_owned(), value))
+                .into_iter()
+                .collect();
             emotives.learn((position, 0), map, NonZeroUsize::MAX);
         }
-        Attributes { extra_frequency, metadata, emotives, ..Attributes::default() }
+        Attributes {
+            extra_frequency,
+            metadata,
+            emotives,
+            ..Attributes::default()
+        }
     })
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
-    let seen = (0_u64..20, 0_u64..3).prop_map(|(sample_idx, token_idx)| FirstSeen { sample_idx, token_idx });
+    let seen = (0_u64..20, 0_u64..3).prop_map(|(sample_idx, token_idx)| FirstSeen {
+        sample_idx,
+        token_idx,
+    });
     let attributes = prop_oneof![3 => Just(Attributes::default()), 1 => attributes()];
-    (0..N_NODES, events(), attributes, seen)
-        .prop_map(|(node_idx, events, attributes, seen)| Draft { node_idx, events, attributes, seen })
+    (0..N_NODES, events(), attributes, seen).prop_map(|(node_idx, events, attributes, seen)| {
+        Draft {
+            node_idx,
+            events,
+            attributes,
+            seen,
+        }
+    })
 }
 
 pub(crate) fn lessons() -> impl Strategy<Value = Lessons> {
@@ -71,20 +92,35 @@ pub(crate) fn lessons() -> impl Strategy<Value = Lessons> {
         persistence: NonZeroUsize::new(persistence).unwrap(),
         metadata_values: NonZeroUsize::new(values),
     });
-    (prop::collection::vec(draft(), 0..24), limits, any::<bool>()).prop_map(|(drafts, limits, provenance)| {
-        let lesson = |(idx, draft): (usize, Draft)| {
-            let part = |part: DraftPart| match part {
-                DraftPart::Learned(_) if idx == 0 => Part::Text("first".to_owned()),
-                DraftPart::Learned(earlier) => Part::Learned(earlier.index(idx)),
-                DraftPart::Text(text) => Part::Text(text),
+    (prop::collection::vec(draft(), 0..24), limits, any::<bool>()).prop_map(
+        |(drafts, limits, provenance)| {
+            let lesson = |(idx, draft): (usize, Draft)| {
+                let part = |part: DraftPart| match part {
+                    DraftPart::Learned(_) if idx == 0 => Part::Text("first".to_owned()),
+                    DraftPart::Learned(earlier) => Part::Learned(earlier.index(idx)),
+                    DraftPart::Text(text) => Part::Text(text),
+                };
+                let events = draft
+                    .events
+                    .into_iter()
+                    .map(|event| event.into_iter().map(part).collect())
+                    .collect();
+                Lesson {
+                    node_idx: draft.node_idx,
+                    events,
+                    attributes: draft.attributes,
+                    seen: draft.seen,
+                }
             };
-            let events = draft.events.into_iter().map(|event| event.into_iter().map(part).collect()).collect();
-            Lesson { node_idx: draft.node_idx, events, attributes: draft.attributes, seen: draft.seen }
-        };
-        let lessons = drafts.into_iter().enumerate().map(lesson).collect();
-        let lessons = Lessons::new(N_NODES, lessons).with_limits(limits);
-        if provenance { lessons.with_provenance() } else { lessons }
-    })
+            let lessons = drafts.into_iter().enumerate().map(lesson).collect();
+            let lessons = Lessons::new(N_NODES, lessons).with_limits(limits);
+            if provenance {
+                lessons.with_provenance()
+            } else {
+                lessons
+            }
+        },
+    )
 }
 
 /// Lessons, and a commit and a batch for each, in random order.
@@ -129,7 +165,7 @@ fn steps() -> impl Strategy<Value = (Lessons, Vec<Step>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(16))]
 
     #[test]
     fn the_store_in_memory_forgets_order_and_grouping((lessons, commits) in grouped()) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use kato_model::AttributeLimits;
 use kato_store::conformance::{Fixture, Lesson, Lessons};
 use kato_store::{EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore};
+use proptest::test_runner::Config as ProptestConfig;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -29,7 +30,11 @@ pub(crate) struct Embedded {
 
 impl Embedded {
     pub(crate) fn new(options: EmbeddedOptions) -> Self {
-        Self { root: tempfile::tempdir().unwrap(), made: Cell::new(0), options }
+        Self {
+            root: tempfile::tempdir().unwrap(),
+            made: Cell::new(0),
+            options,
+        }
     }
 
     /// A path where nothing is yet.
@@ -48,7 +53,12 @@ impl Default for Embedded {
 impl Fixture for Embedded {
     type Store = EmbeddedStore;
 
-    fn create(&self, nodes: &[&str], configuration: Value, limits: AttributeLimits) -> EmbeddedStore {
+    fn create(
+        &self,
+        nodes: &[&str],
+        configuration: Value,
+        limits: AttributeLimits,
+    ) -> EmbeddedStore {
         let mut options = self.options;
         options.attribute_limits = limits;
         EmbeddedStore::create_with(&self.fresh_dir(), nodes, configuration, options).unwrap()
@@ -73,12 +83,19 @@ pub(crate) fn always_merging() -> EmbeddedOptions {
 pub(crate) fn two_levels(n: usize) -> Lessons {
     use kato_store::conformance::Part::Learned;
 
-    let mut lessons: Vec<Lesson> = (0..n).map(|idx| Lesson::text(0, &["a", &idx.to_string()])).collect();
+    let mut lessons: Vec<Lesson> = (0..n)
+        .map(|idx| Lesson::text(0, &["a", &idx.to_string()]))
+        .collect();
     lessons.extend((0..n / 2).map(|idx| Lesson::new(1, [Learned(2 * idx), Learned(2 * idx + 1)])));
     Lessons::new(2, lessons)
 }
 
-pub(crate) fn commit(store: &dyn PatternStore, lessons: &Lessons, picked: &[usize], checkpoint: Value) {
+pub(crate) fn commit(
+    store: &dyn PatternStore,
+    lessons: &Lessons,
+    picked: &[usize],
+    checkpoint: Value,
+) {
     let staged = store.stage(lessons.batch(picked)).unwrap();
     store.commit(vec![staged], checkpoint).unwrap();
 }
@@ -94,5 +111,18 @@ pub(crate) fn copy_dir(from: &Path, to: &Path) {
         } else {
             fs::copy(entry.path(), target).unwrap();
         }
+    }
+}
+
+/// Random cases of a property; `PROPTEST_CASES` overrides the number. Commits wait for the disk, so there are few.
+pub(crate) fn cases(cases: u32) -> ProptestConfig {
+    let cases = match std::env::var("PROPTEST_CASES") {
+        Ok(text) => text.parse().unwrap(),
+        Err(_) => cases,
+    };
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
     }
 }

@@ -48,16 +48,29 @@ impl BlockIndex {
                 })
             })
             .collect::<Option<Vec<_>>>()?;
-        let index = Self { entries, blocks_end, n_patterns };
-        let ascending = index.entries.is_sorted_by(|a, b| a.offset < b.offset && a.first <= b.first);
-        let ends_after_last = index.entries.last().is_none_or(|last| last.offset < blocks_end);
-        (ascending && ends_after_last && index.entries.len() == n_patterns.div_ceil(BLOCK_PATTERNS)).then_some(index)
+        let index = Self {
+            entries,
+            blocks_end,
+            n_patterns,
+        };
+        let ascending = index
+            .entries
+            .is_sorted_by(|a, b| a.offset < b.offset && a.first <= b.first);
+        let ends_after_last = index
+            .entries
+            .last()
+            .is_none_or(|last| last.offset < blocks_end);
+        (ascending && ends_after_last && index.entries.len() == n_patterns.div_ceil(BLOCK_PATTERNS))
+            .then_some(index)
     }
 
     /// Start and end of a block in the file.
     pub(super) fn range(&self, block_idx: usize) -> Option<(u64, u64)> {
         let start = self.entries.get(block_idx)?.offset;
-        let end = self.entries.get(block_idx + 1).map_or(self.blocks_end, |next| next.offset);
+        let end = self
+            .entries
+            .get(block_idx + 1)
+            .map_or(self.blocks_end, |next| next.offset);
         Some((start, end))
     }
 
@@ -69,7 +82,9 @@ impl BlockIndex {
     /// The first block that can hold names with these leading bytes or larger ones.
     pub(super) fn first_block_for(&self, leading: u64) -> usize {
         // Names with equal leading bytes may begin in the block before the first that starts with them.
-        self.entries.partition_point(|entry| entry.first < leading).saturating_sub(1)
+        self.entries
+            .partition_point(|entry| entry.first < leading)
+            .saturating_sub(1)
     }
 }
 

@@ -26,8 +26,10 @@ impl Dictionary {
 
     /// The bytes of a dictionary.
     pub(super) fn encode<'a>(literals: impl Iterator<Item = &'a str> + Clone) -> Vec<u8> {
-        let mut bytes: Vec<u8> =
-            literals.clone().flat_map(|literal| (literal.len() as u32).to_le_bytes()).collect();
+        let mut bytes: Vec<u8> = literals
+            .clone()
+            .flat_map(|literal| (literal.len() as u32).to_le_bytes())
+            .collect();
         literals.for_each(|literal| bytes.extend_from_slice(literal.as_bytes()));
         bytes
     }

@@ -16,7 +16,10 @@ pub(super) struct SegmentFile {
 impl SegmentFile {
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = File::open(path).map_err(|source| StoreError::io("open", path, source))?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -24,7 +27,10 @@ impl SegmentFile {
     }
 
     pub(super) fn bytes(&self) -> Result<u64, StoreError> {
-        let metadata = self.file.metadata().map_err(|source| StoreError::io("examine", &self.path, source))?;
+        let metadata = self
+            .file
+            .metadata()
+            .map_err(|source| StoreError::io("examine", &self.path, source))?;
         Ok(metadata.len())
     }
 
@@ -38,8 +44,13 @@ impl SegmentFile {
 
     /// Reads a whole part and checks it.
     pub(super) fn read_part(&self, part: &Part, what: &str) -> Result<Vec<u8>, StoreError> {
-        let length = usize::try_from(part.bytes).map_err(|_| self.corrupt(format!("its {what} is too large")))?;
-        if part.offset.checked_add(part.bytes).is_none_or(|end| self.bytes().is_ok_and(|bytes| end > bytes)) {
+        let length = usize::try_from(part.bytes)
+            .map_err(|_| self.corrupt(format!("its {what} is too large")))?;
+        if part
+            .offset
+            .checked_add(part.bytes)
+            .is_none_or(|end| self.bytes().is_ok_and(|bytes| end > bytes))
+        {
             return Err(self.corrupt(format!("its {what} lies outside the file")));
         }
         let mut bytes = vec![0; length];

@@ -40,8 +40,12 @@ impl NodeTotals {
     pub(super) fn count(&mut self, frequency: u64, n_symbols: u64, n_distinct: u64) {
         self.patterns += 1;
         self.observations = self.observations.saturating_add(frequency);
-        self.symbols = self.symbols.saturating_add(frequency.saturating_mul(n_symbols));
-        self.member_symbols = self.member_symbols.saturating_add(frequency.saturating_mul(n_distinct));
+        self.symbols = self
+            .symbols
+            .saturating_add(frequency.saturating_mul(n_symbols));
+        self.member_symbols = self
+            .member_symbols
+            .saturating_add(frequency.saturating_mul(n_distinct));
     }
 }
 

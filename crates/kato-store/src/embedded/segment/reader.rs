@@ -45,7 +45,11 @@ impl Segment {
             nodes.push(open_node(&file, node, n_below)?);
             n_below = node.totals.patterns;
         }
-        Ok(Self { file, footer, nodes })
+        Ok(Self {
+            file,
+            footer,
+            nodes,
+        })
     }
 
     /// Size of the file.
@@ -59,7 +63,11 @@ impl Segment {
     }
 
     pub(crate) fn totals(&self, node_idx: usize) -> NodeTotals {
-        self.footer.nodes.get(node_idx).map(|node| node.totals).unwrap_or_default()
+        self.footer
+            .nodes
+            .get(node_idx)
+            .map(|node| node.totals)
+            .unwrap_or_default()
     }
 
     /// Patterns of the node below: symbols from this number on are text.
@@ -79,25 +87,43 @@ impl Segment {
         }
         let footer = &self.footer.nodes[node_idx];
         let bytes = self.file.read_part(&footer.dictionary, "dictionary")?;
-        let decoded = usize::try_from(footer.n_literals).ok().and_then(|n| Dictionary::decode(&bytes, n));
-        let dictionary = decoded.ok_or_else(|| self.file.corrupt("its dictionary does not decode"))?;
+        let decoded = usize::try_from(footer.n_literals)
+            .ok()
+            .and_then(|n| Dictionary::decode(&bytes, n));
+        let dictionary =
+            decoded.ok_or_else(|| self.file.corrupt("its dictionary does not decode"))?;
         Ok(node.dictionary.get_or_init(|| dictionary))
     }
 
     /// Sample index and id of the recorded documents, ascending.
     pub(crate) fn documents(&self) -> Result<Vec<(u64, String)>, StoreError> {
-        let bytes = self.file.read_part(&self.footer.documents, "list of documents")?;
+        let bytes = self
+            .file
+            .read_part(&self.footer.documents, "list of documents")?;
         serde_json::Deserializer::from_slice(&bytes)
             .into_iter()
             .collect::<Result<_, _>>()
-            .map_err(|error| self.file.corrupt(format!("its list of documents does not decode: {error}")))
+            .map_err(|error| {
+                self.file
+                    .corrupt(format!("its list of documents does not decode: {error}"))
+            })
     }
 
     /// The name of the pattern with this rank.
-    pub(crate) fn name_of_rank(&self, node_idx: usize, rank: u32) -> Result<PatternName, StoreError> {
-        let (block_idx, within) = (rank as usize / BLOCK_PATTERNS, rank as usize % BLOCK_PATTERNS);
+    pub(crate) fn name_of_rank(
+        &self,
+        node_idx: usize,
+        rank: u32,
+    ) -> Result<PatternName, StoreError> {
+        let (block_idx, within) = (
+            rank as usize / BLOCK_PATTERNS,
+            rank as usize % BLOCK_PATTERNS,
+        );
         let node = &self.nodes[node_idx];
-        let (start, _) = node.index.range(block_idx).ok_or_else(|| self.bad_block())?;
+        let (start, _) = node
+            .index
+            .range(block_idx)
+            .ok_or_else(|| self.bad_block())?;
         if within >= node.index.patterns_in(block_idx) {
             return Err(self.bad_block());
         }
@@ -105,7 +131,8 @@ impl Segment {
             self.load(node_idx, block_idx, &mut BlockBuffer::default())?;
         }
         let mut name = [0; PatternName::BYTES];
-        self.file.read_at(&mut name, start + (within * PatternName::BYTES) as u64)?;
+        self.file
+            .read_at(&mut name, start + (within * PatternName::BYTES) as u64)?;
         Ok(PatternName::from_bytes(name))
     }
 
@@ -125,7 +152,11 @@ impl Segment {
             self.load(node_idx, block_idx, &mut block)?;
             let n_patterns = index.patterns_in(block_idx);
             let (names, mut records) = block.split(n_patterns).ok_or_else(|| self.bad_block())?;
-            let Ok(position) = names.binary_search_by(|probe| probe.as_slice().cmp(name.as_bytes())) else { continue };
+            let Ok(position) =
+                names.binary_search_by(|probe| probe.as_slice().cmp(name.as_bytes()))
+            else {
+                continue;
+            };
             let width = self.nodes[node_idx].width;
             for _ in 0..position {
                 RawRecord::take(&mut records, width).ok_or_else(|| self.bad_block())?;
@@ -144,7 +175,12 @@ impl Segment {
         self.file.corrupt("a block does not decode")
     }
 
-    fn load(&self, node_idx: usize, block_idx: usize, block: &mut BlockBuffer) -> Result<(), StoreError> {
+    fn load(
+        &self,
+        node_idx: usize,
+        block_idx: usize,
+        block: &mut BlockBuffer,
+    ) -> Result<(), StoreError> {
         if block.loaded == Some((node_idx, block_idx)) {
             return Ok(());
         }
@@ -154,7 +190,9 @@ impl Segment {
         block.bytes.resize((end - start) as usize, 0);
         self.file.read_at(&mut block.bytes, start)?;
         if crc32fast::hash(&block.bytes) != index.entries[block_idx].crc32 {
-            return Err(self.file.corrupt(format!("the checksum of a block at byte {start} does not match")));
+            return Err(self.file.corrupt(format!(
+                "the checksum of a block at byte {start} does not match"
+            )));
         }
         self.nodes[node_idx].checked[block_idx].store(true, Ordering::Relaxed);
         block.loaded = Some((node_idx, block_idx));
@@ -171,7 +209,9 @@ pub(crate) struct BlockBuffer {
 
 impl BlockBuffer {
     fn split(&self, n_patterns: usize) -> Option<(&[[u8; PatternName::BYTES]], &[u8])> {
-        let (names, records) = self.bytes.split_at_checked(n_patterns * PatternName::BYTES)?;
+        let (names, records) = self
+            .bytes
+            .split_at_checked(n_patterns * PatternName::BYTES)?;
         Some((names.as_chunks().0, records))
     }
 }
@@ -198,12 +238,24 @@ impl NodeCursor {
     }
 
     /// Starts at the first pattern whose name's leading bytes are at least `leading`.
-    pub(crate) fn from_leading(segment: Arc<Segment>, node_idx: usize, leading: u64) -> Result<Self, StoreError> {
+    pub(crate) fn from_leading(
+        segment: Arc<Segment>,
+        node_idx: usize,
+        leading: u64,
+    ) -> Result<Self, StoreError> {
         let index = &segment.nodes[node_idx].index;
         let start = index.first_block_for(leading) * BLOCK_PATTERNS;
         let end = index.n_patterns;
-        let mut cursor =
-            Self { segment, node_idx, block: BlockBuffer::default(), rank: start, end, name: None, record: 0, next_record: 0 };
+        let mut cursor = Self {
+            segment,
+            node_idx,
+            block: BlockBuffer::default(),
+            rank: start,
+            end,
+            name: None,
+            record: 0,
+            next_record: 0,
+        };
         cursor.enter()?;
         while cursor.name.is_some_and(|name| name.leading_u64() < leading) {
             cursor.advance()?;
@@ -250,17 +302,28 @@ impl NodeCursor {
         let within = self.rank % BLOCK_PATTERNS;
         if within == 0 || self.block.loaded.is_none() {
             let block_idx = self.rank / BLOCK_PATTERNS;
-            self.segment.load(self.node_idx, block_idx, &mut self.block)?;
-            let n_patterns = self.segment.nodes[self.node_idx].index.patterns_in(block_idx);
+            self.segment
+                .load(self.node_idx, block_idx, &mut self.block)?;
+            let n_patterns = self.segment.nodes[self.node_idx]
+                .index
+                .patterns_in(block_idx);
             self.next_record = n_patterns * PatternName::BYTES;
         }
         self.name = name_at(&self.block.bytes, within);
         self.record = self.next_record;
-        let mut bytes = self.block.bytes.get(self.record..).ok_or_else(|| self.segment.bad_block())?;
+        let mut bytes = self
+            .block
+            .bytes
+            .get(self.record..)
+            .ok_or_else(|| self.segment.bad_block())?;
         let before = bytes.len();
         RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.bad_block())?;
         self.next_record += before - bytes.len();
-        if self.name.is_none() { Err(self.segment.bad_block()) } else { Ok(()) }
+        if self.name.is_none() {
+            Err(self.segment.bad_block())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -277,17 +340,33 @@ fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
     if magic != MAGIC || head != MAGIC {
         return Err(file.corrupt("it does not begin and end as a segment does"));
     }
-    let word = |at: usize| u32::from_le_bytes([numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3]]);
+    let word = |at: usize| {
+        u32::from_le_bytes([
+            numbers[at],
+            numbers[at + 1],
+            numbers[at + 2],
+            numbers[at + 3],
+        ])
+    };
     let length = u64::from(word(0));
     let Some(offset) = (bytes - TAIL_BYTES).checked_sub(length) else {
         return Err(file.corrupt("its footer is longer than the file"));
     };
-    let part = super::footer::Part { offset, bytes: length, crc32: word(4) };
+    let part = super::footer::Part {
+        offset,
+        bytes: length,
+        crc32: word(4),
+    };
     let json = file.read_part(&part, "footer")?;
-    serde_json::from_slice(&json).map_err(|error| file.corrupt(format!("its footer does not decode: {error}")))
+    serde_json::from_slice(&json)
+        .map_err(|error| file.corrupt(format!("its footer does not decode: {error}")))
 }
 
-fn open_node(file: &SegmentFile, footer: &NodeFooter, n_below: u64) -> Result<SegmentNode, StoreError> {
+fn open_node(
+    file: &SegmentFile,
+    footer: &NodeFooter,
+    n_below: u64,
+) -> Result<SegmentNode, StoreError> {
     if footer.blocks_end > file.bytes()? {
         return Err(file.corrupt("its blocks lie outside the file"));
     }
@@ -297,6 +376,16 @@ fn open_node(file: &SegmentFile, footer: &NodeFooter, n_below: u64) -> Result<Se
         .and_then(|n_patterns| BlockIndex::decode(&bytes, n_patterns, footer.blocks_end));
     let index = decoded.ok_or_else(|| file.corrupt("its block index does not decode"))?;
     let width = width_for(n_below.saturating_add(footer.n_literals));
-    let checked = index.entries.iter().map(|_| AtomicBool::new(false)).collect();
-    Ok(SegmentNode { index, width, n_below, dictionary: OnceLock::new(), checked })
+    let checked = index
+        .entries
+        .iter()
+        .map(|_| AtomicBool::new(false))
+        .collect();
+    Ok(SegmentNode {
+        index,
+        width,
+        n_below,
+        dictionary: OnceLock::new(),
+        checked,
+    })
 }

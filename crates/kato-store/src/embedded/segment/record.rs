@@ -38,7 +38,8 @@ impl Extras {
             push_varint(out, seen.token_idx);
         }
         if let Some(attributes) = &self.attributes {
-            let json = serde_json::to_vec(attributes).expect("maps with text keys and finite numbers are JSON");
+            let json = serde_json::to_vec(attributes)
+                .expect("maps with text keys and finite numbers are JSON");
             out.extend_from_slice(&json);
         }
     }
@@ -48,8 +49,10 @@ impl Extras {
         bytes = rest;
         let mut extras = Self::default();
         if flags & 1 != 0 {
-            extras.first_seen =
-                Some(FirstSeen { sample_idx: take_varint(&mut bytes)?, token_idx: take_varint(&mut bytes)? });
+            extras.first_seen = Some(FirstSeen {
+                sample_idx: take_varint(&mut bytes)?,
+                token_idx: take_varint(&mut bytes)?,
+            });
         }
         if flags & 2 != 0 {
             extras.attributes = Some(Box::new(serde_json::from_slice(bytes).ok()?));
@@ -71,20 +74,35 @@ impl<'a> RawRecord<'a> {
     /// Takes one record off the front of `bytes`; `None` if they are not a record.
     pub(crate) fn take(bytes: &mut &'a [u8], width: usize) -> Option<Self> {
         let header = take_varint(bytes)?;
-        let frequency = if header & 1 != 0 { take_varint(bytes)? } else { 1 };
-        let symbols = take_slice(bytes, usize::try_from(header >> 2).ok()?.checked_mul(width)?)?;
+        let frequency = if header & 1 != 0 {
+            take_varint(bytes)?
+        } else {
+            1
+        };
+        let symbols = take_slice(
+            bytes,
+            usize::try_from(header >> 2).ok()?.checked_mul(width)?,
+        )?;
         let extras = if header & 2 != 0 {
             let length = usize::try_from(take_varint(bytes)?).ok()?;
             take_slice(bytes, length)?
         } else {
             &[]
         };
-        Some(Self { frequency, symbols, extras })
+        Some(Self {
+            frequency,
+            symbols,
+            extras,
+        })
     }
 
     /// The extras; `None` if their bytes are not extras.
     pub(crate) fn extras(&self) -> Option<Extras> {
-        if self.extras.is_empty() { Some(Extras::default()) } else { Extras::decode(self.extras) }
+        if self.extras.is_empty() {
+            Some(Extras::default())
+        } else {
+            Extras::decode(self.extras)
+        }
     }
 
     /// Unpacks the symbols.
@@ -107,7 +125,10 @@ pub(crate) fn push_record(
     extras: &Extras,
 ) {
     let repeated = frequency != 1;
-    push_varint(out, (symbols.len() as u64) << 2 | u64::from(!extras.is_empty()) << 1 | u64::from(repeated));
+    push_varint(
+        out,
+        (symbols.len() as u64) << 2 | u64::from(!extras.is_empty()) << 1 | u64::from(repeated),
+    );
     if repeated {
         push_varint(out, frequency);
     }
@@ -201,13 +222,23 @@ mod tests {
 
     #[test]
     fn widths_hold_every_number_below_the_count() {
-        assert_eq!([0, 1, 256, 257, 65_536, 65_537, 1 << 24, (1 << 24) + 1].map(width_for), [1, 1, 1, 2, 2, 3, 3, 4]);
+        assert_eq!(
+            [0, 1, 256, 257, 65_536, 65_537, 1 << 24, (1 << 24) + 1].map(width_for),
+            [1, 1, 1, 2, 2, 3, 3, 4]
+        );
     }
 
     #[test]
     fn a_short_pattern_of_tokens_takes_one_byte_beside_its_symbols() {
         let mut bytes = Vec::new();
-        push_record(&mut bytes, &mut Vec::new(), 1, &[1, 2, 3, 4, 5], 2, &Extras::default());
+        push_record(
+            &mut bytes,
+            &mut Vec::new(),
+            1,
+            &[1, 2, 3, 4, 5],
+            2,
+            &Extras::default(),
+        );
         assert_eq!(bytes.len(), 11);
     }
 }

@@ -36,7 +36,8 @@ struct NodeInProgress {
 impl SegmentWriter {
     /// Starts a file that must not exist.
     pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
-        let file = File::create_new(path).map_err(|source| StoreError::io("create", path, source))?;
+        let file =
+            File::create_new(path).map_err(|source| StoreError::io("create", path, source))?;
         let mut writer = Self {
             out: BufWriter::with_capacity(1 << 18, file),
             path: path.to_owned(),
@@ -50,11 +51,18 @@ impl SegmentWriter {
 
     /// Starts the next node with its dictionary. Symbols below the previous node's pattern count are its patterns'
     /// ranks; from there on they are ranks in the dictionary.
-    pub(crate) fn begin_node<'a>(&mut self, literals: impl Iterator<Item = &'a str> + Clone) -> Result<(), StoreError> {
+    pub(crate) fn begin_node<'a>(
+        &mut self,
+        literals: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), StoreError> {
         let n_literals = literals.clone().count() as u64;
         let dictionary = self.write_part(&Dictionary::encode(literals))?;
         self.node = NodeInProgress {
-            footer: NodeFooter { dictionary, n_literals, ..NodeFooter::default() },
+            footer: NodeFooter {
+                dictionary,
+                n_literals,
+                ..NodeFooter::default()
+            },
             width: width_for(self.n_below() + n_literals),
             ..NodeInProgress::default()
         };
@@ -63,7 +71,10 @@ impl SegmentWriter {
 
     /// Patterns of the node below the one in progress, which is where its dictionary's numbers begin.
     pub(crate) fn n_below(&self) -> u64 {
-        self.footer.nodes.last().map_or(0, |below| below.totals.patterns)
+        self.footer
+            .nodes
+            .last()
+            .map_or(0, |below| below.totals.patterns)
     }
 
     /// Appends a pattern. Names ascend strictly.
@@ -76,12 +87,27 @@ impl SegmentWriter {
     ) -> Result<(), StoreError> {
         let node = &mut self.node;
         if node.names.is_empty() {
-            node.entries.push(BlockEntry { offset: self.offset, first: name.leading_u64(), crc32: 0 });
+            node.entries.push(BlockEntry {
+                offset: self.offset,
+                first: name.leading_u64(),
+                crc32: 0,
+            });
         }
         node.names.extend_from_slice(name.as_bytes());
-        push_record(&mut node.records, &mut node.scratch, frequency, symbols, node.width, extras);
+        push_record(
+            &mut node.records,
+            &mut node.scratch,
+            frequency,
+            symbols,
+            node.width,
+            extras,
+        );
         let totals = &mut node.footer.totals;
-        totals.count(frequency, symbols.len() as u64, count_distinct(symbols, &mut node.distinct));
+        totals.count(
+            frequency,
+            symbols.len() as u64,
+            count_distinct(symbols, &mut node.distinct),
+        );
         if node.names.len() == BLOCK_PATTERNS * PatternName::BYTES {
             self.write_block()?;
         }
@@ -108,7 +134,8 @@ impl SegmentWriter {
     ) -> Result<WrittenSegment, StoreError> {
         let mut bytes = Vec::new();
         for (sample_idx, id) in documents {
-            serde_json::to_writer(&mut bytes, &(sample_idx, id)).expect("numbers and text are JSON");
+            serde_json::to_writer(&mut bytes, &(sample_idx, id))
+                .expect("numbers and text are JSON");
             bytes.push(b'\n');
         }
         self.footer.documents = self.write_part(&bytes)?;
@@ -117,10 +144,23 @@ impl SegmentWriter {
         self.write(&(footer.len() as u32).to_le_bytes())?;
         self.write(&crc32fast::hash(&footer).to_le_bytes())?;
         self.write(&MAGIC)?;
-        let Self { out, path, offset, footer, .. } = self;
-        let file = out.into_inner().map_err(|error| StoreError::io("write", &path, error.into_error()))?;
+        let Self {
+            out,
+            path,
+            offset,
+            footer,
+            ..
+        } = self;
+        let file = out
+            .into_inner()
+            .map_err(|error| StoreError::io("write", &path, error.into_error()))?;
         let totals = footer.nodes.iter().map(|node| node.totals).collect();
-        Ok(WrittenSegment { file, path, bytes: offset, totals })
+        Ok(WrittenSegment {
+            file,
+            path,
+            bytes: offset,
+            totals,
+        })
     }
 
     fn write_block(&mut self) -> Result<(), StoreError> {
@@ -131,7 +171,9 @@ impl SegmentWriter {
             entry.crc32 = hasher.finalize();
         }
         for part in [&self.node.names, &self.node.records] {
-            self.out.write_all(part).map_err(|source| StoreError::io("write", &self.path, source))?;
+            self.out
+                .write_all(part)
+                .map_err(|source| StoreError::io("write", &self.path, source))?;
             self.offset += part.len() as u64;
         }
         self.node.names.clear();
@@ -140,13 +182,19 @@ impl SegmentWriter {
     }
 
     fn write_part(&mut self, bytes: &[u8]) -> Result<Part, StoreError> {
-        let part = Part { offset: self.offset, bytes: bytes.len() as u64, crc32: crc32fast::hash(bytes) };
+        let part = Part {
+            offset: self.offset,
+            bytes: bytes.len() as u64,
+            crc32: crc32fast::hash(bytes),
+        };
         self.write(bytes)?;
         Ok(part)
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.out.write_all(bytes).map_err(|source| StoreError::io("write", &self.path, source))?;
+        self.out
+            .write_all(bytes)
+            .map_err(|source| StoreError::io("write", &self.path, source))?;
         self.offset += bytes.len() as u64;
         Ok(())
     }
@@ -166,7 +214,9 @@ pub(crate) struct WrittenSegment {
 impl WrittenSegment {
     /// Waits until the disk holds the file.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        self.file.sync_all().map_err(|source| StoreError::io("flush", &self.path, source))
+        self.file
+            .sync_all()
+            .map_err(|source| StoreError::io("flush", &self.path, source))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -177,7 +227,9 @@ impl WrittenSegment {
 fn count_distinct(symbols: &[u32], scratch: &mut Vec<u32>) -> u64 {
     if symbols.len() <= 16 {
         // Chunks are short: comparing all pairs beats sorting.
-        return (0..symbols.len()).filter(|&idx| !symbols[..idx].contains(&symbols[idx])).count() as u64;
+        return (0..symbols.len())
+            .filter(|&idx| !symbols[..idx].contains(&symbols[idx]))
+            .count() as u64;
     }
     scratch.clear();
     scratch.extend_from_slice(symbols);

@@ -1,71 +1,99 @@
 //! Crashes at every step of an operation: the directory as it is between two steps opens to the last commit.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use kato_store::conformance::Lessons;
 use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::json;
 
-use super::{Everything, open_and_read, read_everything};
+use super::{Everything, Files, files, open_and_read, read_everything, write};
 use crate::support::{commit, copy_dir, two_levels};
-
-/// Files of a knowledge base, by their path in it.
-type Files = BTreeMap<String, Vec<u8>>;
-
-fn files(dir: &Path) -> Files {
-    let mut found = Files::new();
-    for (folder, prefix) in [(dir.to_owned(), ""), (dir.join("segments"), "segments/")] {
-        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-            if entry.file_type().unwrap().is_file() {
-                let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
-                found.insert(name, fs::read(entry.path()).unwrap());
-            }
-        }
-    }
-    found
-}
 
 /// Checks that these files open to `expected`, for a reader and for the next writer, who can go on.
 fn check(files: &Files, lessons: &Lessons, expected: &Everything, what: &str) {
     let dir = tempfile::tempdir().unwrap();
-    fs::create_dir(dir.path().join("segments")).unwrap();
-    for (name, bytes) in files {
-        fs::write(dir.path().join(name), bytes).unwrap();
-    }
-    assert_eq!(&open_and_read(dir.path(), lessons).unwrap(), expected, "a reader after: {what}");
+    write(dir.path(), files);
+    assert_eq!(
+        &open_and_read(dir.path(), lessons).unwrap(),
+        expected,
+        "a reader after: {what}"
+    );
     let store = EmbeddedStore::open(dir.path()).unwrap();
-    assert_eq!(&read_everything(&store, lessons).unwrap(), expected, "a writer after: {what}");
+    assert_eq!(
+        &read_everything(&store, lessons).unwrap(),
+        expected,
+        "a writer after: {what}"
+    );
     commit(&store, lessons, &[0], json!("resumed"));
     drop(store);
-    assert_eq!(open_and_read(dir.path(), lessons).unwrap().0, json!("resumed"), "{what}");
+    assert_eq!(
+        open_and_read(dir.path(), lessons).unwrap().0,
+        json!("resumed"),
+        "{what}"
+    );
 }
 
 /// The order of steps is: new segment files grow, the new manifest grows beside the old one, the rename, old segments go.
-fn check_every_crash(before: &Files, after: &Files, lessons: &Lessons, contents: [&Everything; 2], operation: &str) {
+fn check_every_crash(
+    before: &Files,
+    after: &Files,
+    lessons: &Lessons,
+    contents: [&Everything; 2],
+    operation: &str,
+) {
     let mut state = before.clone();
-    let cut = |bytes: &[u8]| [0, bytes.len() / 2, bytes.len() - 1].map(|length| bytes[..length].to_vec());
-    check(&state, lessons, contents[0], &format!("{operation}: nothing"));
+    let cut =
+        |bytes: &[u8]| [0, bytes.len() / 2, bytes.len() - 1].map(|length| bytes[..length].to_vec());
+    check(
+        &state,
+        lessons,
+        contents[0],
+        &format!("{operation}: nothing"),
+    );
     for (name, bytes) in after.iter().filter(|(name, _)| !before.contains_key(*name)) {
         for part in cut(bytes) {
             state.insert(name.clone(), part);
-            check(&state, lessons, contents[0], &format!("{operation}: a part of {name}"));
+            check(
+                &state,
+                lessons,
+                contents[0],
+                &format!("{operation}: a part of {name}"),
+            );
         }
         state.insert(name.clone(), bytes.clone());
-        check(&state, lessons, contents[0], &format!("{operation}: {name}"));
+        check(
+            &state,
+            lessons,
+            contents[0],
+            &format!("{operation}: {name}"),
+        );
     }
     let manifest = &after["MANIFEST"];
     for part in cut(manifest).into_iter().chain([manifest.clone()]) {
         state.insert("MANIFEST.tmp".to_owned(), part);
-        check(&state, lessons, contents[0], &format!("{operation}: the new manifest, not renamed"));
+        check(
+            &state,
+            lessons,
+            contents[0],
+            &format!("{operation}: the new manifest, not renamed"),
+        );
     }
     state.remove("MANIFEST.tmp");
     state.insert("MANIFEST".to_owned(), manifest.clone());
-    check(&state, lessons, contents[1], &format!("{operation}: the rename"));
+    check(
+        &state,
+        lessons,
+        contents[1],
+        &format!("{operation}: the rename"),
+    );
     for name in before.keys().filter(|name| !after.contains_key(*name)) {
         state.remove(name);
-        check(&state, lessons, contents[1], &format!("{operation}: removing {name}"));
+        check(
+            &state,
+            lessons,
+            contents[1],
+            &format!("{operation}: removing {name}"),
+        );
     }
     assert_eq!(&state, after, "{operation} has no other steps");
 }
@@ -76,19 +104,36 @@ fn a_crash_at_any_step_leaves_the_last_commit() {
     let lessons = two_levels(8);
     let store = EmbeddedStore::create(dir.path(), &["node0", "node1"], json!(null)).unwrap();
     let operations: [(&str, &dyn Fn()); 4] = [
-        ("first commit", &|| commit(&store, &lessons, &[0, 1, 8], json!(1))),
+        ("first commit", &|| {
+            commit(&store, &lessons, &[0, 1, 8], json!(1))
+        }),
         ("commit of two batches", &|| {
-            let staged = [[2, 3, 9].as_slice(), &[4, 0, 1]].map(|picked| store.stage(lessons.batch(picked)).unwrap());
+            let staged = [[2, 3, 9].as_slice(), &[4, 0, 1]]
+                .map(|picked| store.stage(lessons.batch(picked)).unwrap());
             store.commit(staged.into(), json!(2)).unwrap();
         }),
-        ("empty commit", &|| store.commit(Vec::new(), json!(3)).unwrap()),
+        ("empty commit", &|| {
+            store.commit(Vec::new(), json!(3)).unwrap()
+        }),
         ("merge", &|| store.compact().unwrap()),
     ];
     for (name, operation) in operations {
-        let (before, content_before) = (files(dir.path()), read_everything(&store, &lessons).unwrap());
+        let (before, content_before) = (
+            files(dir.path()),
+            read_everything(&store, &lessons).unwrap(),
+        );
         operation();
-        let (after, content_after) = (files(dir.path()), read_everything(&store, &lessons).unwrap());
-        check_every_crash(&before, &after, &lessons, [&content_before, &content_after], name);
+        let (after, content_after) = (
+            files(dir.path()),
+            read_everything(&store, &lessons).unwrap(),
+        );
+        check_every_crash(
+            &before,
+            &after,
+            &lessons,
+            [&content_before, &content_after],
+            name,
+        );
     }
 }
 

@@ -2,23 +2,27 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use kato_store::conformance::Lessons;
 use kato_store::{EmbeddedStore, StoreError};
 use proptest::prelude::*;
 
-use super::{Everything, open_and_read, small};
+use super::{Everything, Files, files, open_and_read, small, write};
+use crate::support::cases;
 
 /// Damage is reported as such, or changes nothing that can be read.
 fn check(dir: &Path, lessons: &Lessons, expected: &Everything, what: &str) -> bool {
-    match open_and_read(dir, lessons) {
-        Ok(found) => {
-            assert_eq!(&found, expected, "{what}");
-            false
-        }
-        Err(StoreError::Corrupt { .. }) => true,
-        Err(other) => panic!("{what}: {other:?}"),
+    let found = open_and_read(dir, lessons);
+    if let Ok(found) = &found {
+        assert_eq!(found, expected, "{what}");
+        return false;
     }
+    assert!(
+        matches!(found, Err(StoreError::Corrupt { .. })),
+        "{what}: {found:?}"
+    );
+    true
 }
 
 #[test]
@@ -33,11 +37,24 @@ fn every_changed_byte_of_the_manifest_is_found_or_harmless() {
             let mut bytes = whole.clone();
             bytes[at] ^= mask;
             fs::write(&path, &bytes).unwrap();
-            let found = check(dir.path(), &lessons, &expected, &format!("byte {at} ^ {mask}"));
-            assert!(found || at + 1 == whole.len(), "only the last line end does not count, not byte {at} ^ {mask}");
+            let found = check(
+                dir.path(),
+                &lessons,
+                &expected,
+                &format!("byte {at} ^ {mask}"),
+            );
+            assert!(
+                found || at + 1 == whole.len(),
+                "only the last line end does not count, not byte {at} ^ {mask}"
+            );
         }
         fs::write(&path, &whole[..at]).unwrap();
-        check(dir.path(), &lessons, &expected, &format!("cut after {at} bytes"));
+        check(
+            dir.path(),
+            &lessons,
+            &expected,
+            &format!("cut after {at} bytes"),
+        );
     }
 }
 
@@ -53,9 +70,22 @@ fn every_changed_byte_of_a_segment_is_found() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << (at % 8);
             fs::write(&path, &bytes).unwrap();
-            assert!(check(dir.path(), &lessons, &expected, &format!("{name} byte {at}")), "{name} byte {at} is not checked");
+            assert!(
+                check(
+                    dir.path(),
+                    &lessons,
+                    &expected,
+                    &format!("{name} byte {at}")
+                ),
+                "{name} byte {at} is not checked"
+            );
             fs::write(&path, &whole[..at]).unwrap();
-            assert!(check(dir.path(), &lessons, &expected, &format!("{name} cut after {at} bytes")));
+            assert!(check(
+                dir.path(),
+                &lessons,
+                &expected,
+                &format!("{name} cut after {at} bytes")
+            ));
         }
         fs::write(&path, [whole.as_slice(), b"more"].concat()).unwrap();
         assert!(check(dir.path(), &lessons, &expected, "bytes appended"));
@@ -75,7 +105,10 @@ fn a_writer_finds_the_damage_that_it_reads_and_leaves_the_files() {
     assert!(matches!(store.compact(), Err(StoreError::Corrupt { .. })));
     drop(store);
     assert_eq!(fs::read(&path).unwrap(), bytes);
-    assert_eq!(fs::read_dir(dir.path().join("segments")).unwrap().count(), 2);
+    assert_eq!(
+        fs::read_dir(dir.path().join("segments")).unwrap().count(),
+        2
+    );
     assert!(open_and_read(dir.path(), &lessons).is_err());
 }
 
@@ -83,11 +116,24 @@ fn a_writer_finds_the_damage_that_it_reads_and_leaves_the_files() {
 fn a_missing_or_exchanged_segment_is_damage() {
     let dir = tempfile::tempdir().unwrap();
     let lessons = small(dir.path());
-    let paths = ["0000000000.seg", "0000000001.seg"].map(|name| dir.path().join("segments").join(name));
+    let paths =
+        ["0000000000.seg", "0000000001.seg"].map(|name| dir.path().join("segments").join(name));
     let whole = paths.clone().map(|path| fs::read(path).unwrap());
     let corrupt = |what: &str| {
-        assert!(matches!(open_and_read(dir.path(), &lessons), Err(StoreError::Corrupt { .. })), "{what}");
-        assert!(matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Corrupt { .. })), "{what}");
+        assert!(
+            matches!(
+                open_and_read(dir.path(), &lessons),
+                Err(StoreError::Corrupt { .. })
+            ),
+            "{what}"
+        );
+        assert!(
+            matches!(
+                EmbeddedStore::open(dir.path()),
+                Err(StoreError::Corrupt { .. })
+            ),
+            "{what}"
+        );
     };
     fs::write(&paths[0], &whole[1]).unwrap();
     corrupt("the other segment in its place");
@@ -122,30 +168,61 @@ fn another_version_of_the_format_is_refused_by_name() {
     small(dir.path());
     let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 2");
     write_manifest(dir.path(), &body);
-    for opened in [EmbeddedStore::open(dir.path()), EmbeddedStore::open_read_only(dir.path())] {
+    for opened in [
+        EmbeddedStore::open(dir.path()),
+        EmbeddedStore::open_read_only(dir.path()),
+    ] {
         let error = opened.unwrap_err();
-        assert!(matches!(error, StoreError::Version { found: 2, supported: 1, .. }), "{error:?}");
+        assert!(
+            matches!(
+                error,
+                StoreError::Version {
+                    found: 2,
+                    supported: 1,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
     }
     // What a later version may look like otherwise does not matter.
     write_manifest(dir.path(), r#"{"format_version":99}"#);
-    assert!(matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Version { found: 99, .. })));
+    assert!(matches!(
+        EmbeddedStore::open(dir.path()),
+        Err(StoreError::Version { found: 99, .. })
+    ));
 }
 
 #[test]
 fn a_manifest_that_is_no_manifest_is_damage() {
     let dir = tempfile::tempdir().unwrap();
     small(dir.path());
-    for body in ["", "null", "[]", "{}", r#"{"format_version":"1"}"#, r#"{"format_version":1}"#, "{\"format_version\":1"] {
+    for body in [
+        "",
+        "null",
+        "[]",
+        "{}",
+        r#"{"format_version":"1"}"#,
+        r#"{"format_version":1}"#,
+        "{\"format_version\":1",
+    ] {
         write_manifest(dir.path(), body);
-        assert!(matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Corrupt { .. })), "{body}");
+        assert!(
+            matches!(
+                EmbeddedStore::open(dir.path()),
+                Err(StoreError::Corrupt { .. })
+            ),
+            "{body}"
+        );
     }
 }
 
-/// Where a part of a segment with a checksum in the footer lies, and how it is called there.
+/// The segment with another footer, with a checksum that fits.
 fn rewrite_footer(bytes: &[u8], change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
     let tail = bytes.len() - 16;
     let length = u32::from_le_bytes(bytes[tail..tail + 4].try_into().unwrap()) as usize;
-    let mut footer: serde_json::Value = serde_json::from_slice(&bytes[tail - length..tail]).unwrap();
+    let mut footer: serde_json::Value =
+        serde_json::from_slice(&bytes[tail - length..tail]).unwrap();
     change(&mut footer);
     let footer = serde_json::to_vec(&footer).unwrap();
     let mut changed = bytes[..tail - length].to_vec();
@@ -157,7 +234,7 @@ fn rewrite_footer(bytes: &[u8], change: impl FnOnce(&mut serde_json::Value)) -> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(64))]
 
     /// Checksums that fit do not make a file right: somebody may have written it so.
     #[test]
@@ -169,8 +246,13 @@ proptest! {
         ]),
         number in prop_oneof![0_u64..400, Just(u64::MAX), Just(1 << 32), Just(1 << 62), any::<u64>()],
     ) {
+        static SMALL: LazyLock<(Lessons, Files)> = LazyLock::new(|| {
+            let dir = tempfile::tempdir().unwrap();
+            (small(dir.path()), files(dir.path()))
+        });
+        let (lessons, whole) = &*SMALL;
         let dir = tempfile::tempdir().unwrap();
-        let lessons = small(dir.path());
+        write(dir.path(), whole);
         let path = dir.path().join("segments/0000000000.seg");
         let bytes = rewrite_footer(&fs::read(&path).unwrap(), |footer| {
             *footer["nodes"][node_idx].pointer_mut(pointer).unwrap() = number.into();
@@ -182,7 +264,7 @@ proptest! {
             manifest["segments"][0]["nodes"][node_idx][total] = number.into();
         }
         write_manifest(dir.path(), &serde_json::to_string_pretty(&manifest).unwrap());
-        let _ = open_and_read(dir.path(), &lessons);
+        let _ = open_and_read(dir.path(), lessons);
         if let Ok(store) = EmbeddedStore::open(dir.path()) {
             let _ = store.compact();
         }

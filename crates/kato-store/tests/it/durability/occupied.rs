@@ -29,8 +29,13 @@ fn a_second_writer_is_refused_while_readers_are_welcome() {
     let lessons = small(dir.path());
     let writer = EmbeddedStore::open(dir.path()).unwrap();
     for _ in 0..2 {
-        assert!(matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Locked { path }) if path == dir.path()));
-        assert!(matches!(EmbeddedStore::create(dir.path(), &["node0"], Value::Null), Err(StoreError::Exists { .. })));
+        assert!(
+            matches!(EmbeddedStore::open(dir.path()), Err(StoreError::Locked { path }) if path == dir.path())
+        );
+        assert!(matches!(
+            EmbeddedStore::create(dir.path(), &["node0"], Value::Null),
+            Err(StoreError::Exists { .. })
+        ));
         open_and_read(dir.path(), &lessons).unwrap();
     }
     drop(writer);
@@ -43,8 +48,14 @@ fn a_reader_cannot_write() {
     let lessons = small(dir.path());
     let before = files(dir.path());
     let reader = EmbeddedStore::open_read_only(dir.path()).unwrap();
-    assert!(matches!(reader.stage(lessons.batch(&[0])), Err(StoreError::ReadOnly { .. })));
-    assert!(matches!(reader.commit(Vec::new(), Value::Null), Err(StoreError::ReadOnly { .. })));
+    assert!(matches!(
+        reader.stage(lessons.batch(&[0])),
+        Err(StoreError::ReadOnly { .. })
+    ));
+    assert!(matches!(
+        reader.commit(Vec::new(), Value::Null),
+        Err(StoreError::ReadOnly { .. })
+    ));
     assert!(matches!(reader.compact(), Err(StoreError::ReadOnly { .. })));
     assert_eq!(files(dir.path()), before);
 }
@@ -75,8 +86,14 @@ fn creating_among_other_files_is_refused_and_leaves_them_alone() {
 fn opening_what_is_not_there_is_refused_and_creates_nothing() {
     let dir = tempfile::tempdir().unwrap();
     for path in [dir.path().to_owned(), dir.path().join("missing")] {
-        assert!(matches!(EmbeddedStore::open(&path), Err(StoreError::Missing { .. })));
-        assert!(matches!(EmbeddedStore::open_read_only(&path), Err(StoreError::Missing { .. })));
+        assert!(matches!(
+            EmbeddedStore::open(&path),
+            Err(StoreError::Missing { .. })
+        ));
+        assert!(matches!(
+            EmbeddedStore::open_read_only(&path),
+            Err(StoreError::Missing { .. })
+        ));
         assert!(!EmbeddedStore::exists(&path));
     }
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);

@@ -17,7 +17,11 @@ const DIR: &str = "KATO_STORE_TEST_CHILD_DIR";
 
 /// The arguments that make this binary run one test.
 fn only(test: &str) -> [String; 3] {
-    [format!("durability::processes::{test}"), "--exact".to_owned(), "--nocapture".to_owned()]
+    [
+        format!("durability::processes::{test}"),
+        "--exact".to_owned(),
+        "--nocapture".to_owned(),
+    ]
 }
 
 /// Commits a lesson after the other, for ever, and says so.
@@ -49,28 +53,43 @@ fn a_killed_writer_loses_nothing_that_it_reported() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let mut reported = || lines.find_map(|line| line.strip_prefix("committed ")?.parse::<u64>().ok());
+        let mut lines = BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .map(Result::unwrap);
+        let mut reported =
+            || lines.find_map(|line| line.strip_prefix("committed ")?.parse::<u64>().ok());
         let enough = reported().unwrap() + 3 + 2 * round;
         while reported().unwrap() < enough {}
-        assert!(matches!(EmbeddedStore::open(&kb), Err(StoreError::Locked { .. })));
+        assert!(matches!(
+            EmbeddedStore::open(&kb),
+            Err(StoreError::Locked { .. })
+        ));
         child.kill().unwrap();
         child.wait().unwrap();
 
         let store = EmbeddedStore::open(&kb).unwrap();
         let done = store.checkpoint().as_u64().unwrap();
-        assert!(done >= enough, "{done} commits are there, {enough} were reported");
+        assert!(
+            done >= enough,
+            "{done} commits are there, {enough} were reported"
+        );
         let learned = store.totals(0).unwrap().observations + store.totals(1).unwrap().observations;
         assert_eq!(learned, done, "patterns and checkpoint belong together");
         for idx in 0..done.min(400) as usize {
-            assert!(store.pattern(0, &lessons.name(idx)).unwrap().is_some(), "lesson {idx}");
+            assert!(
+                store.pattern(0, &lessons.name(idx)).unwrap().is_some(),
+                "lesson {idx}"
+            );
         }
     }
 }
 
 /// A pattern whose symbol takes this much.
 fn large(bytes: usize, text: &str) -> Lessons {
-    Lessons::new(1, vec![Lesson::text(0, &[&text.repeat(bytes / text.len())])])
+    Lessons::new(
+        1,
+        vec![Lesson::text(0, &[&text.repeat(bytes / text.len())])],
+    )
 }
 
 /// Runs out of room in every operation that writes, and goes on with what needs less.
@@ -80,23 +99,44 @@ fn child_has_no_room() {
     let mut options = EmbeddedOptions::default();
     options.max_segments = 2;
     let store = EmbeddedStore::open_with(Path::new(&dir), options).unwrap();
-    let segments = || std::fs::read_dir(Path::new(&dir).join("segments")).unwrap().count();
+    let segments = || {
+        std::fs::read_dir(Path::new(&dir).join("segments"))
+            .unwrap()
+            .count()
+    };
     let n_segments = segments();
 
     let too_large = store.stage(large(1 << 20, "no room").batch(&[0]));
-    assert!(matches!(too_large, Err(StoreError::Full { .. })), "staging: {too_large:?}");
+    assert!(
+        matches!(too_large, Err(StoreError::Full { .. })),
+        "staging: {too_large:?}"
+    );
     assert_eq!(segments(), n_segments, "half a segment stays behind");
 
     let too_large = store.commit(Vec::new(), json!("x".repeat(1 << 20)));
-    assert!(too_large.as_ref().is_err_and(StoreError::is_full), "the manifest: {too_large:?}");
+    assert!(
+        too_large.as_ref().is_err_and(StoreError::is_full),
+        "the manifest: {too_large:?}"
+    );
     assert_eq!(store.checkpoint(), json!("before"));
 
-    commit(&store, &large(12 << 10, "half full"), &[0], json!("between"));
+    commit(
+        &store,
+        &large(12 << 10, "half full"),
+        &[0],
+        json!("between"),
+    );
     // A third segment makes a merge necessary, and the merged one is too large.
     let staged = store.stage(large(12 << 10, "full").batch(&[0])).unwrap();
     let too_large = store.commit(vec![staged], json!("lost"));
-    assert!(matches!(too_large, Err(StoreError::Full { .. })), "the merge: {too_large:?}");
-    assert_eq!((store.checkpoint(), store.count_patterns(0).unwrap()), (json!("between"), 2));
+    assert!(
+        matches!(too_large, Err(StoreError::Full { .. })),
+        "the merge: {too_large:?}"
+    );
+    assert_eq!(
+        (store.checkpoint(), store.count_patterns(0).unwrap()),
+        (json!("between"), 2)
+    );
     assert_eq!(segments(), 2);
     store.commit(Vec::new(), json!("after")).unwrap();
     println!("\nran to its end");
@@ -117,23 +157,43 @@ fn a_writer_without_room_loses_nothing_and_can_go_on() {
         let script = format!("ulimit -f {blocks} && trap '' XFSZ && exec \"$@\"");
         let exe = env::current_exe().unwrap();
         let mut command = Command::new("sh");
-        command.args(["-c", &script, "sh"]).arg(exe).args(only("child_has_no_room")).env(DIR, &kb);
+        command
+            .args(["-c", &script, "sh"])
+            .arg(exe)
+            .args(only("child_has_no_room"))
+            .env(DIR, &kb);
         command.output().unwrap()
     };
     // ...so ask the shell which.
     let probe = dir.path().join("probe");
-    let script = format!("ulimit -f 1; trap '' XFSZ; head -c 4096 /dev/zero > {}", probe.display());
-    let _ = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).status().unwrap();
+    let script = format!(
+        "ulimit -f 1; trap '' XFSZ; head -c 4096 /dev/zero > {}",
+        probe.display()
+    );
+    let _ = Command::new("sh")
+        .args(["-c", &script])
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
     let unit = std::fs::metadata(&probe).unwrap().len() as u32;
     let output = limit((20 << 10) / unit);
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("ran to its end"), "{text}\n{errors}");
+    assert!(
+        output.status.success() && text.contains("ran to its end"),
+        "{text}\n{errors}"
+    );
 
     let store = EmbeddedStore::open(&kb).unwrap();
-    assert_eq!((store.checkpoint(), store.count_patterns(0).unwrap()), (json!("after"), 2));
+    assert_eq!(
+        (store.checkpoint(), store.count_patterns(0).unwrap()),
+        (json!("after"), 2)
+    );
     assert!(store.pattern(0, &first.name(0)).unwrap().is_some());
     // With room again, the merge that failed is done.
     store.compact().unwrap();
-    assert_eq!((store.n_segments(), store.count_patterns(0).unwrap()), (1, 2));
+    assert_eq!(
+        (store.n_segments(), store.count_patterns(0).unwrap()),
+        (1, 2)
+    );
 }

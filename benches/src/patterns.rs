@@ -1,0 +1,95 @@
+//! Patterns without text: chunks of random tokens under names made from numbers, so that only the store works.
+
+use std::sync::Arc;
+
+use kato_model::{LearnBatch, PatternName, SymbolTable};
+use kato_tokenizer::gpt2;
+
+/// Tokens of a pattern: a chunk of the lowest level.
+pub const N_SYMBOLS: usize = 5;
+
+/// One learn call in this many repeats an earlier one: between the 4 and 18 % of real text.
+const REPEAT_EVERY: u64 = 10;
+
+/// A stream of learn calls at one node, the same in every run.
+#[derive(Debug)]
+pub struct RandomPatterns {
+    vocabulary: Arc<SymbolTable>,
+    /// Number of the next call.
+    next: u64,
+}
+
+impl Default for RandomPatterns {
+    fn default() -> Self {
+        let tokenizer = gpt2();
+        let vocabulary = kato_tokenizer::Tokenizer::vocabulary(&tokenizer);
+        let tokens = (0..vocabulary.len() as u32).map(|id| vocabulary.get(id).unwrap_or(""));
+        Self { vocabulary: Arc::new(tokens.collect()), next: 0 }
+    }
+}
+
+impl RandomPatterns {
+    /// A batch of the next `n_calls` learn calls.
+    #[must_use]
+    pub fn batch(&mut self, n_calls: u64) -> LearnBatch {
+        let mut batch = LearnBatch::with_vocabulary(1, Arc::clone(&self.vocabulary));
+        for call in self.next..self.next + n_calls {
+            let pattern = pattern_of(call);
+            let tokens: [u32; N_SYMBOLS] =
+                std::array::from_fn(|idx| (mix(pattern, idx as u64) % self.vocabulary.len() as u64) as u32);
+            batch.learn_tokens(name_of(pattern), &tokens);
+        }
+        self.next += n_calls;
+        batch
+    }
+
+    /// Names of learned patterns, in random order.
+    #[must_use]
+    pub fn names(&self, n_names: u64) -> Vec<PatternName> {
+        (0..n_names).map(|idx| name_of(pattern_of(mix(idx, 77) % self.next.max(1)))).collect()
+    }
+}
+
+/// The pattern of a learn call, by the number of the first call that learned it.
+fn pattern_of(call: u64) -> u64 {
+    match call % REPEAT_EVERY {
+        // A call whose own number is not a repeat, anywhere before this one.
+        0 if call > 0 => match mix(call, 78) % call {
+            earlier if earlier % REPEAT_EVERY == 0 => earlier + 1,
+            earlier => earlier,
+        },
+        _ => call,
+    }
+}
+
+/// Stands for a SHA-1.
+fn name_of(pattern: u64) -> PatternName {
+    let mut bytes = [0; PatternName::BYTES];
+    for (part, word) in bytes.chunks_mut(size_of::<u64>()).zip(1000..) {
+        part.copy_from_slice(&mix(pattern, word).to_be_bytes()[..part.len()]);
+    }
+    PatternName::from_bytes(bytes)
+}
+
+/// Hashes two numbers to one: the finalizer of SplitMix64.
+fn mix(a: u64, b: u64) -> u64 {
+    let mut z = a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_the_calls_repeats_and_every_name_was_learned() {
+        let mut patterns = RandomPatterns::default();
+        let sealed = patterns.batch(20_000).seal();
+        let node = sealed.node(0);
+        assert!((18_000..=18_001).contains(&node.len()), "{}", node.len());
+        let learned: std::collections::HashSet<_> = node.patterns().map(|pattern| pattern.name).collect();
+        assert!(patterns.names(1_000).iter().all(|name| learned.contains(name)));
+    }
+}

@@ -1,0 +1,131 @@
+//! The files of a knowledge base: their names, opening them, clearing away what no commit names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::lock;
+use super::manifest::{self, Manifest, SegmentEntry};
+use super::segment::{Segment, WrittenSegment};
+use crate::StoreError;
+
+const SEGMENT_DIR: &str = "segments";
+const SEGMENT_EXTENSION: &str = "seg";
+
+/// The directory of the segment files.
+pub(super) fn segment_dir(dir: &Path) -> PathBuf {
+    dir.join(SEGMENT_DIR)
+}
+
+/// The file of a segment by its number.
+pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
+    segment_dir(dir).join(format!("{number:010}.{SEGMENT_EXTENSION}"))
+}
+
+/// The directory that holds a directory.
+pub(super) fn parent_of(dir: &Path) -> PathBuf {
+    match dir.parent() {
+        Some(parent) if parent != Path::new("") => parent.to_owned(),
+        Some(_) => PathBuf::from("."),
+        None => dir.to_owned(),
+    }
+}
+
+/// Refuses a directory that holds a knowledge base or anything else.
+pub(super) fn refuse_occupied(dir: &Path) -> Result<(), StoreError> {
+    if Manifest::path(dir).exists() {
+        return Err(StoreError::Exists {
+            path: dir.to_owned(),
+        });
+    }
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(|source| StoreError::io("list", dir, source))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(|source| StoreError::io("list", dir, source))?;
+        let name = entry.file_name();
+        // What a creation that was killed half-way leaves behind.
+        let is_ours = [lock::FILE, SEGMENT_DIR, manifest::NEW_FILE]
+            .iter()
+            .any(|ours| name == *ours);
+        if !is_ours {
+            return Err(StoreError::NotAKnowledgeBase {
+                path: dir.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Opens the segments that the manifest names.
+pub(super) fn open_segments(
+    dir: &Path,
+    manifest: &Manifest,
+) -> Result<Vec<Arc<Segment>>, StoreError> {
+    let n_nodes = manifest.nodes.len();
+    let open = |entry| open_segment(dir, entry, n_nodes).map(Arc::new);
+    manifest.segments.iter().map(open).collect()
+}
+
+/// Opens a segment and compares it with what the manifest says of it: it may be the segment of another knowledge base.
+fn open_segment(dir: &Path, entry: &SegmentEntry, n_nodes: usize) -> Result<Segment, StoreError> {
+    let path = segment_dir(dir).join(&entry.file);
+    let segment = Segment::open(&path)?;
+    let totals = segment.all_totals();
+    if totals.len() != n_nodes
+        || !totals.eq(entry.nodes.iter().copied())
+        || segment.bytes()? != entry.bytes
+    {
+        return Err(StoreError::corrupt(
+            &path,
+            "it is not the file that the manifest names",
+        ));
+    }
+    Ok(segment)
+}
+
+/// A segment that the manifest names and the directory lacks is damage, however the system words it.
+pub(super) fn missing_is_corrupt(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            StoreError::corrupt(&path, "the manifest names it and it is not there")
+        }
+        other => other,
+    }
+}
+
+/// What the manifest says of a segment.
+pub(super) fn entry_of(written: &WrittenSegment) -> SegmentEntry {
+    let file = written
+        .path()
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    SegmentEntry {
+        file,
+        bytes: written.bytes,
+        nodes: written.totals.clone(),
+    }
+}
+
+/// Removes segment files that no commit names; other files stay.
+pub(super) fn remove_orphans(dir: &Path, manifest: &Manifest) -> Result<(), StoreError> {
+    let dir = segment_dir(dir);
+    let entries = fs::read_dir(&dir).map_err(|source| StoreError::io("list", &dir, source))?;
+    for entry in entries {
+        let entry = entry.map_err(|source| StoreError::io("list", &dir, source))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let is_segment = path
+            .extension()
+            .is_some_and(|extension| extension == SEGMENT_EXTENSION);
+        let is_named = manifest
+            .segments
+            .iter()
+            .any(|segment| name == segment.file.as_str());
+        if is_segment && !is_named {
+            fs::remove_file(&path).map_err(|source| StoreError::io("remove", &path, source))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! The overview: what a knowledge base is, how often its patterns were learned, and the most frequent of them.
+
+use std::fmt;
+
+use anyhow::Result;
+use indicatif::{HumanBytes, HumanCount};
+use kato_model::PatternName;
+use kato_scheduler::{Checkpoint, RunConfiguration};
+use kato_store::{EmbeddedStore, FrequencyStatistics, KnowledgeBase, PatternStore, Totals};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::decode::{Decoder, short};
+use super::layout::{dim, heading, one_line, quoted, table};
+use super::{View, settings};
+
+/// What a knowledge base holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Overview {
+    /// The directory.
+    pub kb: String,
+    /// Whether the corpus was read to its end; `None` where nothing was trained.
+    pub complete: Option<bool>,
+    /// Commits so far.
+    pub commits: u64,
+    /// Bytes of all nodes on the disk.
+    pub disk_bytes: u64,
+    /// Bytes on the disk for each distinct pattern.
+    pub bytes_per_pattern: Option<f64>,
+    /// What was read; `None` where nothing was trained.
+    pub corpus: Option<CorpusOverview>,
+    /// The run's tokenizer.
+    pub tokenizer: Option<String>,
+    /// Why the tokenizer cannot be used, so that tokens are shown as they are.
+    pub tokenizer_problem: Option<String>,
+    /// The learner's settings that are not the defaults, by path.
+    pub changed_settings: Map<String, Value>,
+    /// The nodes, from the bottom of the hierarchy up.
+    pub nodes: Vec<NodeOverview>,
+}
+
+/// The corpus of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CorpusOverview {
+    /// Paths as they were given, in reading order.
+    pub files: Vec<String>,
+    /// Bytes of the files whose size is known.
+    pub bytes: u64,
+    /// Documents learned.
+    pub samples: u64,
+    /// Tokens that are part of a pattern.
+    pub tokens: u64,
+    /// Documents and records that could not be learned.
+    pub errors: u64,
+}
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodeOverview {
+    /// Its name.
+    pub node: String,
+    /// Symbols of a full chunk, where the run is known.
+    pub chunk_size: Option<usize>,
+    /// What it learned, counted over learn calls.
+    pub totals: Totals,
+    /// How often its patterns were learned.
+    pub statistics: FrequencyStatistics,
+    /// Its most frequent patterns; empty for nodes that were not asked for.
+    pub top: Vec<TopPattern>,
+}
+
+/// A frequent pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TopPattern {
+    /// Its name.
+    pub name: PatternName,
+    /// Learn calls.
+    pub frequency: u64,
+    /// The text that it stands for.
+    pub text: String,
+}
+
+impl Overview {
+    /// Reads the names and frequencies of all nodes, and the `n_top` most frequent patterns of one node or of each.
+    ///
+    /// `reading` is told the name of each node before it is read.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such node, and when the store cannot be read.
+    pub fn of(
+        store: &EmbeddedStore,
+        node: Option<&str>,
+        n_top: usize,
+        mut reading: impl FnMut(&str),
+    ) -> Result<Self> {
+        let asked = node.map(|node| KnowledgeBase::of(store, node)).transpose()?;
+        // Another program's knowledge base has another configuration: its patterns can be shown all the same.
+        let run = RunConfiguration::from_json(store.configuration()).ok();
+        let checkpoint = Checkpoint::from_json(&store.checkpoint()).ok().flatten();
+        let decoder = Decoder::of(run.as_ref());
+        let mut nodes = Vec::new();
+        for knowledge_base in KnowledgeBase::all(store) {
+            reading(knowledge_base.name());
+            let is_asked = asked.is_none_or(|asked| asked.node_idx() == knowledge_base.node_idx());
+            let learner = run.as_ref().map(|run| &run.learner);
+            let level = learner.and_then(|learner| learner.nodes.get(knowledge_base.node_idx()));
+            nodes.push(NodeOverview {
+                node: knowledge_base.name().to_owned(),
+                chunk_size: level.map(|level| level.chunk_size),
+                totals: knowledge_base.totals()?,
+                statistics: knowledge_base.statistics()?,
+                top: if is_asked { top(&knowledge_base, n_top, &decoder)? } else { Vec::new() },
+            });
+        }
+        let patterns: u64 = nodes.iter().map(|node| node.statistics.patterns).sum();
+        let disk_bytes = store.disk_bytes().unwrap_or_default();
+        Ok(Self {
+            kb: store.dir().display().to_string(),
+            complete: checkpoint.as_ref().map(|checkpoint| checkpoint.complete),
+            commits: store.n_commits(),
+            disk_bytes,
+            bytes_per_pattern: (patterns > 0).then(|| disk_bytes as f64 / patterns as f64),
+            corpus: checkpoint.as_ref().map(CorpusOverview::of),
+            tokenizer: run.as_ref().map(|run| run.tokenizer.clone()),
+            tokenizer_problem: decoder.problem().map(str::to_owned),
+            changed_settings: run.map(|run| settings::changed(&run.learner)).unwrap_or_default(),
+            nodes,
+        })
+    }
+
+    fn summary(&self) -> Vec<(&str, String)> {
+        let state = match self.complete {
+            None => "nothing was trained into it yet",
+            Some(true) => "complete",
+            Some(false) => "not complete: being trained, or interrupted (go on with train --resume)",
+        };
+        let size = HumanBytes(self.disk_bytes);
+        let mut storage = format!("{size} after {} commits", HumanCount(self.commits));
+        if let Some(bytes) = self.bytes_per_pattern {
+            storage += &format!(", {bytes:.1} bytes a pattern");
+        }
+        let mut lines = vec![("state", state.to_owned()), ("storage", storage)];
+        lines.extend(self.corpus.iter().map(|corpus| ("corpus", corpus.to_string())));
+        if let Some(tokenizer) = &self.tokenizer {
+            let problem = self.tokenizer_problem.as_ref();
+            let problem = problem.map(|problem| format!(", not used: {problem}")).unwrap_or_default();
+            lines.push(("tokenizer", format!("{tokenizer}{problem}")));
+            let changed = self.changed_settings.iter();
+            let changed: Vec<String> =
+                changed.map(|(path, value)| format!("{path} {}", settings::in_words(value))).collect();
+            let settings = match changed.as_slice() {
+                [] => "the defaults".to_owned(),
+                changed => format!("{}; otherwise the defaults", changed.join(", ")),
+            };
+            lines.push(("settings", settings));
+        }
+        lines
+    }
+}
+
+impl CorpusOverview {
+    fn of(checkpoint: &Checkpoint) -> Self {
+        let files = checkpoint.corpus.files();
+        Self {
+            files: files.iter().map(|file| file.name.clone()).collect(),
+            bytes: files.iter().filter_map(|file| file.size).sum(),
+            samples: checkpoint.counters.samples,
+            tokens: checkpoint.counters.tokens,
+            errors: checkpoint.counters.failed + checkpoint.cursor.counts().bad,
+        }
+    }
+}
+
+impl fmt::Display for CorpusOverview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (samples, tokens) = (HumanCount(self.samples), HumanCount(self.tokens));
+        write!(f, "{samples} samples and {tokens} tokens learned")?;
+        if self.errors > 0 {
+            write!(f, ", {} errors", HumanCount(self.errors))?;
+        }
+        let bytes = HumanBytes(self.bytes);
+        match self.files.as_slice() {
+            [] => Ok(()),
+            [file] => write!(f, "; {file}, {bytes}"),
+            [first, .., last] => write!(f, "; {} files, {bytes}: {first} … {last}", self.files.len()),
+        }
+    }
+}
+
+impl View for Overview {
+    fn text(&self, width: usize) -> String {
+        let mut text = heading(&one_line(&self.kb, width));
+        for (label, line) in self.summary() {
+            text += &format!("  {label:<11}{}\n", one_line(&line, width.saturating_sub(13)));
+        }
+        let parts = [self.frequencies(), self.ranges()];
+        let asked = self.nodes.iter().filter(|node| !node.top.is_empty());
+        for part in parts.into_iter().chain(asked.map(|node| node.most_frequent(width))) {
+            text.push('\n');
+            text += &part;
+        }
+        text
+    }
+}
+
+impl Overview {
+    fn frequencies(&self) -> String {
+        let rows: Vec<Vec<String>> = self.nodes.iter().map(NodeOverview::frequencies).collect();
+        table(&["node", "chunk", "learned", "symbols", "patterns", "mean", "median", "max", "once"], &rows)
+    }
+
+    fn ranges(&self) -> String {
+        let rows: Vec<Vec<String>> = self.nodes.iter().map(NodeOverview::ranges).collect();
+        table(&["patterns learned", "once", "2-5", "6-10", "11-50", "over 50 times"], &rows)
+    }
+}
+
+impl NodeOverview {
+    fn frequencies(&self) -> Vec<String> {
+        let statistics = &self.statistics;
+        let unknown = || "-".to_owned();
+        let once = 100.0 * statistics.ranges.freq_1 as f64 / statistics.patterns as f64;
+        vec![
+            self.node.clone(),
+            self.chunk_size.map_or_else(unknown, |size| size.to_string()),
+            count(statistics.observations),
+            count(self.totals.symbols),
+            count(statistics.patterns),
+            statistics.mean.map_or_else(unknown, |mean| format!("{mean:.2}")),
+            statistics.median.map_or_else(unknown, |median| format!("{median}")),
+            statistics.max.map_or_else(unknown, count),
+            if statistics.patterns > 0 { format!("{once:.1} %") } else { unknown() },
+        ]
+    }
+
+    fn ranges(&self) -> Vec<String> {
+        let ranges = self.statistics.ranges;
+        let counts = [ranges.freq_1, ranges.freq_2_5, ranges.freq_6_10, ranges.freq_11_50, ranges.freq_50_plus];
+        [self.node.clone()].into_iter().chain(counts.map(count)).collect()
+    }
+
+    fn most_frequent(&self, width: usize) -> String {
+        let mut text = heading(&format!("most frequent patterns of {}", self.node));
+        let digits = self.top.first().map_or(0, |pattern| count(pattern.frequency).len());
+        for pattern in &self.top {
+            let frequency = count(pattern.frequency);
+            let words = quoted(&pattern.text, width.saturating_sub(digits + 14));
+            text += &format!("  {frequency:>digits$}  {}  {words}\n", dim(&short(&pattern.name)));
+        }
+        text
+    }
+}
+
+fn top(knowledge_base: &KnowledgeBase<'_>, n: usize, decoder: &Decoder) -> Result<Vec<TopPattern>> {
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    let mut patterns = Vec::new();
+    for found in knowledge_base.top(n)? {
+        let trace = knowledge_base.trace(&found.name)?;
+        let text = trace.map(|trace| decoder.text(trace.leaves())).unwrap_or_default();
+        patterns.push(TopPattern { name: found.name, frequency: found.frequency, text });
+    }
+    Ok(patterns)
+}
+
+/// A count with its thousands marked.
+pub(super) fn count(count: u64) -> String {
+    HumanCount(count).to_string()
+}
