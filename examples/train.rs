@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, ValueEnum};
 use indicatif::{HumanBytes, HumanCount};
 use kato_examples::corpus::ByteSize;
@@ -22,81 +22,95 @@ use kato_examples::interrupt::{INTERRUPTED, stop_on_interrupt};
 use kato_examples::reporter::Reporter;
 use kato_examples::repository;
 use kato_learner::{
-    ChunkSpan, Delimiter, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy, TextMode, TokenLimit,
+    ChunkSpan, Delimiter, Dropped, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy,
+    TextMode, TokenLimit,
 };
 use kato_loader::{OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit};
-use kato_scheduler::{RunConfiguration, TrainingOptions, TrainingReport, default_workers, loader_at_checkpoint, train};
+use kato_scheduler::{
+    RunConfiguration, TrainingOptions, TrainingReport, default_workers, loader_at_checkpoint, train,
+};
 use kato_store::EmbeddedStore;
 
 /// Trains a concept hierarchy from text into a knowledge base on the disk.
 ///
-/// Reads plain text, JSON Lines, CSV and Parquet, also compressed with gzip or zstd. A run can be stopped at any moment,
-/// also by kill -9, and goes on with --resume to the same result. Exit codes: 0 done, 1 error, 2 wrong usage, 130
-/// interrupted and ready to be resumed.
+/// Reads plain text, JSON Lines, CSV and Parquet, also compressed with gzip or zstd. A run can be stopped at any moment, by
+/// Ctrl-C or even kill -9, and goes on with the same command and --resume to the same result. Look into the knowledge base
+/// with `inspect`, also while it is being trained.
+///
+/// With --json one JSON object on standard output tells the result: samples, errors, tokens, rates, the levels with their
+/// patterns, what the rules left out, bytes on the disk, and where the time went. Progress goes to standard error.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted and ready to be resumed.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Files, directories or globs, `-` for standard input. Default: this repository's README and docs.
+    /// Files, directories or globs to learn from, `-` for standard input. Default: this repository's README and docs.
+    #[arg(value_name = "INPUT")]
     input: Vec<PathBuf>,
     /// Field of JSON Lines, CSV and Parquet records that holds the text; a dotted path for nested JSON.
-    #[arg(long, default_value = "text")]
+    #[arg(long, value_name = "NAME", default_value = "text")]
     field: String,
-    /// Field that holds a document's id. Default: file and record number.
-    #[arg(long)]
+    /// Field that holds a document's id. Default: the id is made of file and record number.
+    #[arg(long, value_name = "NAME")]
     id_field: Option<String>,
     /// What is one document in a plain text file.
-    #[arg(long, value_enum, default_value_t = Unit::File)]
+    #[arg(long, value_name = "UNIT", value_enum, default_value_t = Unit::File)]
     text_unit: Unit,
-    /// Chunk size of each level, from the bottom up.
-    #[arg(long, value_delimiter = ',', default_value = "5,7,9")]
+    /// Chunk size of each level, from the bottom up: tokens of a pattern, then patterns of a pattern.
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "5,7,9"
+    )]
     levels: Vec<usize>,
     /// `gpt2`, or the path of a Hugging Face tokenizer.json.
-    #[arg(long, default_value = "gpt2")]
+    #[arg(long, value_name = "NAME|FILE", default_value = "gpt2")]
     tokenizer: String,
-    /// What the bottom level learns as one pattern: `chunks`, `sentences`, or `sentence`, `word`, `bigram`, … `5-gram`,
-    /// `paragraph` for segments of the text.
-    #[arg(long, default_value = "chunks")]
-    mode: String,
+    /// What the lowest level learns as one pattern: chunks (of tokens), sentences (found by their tokens), or pieces that
+    /// are cut out of the text before it is tokenized: sentence, word, bigram, trigram, 4-gram, 5-gram, paragraph.
+    #[arg(long, value_name = "MODE", default_value = "chunks", value_parser = text_mode)]
+    mode: TextMode,
     /// How a document is cut into sections: simple, article or book.
-    #[arg(long, default_value = "simple")]
+    #[arg(long, value_name = "KIND", default_value = "simple")]
     segmentation: Segmentation,
-    /// Let chunks reach across paragraphs.
+    /// Let chunks reach across paragraphs; blank lines are text then, and nothing is too short.
     #[arg(long)]
     whole_document: bool,
-    /// Drop and count paragraphs shorter than this many characters.
-    #[arg(long, default_value_t = 10)]
+    /// Leave out and count paragraphs shorter than this many characters.
+    #[arg(long, value_name = "N", default_value_t = 10)]
     min_paragraph_chars: usize,
-    /// Keep at most this many tokens of a paragraph; 0 for all.
-    #[arg(long, default_value_t = 2048)]
+    /// Leave out and count what a paragraph has beyond this many tokens; 0 learns all.
+    #[arg(long, value_name = "N", default_value_t = 2048)]
     max_paragraph_tokens: usize,
-    /// What becomes of a name that is alone in its level when a document ends.
-    #[arg(long, value_enum, default_value_t = Tail::Drop)]
+    /// What becomes of a pattern that is alone on its level when a document ends: one is too few for a pattern above.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Tail::Drop)]
     tail: Tail,
     /// Record the document and token at which each pattern was first seen.
     #[arg(long)]
     provenance: bool,
-    /// Record the document's id as metadata of its first pattern at every level, as the original does.
+    /// Record a document's id as metadata of its first pattern on every level.
     #[arg(long)]
     metadata: bool,
     /// Directory of the knowledge base.
-    #[arg(long, default_value = "kato-kb")]
+    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
     kb: PathBuf,
     /// Go on where an interrupted run ended.
     #[arg(long)]
     resume: bool,
-    /// Learning threads. Default: one per core.
-    #[arg(long)]
+    /// Learning threads. Default: one per core. The result is the same for any number.
+    #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
-    /// End after this many documents.
-    #[arg(long)]
+    /// End after this many documents of the corpus.
+    #[arg(long, value_name = "N")]
     max_samples: Option<u64>,
-    /// Skip what cannot be read or learned and list it in KB/skipped.jsonl, instead of ending with an error.
+    /// Skip what cannot be read or learned and list it in DIR/skipped.jsonl, instead of ending with an error.
     #[arg(long)]
     skip_errors: bool,
-    /// Memory for what is learned and not written yet; the process needs about twice this and 100 MB.
-    #[arg(long, default_value = "256MiB")]
+    /// Memory for what is learned and not yet written; the process takes about twice this and another 100 MB.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     memory: ByteSize,
-    /// Longest time between commits, in seconds.
-    #[arg(long, default_value_t = 10.0)]
+    /// Seconds between commits at most: a crash costs no more work than this.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     commit_interval: f64,
     /// Print one JSON object with the result to standard output.
     #[arg(long)]
@@ -118,9 +132,9 @@ enum Unit {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Tail {
-    /// Dropped and counted.
+    /// It is left out and counted.
     Drop,
-    /// Passed up unchanged.
+    /// It goes up unchanged, so nothing is left out.
     Promote,
 }
 
@@ -142,14 +156,18 @@ fn main() -> Result<ExitCode> {
     let mut loader = loader_at_checkpoint(loader(&args)?, &store)?;
     let mut options = TrainingOptions::default();
     options.num_workers = args.workers.unwrap_or_else(default_workers);
-    options.memory_budget = usize::try_from(args.memory.0).context("--memory is too large for this machine")?;
-    options.commit_interval = Duration::try_from_secs_f64(args.commit_interval).context("--commit-interval")?;
+    options.memory_budget =
+        usize::try_from(args.memory.0).context("--memory is too large for this machine")?;
+    options.commit_interval =
+        Duration::try_from_secs_f64(args.commit_interval).context("--commit-interval")?;
     options.skip_errors = args.skip_errors;
     options.ledger = args.skip_errors.then(|| args.kb.join("skipped.jsonl"));
     stop_on_interrupt(options.stop.clone()).context("failed to listen for Ctrl-C")?;
 
     let mut reporter = Reporter::new(args.quiet);
-    let report = train(&mut loader, &learner, &store, &options, |event| reporter.show(&event));
+    let report = train(&mut loader, &learner, &store, &options, |event| {
+        reporter.show(&event)
+    });
     reporter.finish();
     let report = report?;
     let mut out = std::io::stdout().lock();
@@ -159,23 +177,37 @@ fn main() -> Result<ExitCode> {
         write!(out, "{}", summary(&report, &args))?;
     }
     if options.stop.is_stopped() && !report.complete {
-        eprintln!("interrupted; everything learned is safe. Go on with the same command and --resume.");
+        eprintln!(
+            "interrupted; everything learned is safe. Go on with the same command and --resume."
+        );
         return Ok(ExitCode::from(INTERRUPTED));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn learner(args: &Args) -> Result<HierarchicalConceptLearner> {
-    let text_mode = match args.mode.as_str() {
+fn text_mode(name: &str) -> Result<TextMode> {
+    Ok(match name {
         "chunks" => TextMode::default(),
         "sentences" => TextMode::sentences(),
-        delimiter => TextMode::Segments { delimiter: delimiter.parse::<Delimiter>().context("--mode")? },
-    };
+        piece => {
+            let delimiter = piece
+                .parse::<Delimiter>()
+                .map_err(|error| anyhow!("neither chunks nor sentences; {error}"))?;
+            TextMode::Segments { delimiter }
+        }
+    })
+}
+
+fn learner(args: &Args) -> Result<HierarchicalConceptLearner> {
     let learner = HierarchicalConceptLearner::builder(kato_tokenizer::load(&args.tokenizer)?)
         .chunk_sizes(args.levels.iter().copied())
-        .text_mode(text_mode)
+        .text_mode(args.mode)
         .segmentation(args.segmentation)
-        .chunk_span(if args.whole_document { ChunkSpan::Section } else { ChunkSpan::Paragraph })
+        .chunk_span(if args.whole_document {
+            ChunkSpan::Section
+        } else {
+            ChunkSpan::Paragraph
+        })
         .min_paragraph_chars(args.min_paragraph_chars)
         .token_limit(match args.max_paragraph_tokens {
             0 => TokenLimit::Unlimited,
@@ -185,13 +217,20 @@ fn learner(args: &Args) -> Result<HierarchicalConceptLearner> {
             Tail::Drop => TailPolicy::Drop,
             Tail::Promote => TailPolicy::Promote,
         })
-        .recording(Recording { provenance: args.provenance, metadata: args.metadata })
+        .recording(Recording {
+            provenance: args.provenance,
+            metadata: args.metadata,
+        })
         .build()?;
     Ok(learner)
 }
 
 fn loader(args: &Args) -> Result<StreamingDatasetLoaderBuilder> {
-    let inputs = if args.input.is_empty() { repository::own_text() } else { args.input.clone() };
+    let inputs = if args.input.is_empty() {
+        repository::own_text()
+    } else {
+        args.input.clone()
+    };
     if inputs.is_empty() {
         bail!("this copy of the program has no text of its own: name a file to learn from");
     }
@@ -203,7 +242,11 @@ fn loader(args: &Args) -> Result<StreamingDatasetLoaderBuilder> {
             Unit::Line => TextUnit::Line,
             Unit::Paragraphs => TextUnit::Paragraphs,
         })
-        .on_bad_record(if args.skip_errors { OnBadRecord::Skip } else { OnBadRecord::Fail });
+        .on_bad_record(if args.skip_errors {
+            OnBadRecord::Skip
+        } else {
+            OnBadRecord::Fail
+        });
     if let Some(id_field) = &args.id_field {
         builder = builder.with_id_field(id_field);
     }
@@ -215,13 +258,22 @@ fn loader(args: &Args) -> Result<StreamingDatasetLoaderBuilder> {
 
 fn summary(report: &TrainingReport, args: &Args) -> String {
     let mut text = format!(
-        "{} samples, {} tokens in {:.1} s: {:.0} samples/s, {:.2} M tokens/s with {} workers\n",
-        HumanCount(report.session_samples),
-        HumanCount(report.tokens),
+        "{} samples, {} tokens learned",
+        HumanCount(report.samples_processed),
+        HumanCount(report.tokens)
+    );
+    if report.session_samples < report.samples_processed {
+        text += &format!(
+            "; {} samples in this session",
+            HumanCount(report.session_samples)
+        );
+    }
+    text += &format!(
+        "\n{:.1} s with {} workers: {:.0} samples/s, {:.2} M tokens/s\n",
         report.total_time_seconds,
+        report.num_workers,
         report.rate_samples_per_sec,
         report.tokens_per_sec / 1e6,
-        report.num_workers,
     );
     text += "level         chunk     learned    patterns  new\n";
     for level in &report.levels {
@@ -235,18 +287,50 @@ fn summary(report: &TrainingReport, args: &Args) -> String {
         );
     }
     if let Some(bytes) = report.disk_bytes {
-        let patterns: u64 = report.levels.iter().map(|level| level.unique_patterns).sum();
+        let patterns: u64 = report
+            .levels
+            .iter()
+            .map(|level| level.unique_patterns)
+            .sum();
         let each = bytes as f64 / patterns.max(1) as f64;
-        text += &format!("{} in {}: {each:.1} bytes a pattern\n", HumanBytes(bytes), args.kb.display());
+        text += &format!(
+            "{} in {}: {each:.1} bytes a pattern\n",
+            HumanBytes(bytes),
+            args.kb.display()
+        );
     }
-    let dropped = serde_json::to_value(report.dropped).unwrap_or_default();
-    let counts = dropped.as_object().into_iter().flatten().filter(|(_, count)| count.as_u64() != Some(0));
-    let counts: Vec<String> = counts.map(|(rule, count)| format!("{} {count}", rule.replace('_', " "))).collect();
-    if !counts.is_empty() {
-        text += &format!("not learned: {}\n", counts.join(", "));
+    let left_out = left_out(&report.dropped);
+    if !left_out.is_empty() {
+        text += &format!("not learned: {}\n", left_out.join(", "));
     }
     if report.errors > 0 {
-        text += &format!("{} errors, listed in {}\n", report.errors, args.kb.join("skipped.jsonl").display());
+        text += &format!(
+            "{} errors, listed in {}\n",
+            report.errors,
+            args.kb.join("skipped.jsonl").display()
+        );
     }
     text
+}
+
+/// What the rules left out, in words.
+fn left_out(dropped: &Dropped) -> Vec<String> {
+    let counts = [
+        (dropped.short_paragraphs, "short paragraphs"),
+        (dropped.short_paragraph_chars, "characters of them"),
+        (dropped.heading_chars, "characters of headings"),
+        (dropped.tokens_over_limit, "tokens over the limit"),
+        (dropped.short_run_tokens, "tokens too few for a chunk"),
+        (dropped.short_sentences, "short sentences"),
+        (dropped.short_sentence_tokens, "tokens of them"),
+        (dropped.single_token_chunks, "chunks of one token"),
+        (
+            dropped.single_name_tails,
+            "patterns alone at a document's end",
+        ),
+    ];
+    let counts = counts.into_iter().filter(|&(count, _)| count > 0);
+    counts
+        .map(|(count, what)| format!("{} {what}", HumanCount(count)))
+        .collect()
 }

@@ -24,7 +24,10 @@ impl Default for RandomPatterns {
         let tokenizer = gpt2();
         let vocabulary = kato_tokenizer::Tokenizer::vocabulary(&tokenizer);
         let tokens = (0..vocabulary.len() as u32).map(|id| vocabulary.get(id).unwrap_or(""));
-        Self { vocabulary: Arc::new(tokens.collect()), next: 0 }
+        Self {
+            vocabulary: Arc::new(tokens.collect()),
+            next: 0,
+        }
     }
 }
 
@@ -35,8 +38,9 @@ impl RandomPatterns {
         let mut batch = LearnBatch::with_vocabulary(1, Arc::clone(&self.vocabulary));
         for call in self.next..self.next + n_calls {
             let pattern = pattern_of(call);
-            let tokens: [u32; N_SYMBOLS] =
-                std::array::from_fn(|idx| (mix(pattern, idx as u64) % self.vocabulary.len() as u64) as u32);
+            let tokens: [u32; N_SYMBOLS] = std::array::from_fn(|idx| {
+                (mix(pattern, idx as u64) % self.vocabulary.len() as u64) as u32
+            });
             batch.learn_tokens(name_of(pattern), &tokens);
         }
         self.next += n_calls;
@@ -46,7 +50,9 @@ impl RandomPatterns {
     /// Names of learned patterns, in random order.
     #[must_use]
     pub fn names(&self, n_names: u64) -> Vec<PatternName> {
-        (0..n_names).map(|idx| name_of(pattern_of(mix(idx, 77) % self.next.max(1)))).collect()
+        (0..n_names)
+            .map(|idx| name_of(pattern_of(mix(idx, 77) % self.next.max(1))))
+            .collect()
     }
 }
 
@@ -73,7 +79,9 @@ fn name_of(pattern: u64) -> PatternName {
 
 /// Hashes two numbers to one: the finalizer of SplitMix64.
 fn mix(a: u64, b: u64) -> u64 {
-    let mut z = a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    let mut z = a
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(b.wrapping_mul(0xd1b5_4a32_d192_ed03));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -89,7 +97,13 @@ mod tests {
         let sealed = patterns.batch(20_000).seal();
         let node = sealed.node(0);
         assert!((18_000..=18_001).contains(&node.len()), "{}", node.len());
-        let learned: std::collections::HashSet<_> = node.patterns().map(|pattern| pattern.name).collect();
-        assert!(patterns.names(1_000).iter().all(|name| learned.contains(name)));
+        let learned: std::collections::HashSet<_> =
+            node.patterns().map(|pattern| pattern.name).collect();
+        assert!(
+            patterns
+                .names(1_000)
+                .iter()
+                .all(|name| learned.contains(name))
+        );
     }
 }

@@ -19,19 +19,33 @@ pub fn sample_text() -> String {
     let mut files = Vec::new();
     match std::env::var_os(CORPUS_DIR) {
         Some(dir) => list_text(Path::new(&dir), &mut files),
-        None => own_text().iter().for_each(|path| list_text(path, &mut files)),
+        None => own_text()
+            .iter()
+            .for_each(|path| list_text(path, &mut files)),
     }
     files.sort();
-    assert!(!files.is_empty(), "there is no text to measure on: set {CORPUS_DIR} to a folder with .txt files");
-    files.iter().map(|path| std::fs::read_to_string(path).expect("a text file can be read")).collect::<Vec<_>>().join("\n\n")
+    assert!(
+        !files.is_empty(),
+        "there is no text to measure on: set {CORPUS_DIR} to a folder with .txt files"
+    );
+    files
+        .iter()
+        .map(|path| std::fs::read_to_string(path).expect("a text file can be read"))
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// Collects the files of plain text at or below a path.
 fn list_text(path: &Path, files: &mut Vec<PathBuf>) {
     if path.is_dir() {
         let entries = std::fs::read_dir(path).expect("a folder of text can be listed");
-        entries.flatten().for_each(|entry| list_text(&entry.path(), files));
-    } else if path.extension().is_some_and(|extension| extension == "txt" || extension == "md") {
+        entries
+            .flatten()
+            .for_each(|entry| list_text(&entry.path(), files));
+    } else if path
+        .extension()
+        .is_some_and(|extension| extension == "txt" || extension == "md")
+    {
         files.push(path.to_owned());
     }
 }

@@ -19,7 +19,7 @@ pub use find::find;
 pub use histogram::{Histograms, NodeHistogram};
 pub use layout::{DEFAULT_WIDTH, is_closed_pipe, terminal_width};
 pub use overview::{CorpusOverview, NodeOverview, Overview, TopPattern};
-pub use tree::{PatternView, SymbolView};
+pub use tree::PatternView;
 
 /// Something that was looked up, to be shown to people or to programs.
 pub trait View: Serialize {

@@ -1,6 +1,7 @@
-//! What the example binaries share: the corpus generator, progress, signals.
+//! What the example binaries share: the corpus generator, the views of a knowledge base, progress, signals.
 
 pub mod corpus;
+pub mod inspect;
 pub mod interrupt;
 pub mod repository;
 pub mod reporter;

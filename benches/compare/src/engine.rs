@@ -47,8 +47,13 @@ impl Scanned {
     pub fn push(&mut self, name: &[u8], frequency: u64) {
         self.patterns += 1;
         self.observations += frequency;
-        let leading = name.iter().take(8).fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
-        self.digest = (self.digest.rotate_left(5) ^ leading).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(frequency);
+        let leading = name
+            .iter()
+            .take(8)
+            .fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+        self.digest = (self.digest.rotate_left(5) ^ leading)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .wrapping_add(frequency);
     }
 }
 
@@ -71,19 +76,33 @@ pub enum Kind {
 
 impl Kind {
     /// All engines.
-    pub const ALL: [Self; 6] =
-        [Self::Segments, Self::SegmentsCompacted, Self::Redb, Self::Fjall, Self::FjallIngest, Self::Lmdb];
+    pub const ALL: [Self; 6] = [
+        Self::Segments,
+        Self::SegmentsCompacted,
+        Self::Redb,
+        Self::Fjall,
+        Self::FjallIngest,
+        Self::Lmdb,
+    ];
 
     /// The name on the command line.
     pub fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        self.to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
     }
 
     /// Opens a new store in an empty directory.
     pub fn open(self, dir: &Path) -> Result<Box<dyn Engine>> {
         Ok(match self {
-            Self::Segments => Box::new(segments::Segments::create(dir, segments::Compaction::Never)?),
-            Self::SegmentsCompacted => Box::new(segments::Segments::create(dir, segments::Compaction::BeforeReading)?),
+            Self::Segments => Box::new(segments::Segments::create(
+                dir,
+                segments::Compaction::Never,
+            )?),
+            Self::SegmentsCompacted => Box::new(segments::Segments::create(
+                dir,
+                segments::Compaction::BeforeReading,
+            )?),
             Self::Redb => Box::new(redb::Redb::create(dir)?),
             Self::Fjall => Box::new(fjall::Fjall::create(dir)?),
             Self::FjallIngest => Box::new(fjall_ingest::FjallIngest::create(dir)?),

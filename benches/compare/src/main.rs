@@ -9,7 +9,11 @@
 //! be counted, one durable commit with a position for each batch. Then come look-ups of random names and one ordered scan.
 //! Each engine runs in a process of its own, so that peak memory and bytes written are its own. The counts that the engines
 //! hand out at the end must agree. `docs/storage-engine.md` says what was found.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program reports to its user")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program reports to its user"
+)]
 
 mod engine;
 mod measure;
@@ -67,12 +71,19 @@ fn main() -> Result<()> {
     };
     let dir = args.dir.clone().unwrap_or_else(std::env::temp_dir);
     if args.worker {
-        let kind = *args.engines.first().context("--worker needs one of --engines")?;
+        let kind = *args
+            .engines
+            .first()
+            .context("--worker needs one of --engines")?;
         let found = measure(kind, &workload, &dir)?;
         println!("{}", serde_json::to_string(&found)?);
         return Ok(());
     }
-    let engines = if args.engines.is_empty() { Kind::ALL.to_vec() } else { args.engines.clone() };
+    let engines = if args.engines.is_empty() {
+        Kind::ALL.to_vec()
+    } else {
+        args.engines.clone()
+    };
     print!("{}", table::heading(&workload)?);
     let mut rows: Vec<Measurement> = Vec::new();
     for kind in engines {
@@ -81,8 +92,14 @@ fn main() -> Result<()> {
         print!("{}", table::row(kind, &row));
         rows.push(row);
     }
-    let agree = rows.windows(2).all(|pair| pair[0].scanned == pair[1].scanned);
-    ensure!(agree, "the engines disagree on what was learned: {:?}", rows.iter().map(|row| row.scanned).collect::<Vec<_>>());
+    let agree = rows
+        .windows(2)
+        .all(|pair| pair[0].scanned == pair[1].scanned);
+    ensure!(
+        agree,
+        "the engines disagree on what was learned: {:?}",
+        rows.iter().map(|row| row.scanned).collect::<Vec<_>>()
+    );
     Ok(())
 }
 
@@ -90,8 +107,18 @@ fn main() -> Result<()> {
 fn measure_apart(kind: Kind, args: &Args, dir: &std::path::Path) -> Result<Measurement> {
     let output = Command::new(std::env::current_exe()?)
         .args(["--worker", "--engines", &kind.name()])
-        .args(["--records", &args.records.to_string(), "--batch", &args.batch.to_string()])
-        .args(["--repeats", &args.repeats.to_string(), "--look-ups", &args.look_ups.to_string()])
+        .args([
+            "--records",
+            &args.records.to_string(),
+            "--batch",
+            &args.batch.to_string(),
+        ])
+        .args([
+            "--repeats",
+            &args.repeats.to_string(),
+            "--look-ups",
+            &args.look_ups.to_string(),
+        ])
         .args(["--seed", &args.seed.to_string()])
         .arg("--dir")
         .arg(dir)

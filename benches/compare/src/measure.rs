@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Kind, Scanned};
-use crate::process::{allocated_bytes, peak_rss_bytes, written_bytes};
+use crate::process::{allocated_bytes, cpu_seconds, peak_rss_bytes, written_bytes};
 use crate::workload::Workload;
 
 /// What one engine did.
@@ -17,6 +17,8 @@ pub struct Measurement {
     pub inserts_per_s: f64,
     /// The same over the last quarter of the commits.
     pub last_inserts_per_s: f64,
+    /// Processor time of a learn call in microseconds: all threads, making the stream and reorganising included.
+    pub insert_cpu_us: f64,
     /// Longest commit, in seconds.
     pub longest_commit_s: f64,
     /// Seconds of reorganising before the look-ups.
@@ -60,6 +62,7 @@ fn measure_in(kind: Kind, workload: &Workload, dir: &Path) -> Result<Measurement
     let start = Instant::now();
     engine.compact()?;
     let compact_s = start.elapsed().as_secs_f64();
+    let insert_cpu_us = 1e6 * cpu_seconds()? / workload.n_records as f64;
     let disk_bytes = allocated_bytes(dir)?;
 
     let mut look_ups = Vec::with_capacity(workload.n_look_ups as usize);
@@ -72,16 +75,26 @@ fn measure_in(kind: Kind, workload: &Workload, dir: &Path) -> Result<Measurement
     look_ups.sort_unstable();
     let quantile = |share: f64| {
         let idx = (share * look_ups.len() as f64) as usize;
-        look_ups.get(idx.min(look_ups.len().saturating_sub(1))).map_or(f64::NAN, |time| 1e6 * time.as_secs_f64())
+        look_ups
+            .get(idx.min(look_ups.len().saturating_sub(1)))
+            .map_or(f64::NAN, |time| 1e6 * time.as_secs_f64())
     };
     let start = Instant::now();
     let scanned = engine.scan()?;
     let scan_per_s = scanned.patterns as f64 / start.elapsed().as_secs_f64();
-    ensure!(scanned.observations == workload.n_records, "{} counted wrong: {scanned:?}", kind.name());
+    ensure!(
+        scanned.observations == workload.n_records,
+        "{} counted wrong: {scanned:?}",
+        kind.name()
+    );
     Ok(Measurement {
         inserts_per_s: rate(&commits),
         last_inserts_per_s: rate(&commits[commits.len() - commits.len().div_ceil(4)..]),
-        longest_commit_s: commits.iter().map(|(_, time)| time.as_secs_f64()).fold(0.0, f64::max),
+        insert_cpu_us,
+        longest_commit_s: commits
+            .iter()
+            .map(|(_, time)| time.as_secs_f64())
+            .fold(0.0, f64::max),
         compact_s,
         disk_bytes,
         written_bytes: written_bytes()?,

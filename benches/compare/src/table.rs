@@ -11,9 +11,9 @@ use crate::workload::Workload;
 pub fn heading(workload: &Workload) -> Result<String> {
     Ok(format!(
         "{} learn calls, {} % repeats, a durable commit every {}, {} look-ups, seed {}; load average before: {:.2}\n\n\
-         | engine | k inserts/s | last quarter | longest commit, s | compact, s | MB on disk | bytes/pattern | MB written | \
+         | engine | k inserts/s | last quarter | CPU, µs/insert | longest commit, s | compact, s | MB on disk | bytes/pattern | MB written | \
          peak RSS, MB | look-up p50, µs | p99, µs | M scanned/s |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         workload.n_records,
         workload.repeat_percent,
         workload.batch,
@@ -27,10 +27,11 @@ pub fn heading(workload: &Workload) -> Result<String> {
 pub fn row(kind: Kind, found: &Measurement) -> String {
     let mb = |bytes: u64| bytes as f64 / 1e6;
     format!(
-        "| {} | {:.0} | {:.0} | {:.2} | {:.1} | {:.0} | {:.1} | {:.0} | {:.0} | {:.1} | {:.1} | {:.2} |\n",
+        "| {} | {:.0} | {:.0} | {:.2} | {:.2} | {:.1} | {:.0} | {:.1} | {:.0} | {:.0} | {:.1} | {:.1} | {:.2} |\n",
         kind.name(),
         found.inserts_per_s / 1e3,
         found.last_inserts_per_s / 1e3,
+        found.insert_cpu_us,
         found.longest_commit_s,
         found.compact_s,
         mb(found.disk_bytes),

@@ -1,6 +1,5 @@
 //! The stream of learn calls that every engine gets: made from numbers, so that it needs no memory and no corpus.
 
-
 /// Symbols of a pattern: a level-0 chunk of five tokens.
 pub const N_SYMBOLS: usize = 5;
 /// Size of the vocabulary: GPT-2's.
@@ -82,7 +81,10 @@ fn mix(a: u64, b: u64) -> u64 {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     };
-    finalize(finalize(a.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    finalize(
+        finalize(a.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+    )
 }
 
 /// Counts a batch and puts it in name order: the best that can be done for an engine before it sees the data.
@@ -100,7 +102,11 @@ pub fn count_sorted(mut batch: Vec<Record>) -> Vec<(Record, u64)> {
 
 /// The bytes that key-value engines store for a pattern: its symbols, then its frequency as a varint. 11 bytes for most.
 pub fn encode(record: &Record, mut frequency: u64) -> Vec<u8> {
-    let mut value: Vec<u8> = record.symbols.iter().flat_map(|symbol| symbol.to_le_bytes()).collect();
+    let mut value: Vec<u8> = record
+        .symbols
+        .iter()
+        .flat_map(|symbol| symbol.to_le_bytes())
+        .collect();
     while frequency >= 0x80 {
         value.push(frequency as u8 | 0x80);
         frequency >>= 7;
@@ -112,7 +118,9 @@ pub fn encode(record: &Record, mut frequency: u64) -> Vec<u8> {
 /// The frequency in a stored value.
 pub fn frequency(value: &[u8]) -> u64 {
     let digits = value.iter().skip(2 * N_SYMBOLS).enumerate();
-    digits.fold(0, |sum, (idx, byte)| sum | u64::from(byte & 0x7f) << (7 * idx))
+    digits.fold(0, |sum, (idx, byte)| {
+        sum | u64::from(byte & 0x7f) << (7 * idx)
+    })
 }
 
 #[cfg(test)]
@@ -121,12 +129,21 @@ mod tests {
 
     use super::*;
 
-    const WORKLOAD: Workload = Workload { n_records: 20_000, batch: 3_000, repeat_percent: 10, n_look_ups: 100, seed: 7 };
+    const WORKLOAD: Workload = Workload {
+        n_records: 20_000,
+        batch: 3_000,
+        repeat_percent: 10,
+        n_look_ups: 100,
+        seed: 7,
+    };
 
     #[test]
     fn the_share_of_repeats_is_as_asked() {
         let mut counts: HashMap<Name, u64> = HashMap::new();
-        WORKLOAD.batches().flatten().for_each(|record| *counts.entry(record.name).or_default() += 1);
+        WORKLOAD
+            .batches()
+            .flatten()
+            .for_each(|record| *counts.entry(record.name).or_default() += 1);
         let new = counts.len() as f64 / WORKLOAD.n_records as f64;
         assert!((0.89..0.91).contains(&new), "{new}");
         assert!(WORKLOAD.look_ups().all(|name| counts.contains_key(&name)));
@@ -134,7 +151,11 @@ mod tests {
 
     #[test]
     fn counting_loses_nothing() {
-        let counted: u64 = WORKLOAD.batches().flat_map(count_sorted).map(|(_, count)| count).sum();
+        let counted: u64 = WORKLOAD
+            .batches()
+            .flat_map(count_sorted)
+            .map(|(_, count)| count)
+            .sum();
         assert_eq!(counted, WORKLOAD.n_records);
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use kato_tokenizer::Tokenizer;
 
 use crate::{
-    ChunkSpan, HierarchicalConceptLearner, HierarchicalNode, LearnError, LearnerConfig, MAX_NODES, Recording,
-    Segmentation, TailPolicy, TextMode, TokenLimit,
+    ChunkSpan, HierarchicalConceptLearner, HierarchicalNode, LearnError, LearnerConfig, MAX_NODES,
+    Recording, Segmentation, TailPolicy, TextMode, TokenLimit,
 };
 
 /// Builds a [`HierarchicalConceptLearner`]; made by [`HierarchicalConceptLearner::builder`].
@@ -20,14 +20,20 @@ pub struct LearnerBuilder {
 
 impl LearnerBuilder {
     pub(crate) fn new(tokenizer: Arc<dyn Tokenizer>) -> Self {
-        Self { tokenizer, config: LearnerConfig::new(Vec::new()), single_name_chunks: false }
+        Self {
+            tokenizer,
+            config: LearnerConfig::new(Vec::new()),
+            single_name_chunks: false,
+        }
     }
 
     /// One level for each chunk size, from the bottom up, named `node0`, `node1`, …
     #[must_use]
     pub fn chunk_sizes(mut self, chunk_sizes: impl IntoIterator<Item = usize>) -> Self {
         let nodes = chunk_sizes.into_iter().enumerate();
-        self.config.nodes = nodes.map(|(idx, size)| HierarchicalNode::new(format!("node{idx}"), size)).collect();
+        self.config.nodes = nodes
+            .map(|(idx, size)| HierarchicalNode::new(format!("node{idx}"), size))
+            .collect();
         self
     }
 
@@ -116,13 +122,25 @@ impl LearnerBuilder {
         let mut names = HashSet::new();
         for (node_idx, node) in nodes.iter().enumerate() {
             if !names.insert(node.name.as_str()) {
-                return Err(LearnError::DuplicateName { name: node.name.clone() });
+                return Err(LearnError::DuplicateName {
+                    name: node.name.clone(),
+                });
             }
-            let min_size = if self.single_name_chunks && node_idx > 0 { 1 } else { 2 };
+            let min_size = if self.single_name_chunks && node_idx > 0 {
+                1
+            } else {
+                2
+            };
             if node.chunk_size < min_size {
-                return Err(LearnError::ChunkSize { name: node.name.clone(), chunk_size: node.chunk_size });
+                return Err(LearnError::ChunkSize {
+                    name: node.name.clone(),
+                    chunk_size: node.chunk_size,
+                });
             }
         }
-        Ok(HierarchicalConceptLearner::from_parts(self.config, self.tokenizer))
+        Ok(HierarchicalConceptLearner::from_parts(
+            self.config,
+            self.tokenizer,
+        ))
     }
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChunkRule, DEFAULT_MIN_PARAGRAPH_CHARS, DEFAULT_MIN_SENTENCE_TOKENS, Delimiter, HierarchicalNode, Segmentation,
-    SentenceBoundary, TokenLimit,
+    ChunkRule, DEFAULT_MIN_PARAGRAPH_CHARS, DEFAULT_MIN_SENTENCE_TOKENS, Delimiter,
+    HierarchicalNode, Segmentation, SentenceBoundary, TokenLimit,
 };
 
 /// Most levels of a hierarchy.
@@ -35,7 +35,9 @@ pub enum TextMode {
 
 impl Default for TextMode {
     fn default() -> Self {
-        Self::Chunks { rule: ChunkRule::default() }
+        Self::Chunks {
+            rule: ChunkRule::default(),
+        }
     }
 }
 
@@ -43,7 +45,10 @@ impl TextMode {
     /// Sentence mode with the original's minimum and the tokenizer family's rule.
     #[must_use]
     pub fn sentences() -> Self {
-        Self::Sentences { boundary: None, min_tokens: DEFAULT_MIN_SENTENCE_TOKENS }
+        Self::Sentences {
+            boundary: None,
+            min_tokens: DEFAULT_MIN_SENTENCE_TOKENS,
+        }
     }
 }
 

@@ -13,7 +13,9 @@ pub enum LearnError {
         found: usize,
     },
     /// Two nodes have one name.
-    #[error("two nodes are named {name:?}: every node has a knowledge base of its own, so give each its own name")]
+    #[error(
+        "two nodes are named {name:?}: every node has a knowledge base of its own, so give each its own name"
+    )]
     DuplicateName {
         /// The name.
         name: String,
@@ -35,7 +37,9 @@ pub enum LearnError {
         source: TokenizeError,
     },
     /// The tokenizer returned an id that its vocabulary does not hold.
-    #[error("the tokenizer returned id {id}, and its vocabulary has {vocabulary}: use a tokenizer.json that is complete")]
+    #[error(
+        "the tokenizer returned id {id}, and its vocabulary has {vocabulary}: use a tokenizer.json that is complete"
+    )]
     UnknownToken {
         /// The id.
         id: u32,

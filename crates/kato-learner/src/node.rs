@@ -17,6 +17,9 @@ impl HierarchicalNode {
     /// A node with a name and a chunk size.
     #[must_use]
     pub fn new(name: impl Into<String>, chunk_size: usize) -> Self {
-        Self { name: name.into(), chunk_size }
+        Self {
+            name: name.into(),
+            chunk_size,
+        }
     }
 }

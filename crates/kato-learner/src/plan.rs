@@ -94,6 +94,7 @@ impl DocumentPlan {
     }
 
     /// The learn calls of one level, in order; empty for a level that there is not.
+    #[must_use]
     pub fn calls(&self, node_idx: usize) -> impl ExactSizeIterator<Item = PlannedCall<'_>> {
         let n_calls = self.nodes.get(node_idx).map_or(0, |node| node.names.len());
         (0..n_calls).map(move |call_idx| {
@@ -130,7 +131,11 @@ impl DocumentPlan {
 
 impl NodePlan {
     pub(crate) fn symbol_range(&self, call_idx: usize) -> Range<usize> {
-        let start = if call_idx == 0 { 0 } else { self.ends[call_idx - 1] as usize };
+        let start = if call_idx == 0 {
+            0
+        } else {
+            self.ends[call_idx - 1] as usize
+        };
         start..self.ends[call_idx] as usize
     }
 
@@ -142,9 +147,15 @@ impl NodePlan {
 
     /// Takes the names that the level below learned, in order.
     pub(crate) fn push_children_of(&mut self, below: &Self) {
-        for (call_idx, (&name, &first_token)) in below.names.iter().zip(&below.first_tokens).enumerate() {
+        for (call_idx, (&name, &first_token)) in
+            below.names.iter().zip(&below.first_tokens).enumerate()
+        {
             if below.symbol_range(call_idx).len() < 2 {
-                self.push_child(Child::Empty, PatternName::from_bytes([0; PatternName::BYTES]), first_token);
+                self.push_child(
+                    Child::Empty,
+                    PatternName::from_bytes([0; PatternName::BYTES]),
+                    first_token,
+                );
             } else {
                 self.push_child(Child::Below(call_idx as u32), name, first_token);
             }

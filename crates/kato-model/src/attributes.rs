@@ -50,7 +50,7 @@ pub struct Attributes {
 impl Attributes {
     /// Adds what another learn call of the same pattern attached; commutative and associative under one set of limits.
     pub fn merge(&mut self, other: Self, limits: &AttributeLimits) {
-        self.extra_frequency += other.extra_frequency;
+        self.extra_frequency = self.extra_frequency.saturating_add(other.extra_frequency);
         if self.event_lengths.is_none() {
             self.event_lengths = other.event_lengths;
         }

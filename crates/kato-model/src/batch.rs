@@ -1,7 +1,10 @@
 //! Counting: what a set of samples taught, as one value that can be merged into any store.
 
+mod sealed;
+
 use std::sync::Arc;
 
+pub use self::sealed::{NodeView, SealedBatch, SealedPattern, SealedSymbol};
 use crate::{AttributeLimits, Attributes, FirstSeen, PatternName, SymbolTable};
 
 /// A symbol of a pattern inside one [`LearnBatch`]: text, or a pattern that the node below learned in the same batch.
@@ -91,7 +94,11 @@ struct Part {
 
 impl Part {
     fn symbols_of(&self, idx: usize) -> &[u32] {
-        let start = if idx == 0 { 0 } else { self.ends[idx - 1] as usize };
+        let start = if idx == 0 {
+            0
+        } else {
+            self.ends[idx - 1] as usize
+        };
         &self.symbols[start..self.ends[idx] as usize]
     }
 }
@@ -99,7 +106,14 @@ impl Part {
 impl NodeBatch {
     fn new() -> Self {
         let parts = (0..N_PARTS).map(|_| Part::default()).collect();
-        Self { parts, attributes: Vec::new(), latest: None, n_calls: 0, n_symbols: 0, n_seen: 0 }
+        Self {
+            parts,
+            attributes: Vec::new(),
+            latest: None,
+            n_calls: 0,
+            n_symbols: 0,
+            n_seen: 0,
+        }
     }
 
     fn learn(&mut self, name: PatternName, symbols: impl Iterator<Item = u32>) -> Occurrence {
@@ -121,7 +135,9 @@ impl NodeBatch {
     }
 
     fn holds(&self, occurrence: Occurrence) -> bool {
-        self.parts.get(occurrence.part_idx()).is_some_and(|part| occurrence.idx() < part.names.len())
+        self.parts
+            .get(occurrence.part_idx())
+            .is_some_and(|part| occurrence.idx() < part.names.len())
     }
 }
 
@@ -194,10 +210,10 @@ impl LearnBatch {
         self.nodes.len()
     }
 
-    /// Whether nothing was learned.
+    /// Whether nothing was learned and no document recorded, so that a store need not hear of the batch.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.nodes.iter().all(|node| node.n_calls == 0)
+        self.nodes.iter().all(|node| node.n_calls == 0) && self.documents.is_empty()
     }
 
     /// Learn calls of one node so far.
@@ -219,7 +235,9 @@ impl LearnBatch {
             .iter()
             .map(|node| {
                 let (n_calls, n_seen) = (node.n_calls as usize, node.n_seen as usize);
-                n_calls * CALL_BYTES + node.n_symbols * size_of::<u32>() + n_seen * size_of::<FirstSeen>()
+                n_calls * CALL_BYTES
+                    + node.n_symbols * size_of::<u32>()
+                    + n_seen * size_of::<FirstSeen>()
             })
             .sum();
         nodes + self.literals.heap_bytes() + self.document_bytes + self.attribute_bytes
@@ -254,9 +272,14 @@ impl LearnBatch {
             name,
             symbols.into_iter().map(|symbol| {
                 match symbol {
-                    BatchSymbol::Literal(id) => assert!(id < n_literals, "a literal comes from this batch"),
+                    BatchSymbol::Literal(id) => {
+                        assert!(id < n_literals, "a literal comes from this batch")
+                    }
                     BatchSymbol::Child(child) => {
-                        assert!(below.is_some_and(|below| below.holds(child)), "a child was learned in this batch");
+                        assert!(
+                            below.is_some_and(|below| below.holds(child)),
+                            "a child was learned in this batch"
+                        );
                     }
                 }
                 symbol.pack()
@@ -272,7 +295,10 @@ impl LearnBatch {
     /// As [`LearnBatch::learn`].
     pub fn learn_tokens(&mut self, name: PatternName, token_ids: &[u32]) -> Occurrence {
         let n_literals = self.vocabulary.len() as u32;
-        assert!(token_ids.iter().all(|&id| id < n_literals), "a token id comes from the vocabulary");
+        assert!(
+            token_ids.iter().all(|&id| id < n_literals),
+            "a token id comes from the vocabulary"
+        );
         self.nodes[0].learn(name, token_ids.iter().map(|&id| id | LITERAL))
     }
 
@@ -299,10 +325,16 @@ impl LearnBatch {
     /// When `occurrence` is not the node's latest.
     pub fn attach(&mut self, node_idx: usize, occurrence: Occurrence, attributes: Attributes) {
         let node = &mut self.nodes[node_idx];
-        assert_eq!(node.latest, Some(occurrence), "attributes belong to the latest learn call");
+        assert_eq!(
+            node.latest,
+            Some(occurrence),
+            "attributes belong to the latest learn call"
+        );
         self.attribute_bytes += attributes.heap_bytes();
         match node.attributes.last_mut() {
-            Some((latest, merged)) if *latest == occurrence => merged.merge(attributes, &self.limits),
+            Some((latest, merged)) if *latest == occurrence => {
+                merged.merge(attributes, &self.limits)
+            }
             _ => node.attributes.push((occurrence, attributes)),
         }
     }
@@ -325,307 +357,5 @@ impl LearnBatch {
             Some(local) => self.literals.text(local as u32),
         };
         text.expect("learn() checks that literals exist")
-    }
-}
-
-/// A complete batch: every node's distinct patterns in name order, with counts.
-///
-/// Inside, a symbol is a [`SealedSymbol`]: a rank in the node's dictionary of text symbols, or the rank of a pattern of
-/// the node below. Stores turn it into their own form by walking the nodes from the bottom.
-#[derive(Debug)]
-pub struct SealedBatch {
-    batch: LearnBatch,
-    nodes: Vec<SealedNode>,
-}
-
-/// A symbol of a pattern of a [`SealedBatch`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SealedSymbol {
-    /// Text, by its rank in [`NodeView::dictionary`].
-    Literal(u32),
-    /// The name of the node below's pattern with this rank.
-    Child(u32),
-}
-
-#[derive(Debug, Default)]
-struct SealedNode {
-    parts: Vec<SealedPart>,
-    n_patterns: usize,
-    /// Literal ids of the text symbols in use, in text order, texts distinct.
-    dictionary: Vec<u32>,
-    /// Literal id → rank in `dictionary`; meaningless for literals not in use.
-    literal_ranks: Vec<u32>,
-    /// Merged attributes, ascending by rank.
-    attributes: Vec<(u32, Attributes)>,
-}
-
-/// The distinct patterns of one part of a node, in name order.
-#[derive(Debug, Default)]
-struct SealedPart {
-    /// Rank of the part's first pattern.
-    first_rank: u32,
-    /// First call of each distinct pattern.
-    firsts: Vec<u32>,
-    /// Learn calls of each distinct pattern.
-    frequencies: Vec<u32>,
-    /// Call → rank of its pattern.
-    ranks: Vec<u32>,
-    /// Earliest sighting of each distinct pattern, or empty.
-    first_seen: Vec<FirstSeen>,
-}
-
-impl SealedBatch {
-    fn new(mut batch: LearnBatch) -> Self {
-        let nodes = (0..batch.nodes.len())
-            .map(|node_idx| {
-                let attributes = std::mem::take(&mut batch.nodes[node_idx].attributes);
-                SealedNode::new(&batch, node_idx, attributes)
-            })
-            .collect();
-        batch.documents.sort_unstable();
-        batch.documents.dedup();
-        Self { batch, nodes }
-    }
-
-    /// Number of nodes.
-    #[must_use]
-    pub fn n_nodes(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// What one node learned.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such node.
-    #[must_use]
-    pub fn node(&self, node_idx: usize) -> NodeView<'_> {
-        NodeView {
-            batch: &self.batch,
-            learned: &self.batch.nodes[node_idx],
-            sealed: &self.nodes[node_idx],
-            below: node_idx.checked_sub(1).map(|below| &self.nodes[below]),
-        }
-    }
-
-    /// Sample index and id of every recorded document, ascending.
-    #[must_use]
-    pub fn documents(&self) -> &[(u64, String)] {
-        &self.batch.documents
-    }
-}
-
-impl SealedNode {
-    fn new(batch: &LearnBatch, node_idx: usize, attributes: Vec<(Occurrence, Attributes)>) -> Self {
-        let learned = &batch.nodes[node_idx];
-        let mut sealed = Self::default();
-        let mut keys = Vec::new();
-        for part in &learned.parts {
-            let part = SealedPart::new(part, sealed.n_patterns as u32, &mut keys);
-            sealed.n_patterns += part.firsts.len();
-            sealed.parts.push(part);
-        }
-        sealed.number_literals(batch, learned);
-        sealed.merge_attributes(attributes, &batch.limits);
-        sealed
-    }
-
-    /// Rank of the pattern of a learn call.
-    fn rank(&self, occurrence: Occurrence) -> u32 {
-        self.parts[occurrence.part_idx()].ranks[occurrence.idx()]
-    }
-
-    fn number_literals(&mut self, batch: &LearnBatch, learned: &NodeBatch) {
-        let n_literals = batch.vocabulary.len() + batch.literals.len();
-        let mut in_use = vec![false; n_literals];
-        for &packed in learned.parts.iter().flat_map(|part| &part.symbols) {
-            if let BatchSymbol::Literal(id) = BatchSymbol::unpack(packed) {
-                in_use[id as usize] = true;
-            }
-        }
-        let mut used: Vec<u32> = (0..n_literals as u32).filter(|&id| in_use[id as usize]).collect();
-        used.sort_by(|&a, &b| batch.literal_text(a).cmp(batch.literal_text(b)));
-        if used.is_empty() {
-            return;
-        }
-        self.literal_ranks = vec![0; n_literals];
-        for id in used {
-            // A vocabulary may give two ids to one text; both then have one rank.
-            let text = batch.literal_text(id);
-            let repeats = self.dictionary.last().is_some_and(|&last| batch.literal_text(last) == text);
-            if !repeats {
-                self.dictionary.push(id);
-            }
-            self.literal_ranks[id as usize] = self.dictionary.len() as u32 - 1;
-        }
-    }
-
-    fn merge_attributes(&mut self, attributes: Vec<(Occurrence, Attributes)>, limits: &AttributeLimits) {
-        let mut by_rank: Vec<(u32, Attributes)> =
-            attributes.into_iter().map(|(occurrence, value)| (self.rank(occurrence), value)).collect();
-        by_rank.sort_by_key(|&(rank, _)| rank);
-        for (rank, value) in by_rank {
-            match self.attributes.last_mut() {
-                Some((last, merged)) if *last == rank => merged.merge(value, limits),
-                _ => self.attributes.push((rank, value)),
-            }
-        }
-    }
-}
-
-impl SealedPart {
-    fn new(part: &Part, first_rank: u32, keys: &mut Vec<(u64, u32)>) -> Self {
-        let mut sealed = Self { first_rank, ranks: vec![0; part.names.len()], ..Self::default() };
-        sort_by_name(&part.names, keys);
-        let mut previous: Option<&PatternName> = None;
-        for &(_, idx) in &*keys {
-            let name = &part.names[idx as usize];
-            match sealed.frequencies.last_mut() {
-                Some(frequency) if previous == Some(name) => *frequency += 1,
-                _ => {
-                    sealed.firsts.push(idx);
-                    sealed.frequencies.push(1);
-                    previous = Some(name);
-                }
-            }
-            sealed.ranks[idx as usize] = first_rank + sealed.firsts.len() as u32 - 1;
-        }
-        sealed.merge_first_seen(part);
-        sealed
-    }
-
-    fn merge_first_seen(&mut self, part: &Part) {
-        if part.first_seen.is_empty() {
-            return;
-        }
-        self.first_seen = self.firsts.iter().map(|&first| part.first_seen[first as usize]).collect();
-        for (&rank, &seen) in self.ranks.iter().zip(&part.first_seen) {
-            let earliest = &mut self.first_seen[(rank - self.first_rank) as usize];
-            *earliest = seen.min(*earliest);
-        }
-    }
-}
-
-/// Fills `keys` with leading bytes and position of the names, in name order; equal names in order of position.
-fn sort_by_name(names: &[PatternName], keys: &mut Vec<(u64, u32)>) {
-    // Names are SHA-1 digests, so eight leading bytes decide nearly every comparison.
-    keys.clear();
-    keys.extend(names.iter().zip(0..).map(|(name, idx)| (name.leading_u64(), idx)));
-    keys.sort_unstable();
-    // Different names with equal leading bytes are all but impossible, yet must be in order when they occur.
-    for group in keys.chunk_by_mut(|a, b| a.0 == b.0) {
-        if group.len() > 1 {
-            group.sort_unstable_by_key(|&(_, idx)| (names[idx as usize], idx));
-        }
-    }
-}
-
-/// What one node learned in a [`SealedBatch`].
-#[derive(Debug, Clone, Copy)]
-pub struct NodeView<'a> {
-    batch: &'a LearnBatch,
-    learned: &'a NodeBatch,
-    sealed: &'a SealedNode,
-    below: Option<&'a SealedNode>,
-}
-
-/// One distinct pattern of a [`SealedBatch`].
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct SealedPattern<'a> {
-    /// The pattern's name.
-    pub name: PatternName,
-    /// Learn calls in this batch.
-    pub frequency: u64,
-    /// Metadata, emotives and event lengths, if any were attached.
-    pub attributes: Option<&'a Attributes>,
-    /// Earliest sighting, if provenance is recorded.
-    pub first_seen: Option<FirstSeen>,
-    packed: &'a [u32],
-    literal_ranks: &'a [u32],
-    below: Option<&'a SealedNode>,
-}
-
-impl<'a> SealedPattern<'a> {
-    /// The symbols, in order.
-    pub fn symbols(&self) -> impl ExactSizeIterator<Item = SealedSymbol> + use<'a> {
-        let (literal_ranks, below) = (self.literal_ranks, self.below);
-        self.packed.iter().map(move |&packed| match (BatchSymbol::unpack(packed), below) {
-            (BatchSymbol::Literal(id), _) => SealedSymbol::Literal(literal_ranks[id as usize]),
-            (BatchSymbol::Child(occurrence), Some(below)) => SealedSymbol::Child(below.rank(occurrence)),
-            (BatchSymbol::Child(_), None) => unreachable!("learn() takes children only above node 0"),
-        })
-    }
-}
-
-impl<'a> NodeView<'a> {
-    /// Number of distinct patterns.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.sealed.n_patterns
-    }
-
-    /// Whether the node learned nothing.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.sealed.n_patterns == 0
-    }
-
-    /// Text symbols in use, in code-point order.
-    #[must_use]
-    pub fn dictionary(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
-        let batch = self.batch;
-        self.sealed.dictionary.iter().map(move |&id| batch.literal_text(id))
-    }
-
-    /// The distinct patterns in name order; the position of one is its *rank*.
-    pub fn patterns(&self) -> impl Iterator<Item = SealedPattern<'a>> + use<'a> {
-        let view = *self;
-        let mut attributes = view.sealed.attributes.iter().peekable();
-        (0..view.sealed.parts.len()).flat_map(move |part_idx| {
-            (0..view.sealed.parts[part_idx].firsts.len()).map(move |idx| (part_idx, idx))
-        }).map(move |(part_idx, idx)| {
-            let rank = view.sealed.parts[part_idx].first_rank + idx as u32;
-            let attributes = attributes.next_if(|(of, _)| *of == rank).map(|(_, attributes)| attributes);
-            view.pattern_at(part_idx, idx, attributes)
-        })
-    }
-
-    /// The distinct pattern with this rank.
-    ///
-    /// # Panics
-    ///
-    /// When `rank` is not below [`NodeView::len`].
-    #[must_use]
-    pub fn pattern(&self, rank: usize) -> SealedPattern<'a> {
-        assert!(rank < self.len(), "there is no pattern of rank {rank}");
-        let part_idx = self.sealed.parts.partition_point(|part| part.first_rank as usize <= rank) - 1;
-        let idx = rank - self.sealed.parts[part_idx].first_rank as usize;
-        let attributes = self.sealed.attributes.binary_search_by_key(&rank, |&(of, _)| of as usize);
-        self.pattern_at(part_idx, idx, attributes.ok().map(|found| &self.sealed.attributes[found].1))
-    }
-
-    /// The symbols of the pattern with this rank, in order.
-    ///
-    /// # Panics
-    ///
-    /// When `rank` is not below [`NodeView::len`].
-    pub fn symbols(&self, rank: usize) -> impl ExactSizeIterator<Item = SealedSymbol> + use<'a> {
-        self.pattern(rank).symbols()
-    }
-
-    fn pattern_at(&self, part_idx: usize, idx: usize, attributes: Option<&'a Attributes>) -> SealedPattern<'a> {
-        let (sealed, learned) = (&self.sealed.parts[part_idx], &self.learned.parts[part_idx]);
-        let first = sealed.firsts[idx] as usize;
-        let extra = attributes.map_or(0, |attributes| attributes.extra_frequency);
-        SealedPattern {
-            name: learned.names[first],
-            frequency: u64::from(sealed.frequencies[idx]).saturating_add(extra),
-            attributes,
-            first_seen: sealed.first_seen.get(idx).copied(),
-            packed: learned.symbols_of(first),
-            literal_ranks: &self.sealed.literal_ranks,
-            below: self.below,
-        }
     }
 }

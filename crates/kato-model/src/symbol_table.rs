@@ -106,6 +106,7 @@ impl SymbolTable {
     }
 
     /// All symbols in id order.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         (0..self.len()).map(|idx| {
             let start = if idx == 0 { 0 } else { self.ends[idx - 1] };

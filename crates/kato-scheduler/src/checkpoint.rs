@@ -1,7 +1,9 @@
 //! The training position that is committed together with the counts.
 
 use kato_learner::Dropped;
-use kato_loader::{CorpusIdentity, Cursor, LoadError, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_loader::{
+    CorpusIdentity, Cursor, LoadError, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+};
 use kato_store::PatternStore;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,7 +54,13 @@ impl Counters {
 
 impl Checkpoint {
     pub(crate) fn at_start(corpus: CorpusIdentity) -> Self {
-        Self { corpus, cursor: Cursor::default(), counters: Counters::default(), ledger_bytes: 0, complete: false }
+        Self {
+            corpus,
+            cursor: Cursor::default(),
+            counters: Counters::default(),
+            ledger_bytes: 0,
+            complete: false,
+        }
     }
 
     /// Reads a store's checkpoint; `None` where nothing was ever committed.
@@ -64,7 +72,9 @@ impl Checkpoint {
         if checkpoint.is_null() {
             return Ok(None);
         }
-        Self::deserialize(checkpoint).map(Some).map_err(|source| TrainError::Checkpoint { source })
+        Self::deserialize(checkpoint)
+            .map(Some)
+            .map_err(|source| TrainError::Checkpoint { source })
     }
 
     /// As JSON, for the store.
@@ -85,7 +95,9 @@ pub fn loader_at_checkpoint(
     store: &dyn PatternStore,
 ) -> Result<StreamingDatasetLoader, TrainError> {
     let builder = match Checkpoint::from_json(&store.checkpoint())? {
-        Some(checkpoint) => builder.resume_from(checkpoint.cursor).expect_identity(checkpoint.corpus),
+        Some(checkpoint) => builder
+            .resume_from(checkpoint.cursor)
+            .expect_identity(checkpoint.corpus),
         None => builder,
     };
     builder.build().map_err(|error| match error {

@@ -37,7 +37,9 @@ struct PendingEpoch {
 
 impl PendingEpoch {
     fn is_complete(&self) -> bool {
-        self.closed.as_ref().is_some_and(|closed| closed.n_work == self.n_work)
+        self.closed
+            .as_ref()
+            .is_some_and(|closed| closed.n_work == self.n_work)
     }
 }
 
@@ -59,7 +61,14 @@ impl<'a> Committer<'a> {
         ledger: Option<Ledger>,
         clock: &'a StageClock,
     ) -> Self {
-        Self { store, checkpoint, ledger, clock, pending: BTreeMap::new(), next_epoch: 0 }
+        Self {
+            store,
+            checkpoint,
+            ledger,
+            clock,
+            pending: BTreeMap::new(),
+            next_epoch: 0,
+        }
     }
 
     /// Works until both senders are gone, and returns the last commit's checkpoint. Parts of an epoch that never became
@@ -86,7 +95,11 @@ impl<'a> Committer<'a> {
                     Err(_) => closed_open = false,
                 },
             }
-            while self.pending.get(&self.next_epoch).is_some_and(PendingEpoch::is_complete) {
+            while self
+                .pending
+                .get(&self.next_epoch)
+                .is_some_and(PendingEpoch::is_complete)
+            {
                 self.commit_next()?;
                 // The dispatcher may be gone after an error of its own; the commit stands all the same.
                 let _ = committed.send(self.checkpoint.cursor.documents());
@@ -111,13 +124,16 @@ impl<'a> Committer<'a> {
     fn commit_next(&mut self) -> Result<(), TrainError> {
         let mut epoch = self.pending.remove(&self.next_epoch).unwrap_or_default();
         self.next_epoch += 1;
-        let Some(closed) = epoch.closed else { return Ok(()) };
+        let Some(closed) = epoch.closed else {
+            return Ok(());
+        };
         self.clock.time(|| {
             let mut checkpoint = self.checkpoint.clone();
             checkpoint.cursor = closed.cursor;
             checkpoint.complete = closed.complete;
             checkpoint.counters.merge(&epoch.counters);
             if epoch.staged.is_empty() && checkpoint == self.checkpoint {
+                // A complete run that is resumed: not a byte changes.
                 return Ok(());
             }
             if let Some(ledger) = &mut self.ledger {
@@ -125,7 +141,9 @@ impl<'a> Committer<'a> {
                 ledger.append(&closed.bad_records)?;
                 checkpoint.ledger_bytes = ledger.append(&epoch.failures)?;
             }
-            self.store.commit(epoch.staged, checkpoint.to_json()).map_err(TrainError::Store)?;
+            self.store
+                .commit(epoch.staged, checkpoint.to_json())
+                .map_err(TrainError::Store)?;
             self.checkpoint = checkpoint;
             Ok(())
         })

@@ -23,7 +23,9 @@ pub enum TrainError {
         differences: Vec<String>,
     },
     /// The loader does not start where the checkpoint ends.
-    #[error("the documents start at number {found} and the knowledge base ends at {expected}: build the loader with the checkpoint's cursor")]
+    #[error(
+        "the documents start at number {found} and the knowledge base ends at {expected}: build the loader with the checkpoint's cursor"
+    )]
     Position {
         /// Documents that the checkpoint holds.
         expected: u64,
@@ -31,20 +33,26 @@ pub enum TrainError {
         found: u64,
     },
     /// The checkpoint or the configuration in the store is not one of ours.
-    #[error("the knowledge base holds no training position that can be read: it was made by another program or version")]
+    #[error(
+        "the knowledge base holds no training position that can be read: it was made by another program or version"
+    )]
     Checkpoint {
         /// What is wrong with it.
         source: serde_json::Error,
     },
     /// The settings join documents, so that the result would depend on timing.
-    #[error("the tail policy `carry` joins documents, and parallel training must not: use `drop` or `promote`")]
+    #[error(
+        "the tail policy `carry` joins documents, and parallel training must not: use `drop` or `promote`"
+    )]
     OrderDependent,
     /// The corpus cannot be read on.
     #[error("failed to read the corpus")]
     Load(#[source] LoadError),
     /// A document cannot be learned. Commits are of whole groups of documents, so the last one may end some documents
     /// before this one; a resumed run learns those first.
-    #[error("failed to learn {document}: skip such documents with the option for it, or mend the document")]
+    #[error(
+        "failed to learn {document}: skip such documents with the option for it, or mend the document"
+    )]
     Learn {
         /// The document's id.
         document: String,

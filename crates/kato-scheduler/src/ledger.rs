@@ -21,17 +21,35 @@ impl Ledger {
     /// Opens the ledger of a run whose last commit counts `bytes` bytes of it, and cuts off what lies behind them. A file
     /// that is not there starts a ledger of its own, so that a run may go on after its ledger was moved away.
     pub(crate) fn open(path: &Path, bytes: u64) -> Result<Self, TrainError> {
-        let failed = |source| TrainError::Ledger { path: path.to_owned(), source };
-        let mut file = OpenOptions::new().create(true).write(true).truncate(false).open(path).map_err(failed)?;
+        let failed = |source| TrainError::Ledger {
+            path: path.to_owned(),
+            source,
+        };
+        let mut file = OpenOptions::new()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed)?;
         let found = file.metadata().map_err(failed)?.len();
         if (1..bytes).contains(&found) {
-            return Err(TrainError::LedgerCut { path: path.to_owned(), expected: bytes, found });
+            return Err(TrainError::LedgerCut {
+                path: path.to_owned(),
+                expected: bytes,
+                found,
+            });
         }
         let bytes = bytes.min(found);
-        file.set_len(bytes).map_err(failed)?;
+        if found > bytes {
+            file.set_len(bytes).map_err(failed)?;
+        }
         file.seek(SeekFrom::End(0)).map_err(failed)?;
         sync_parent(path).map_err(failed)?;
-        Ok(Self { file, path: path.to_owned(), bytes })
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            bytes,
+        })
     }
 
     /// Appends entries and waits until the disk holds them; returns the length of the ledger.
@@ -46,8 +64,14 @@ impl Ledger {
                 lines.push(b'\n');
             }
         }
-        let written = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
-        written.map_err(|source| TrainError::Ledger { path: self.path.clone(), source })?;
+        let written = self
+            .file
+            .write_all(&lines)
+            .and_then(|()| self.file.sync_data());
+        written.map_err(|source| TrainError::Ledger {
+            path: self.path.clone(),
+            source,
+        })?;
         self.bytes += lines.len() as u64;
         Ok(self.bytes)
     }
@@ -57,7 +81,9 @@ impl Ledger {
 fn sync_parent(path: &Path) -> std::io::Result<()> {
     // Windows cannot flush a directory and does not need to.
     if cfg!(unix) {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
         File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
     }
     Ok(())

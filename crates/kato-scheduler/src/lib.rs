@@ -14,6 +14,7 @@
 
 mod checkpoint;
 mod committer;
+mod dispatcher;
 mod error;
 mod event;
 mod ledger;

@@ -46,7 +46,10 @@ impl RunConfiguration {
     pub fn diff(&self, other: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         if self.tokenizer_fingerprint != other.tokenizer_fingerprint {
-            differences.push(format!("tokenizer: it was {:?}, now it is {:?}", self.tokenizer, other.tokenizer));
+            differences.push(format!(
+                "tokenizer: it was {:?}, now it is {:?}",
+                self.tokenizer, other.tokenizer
+            ));
         }
         let was = serde_json::to_value(&self.learner).unwrap_or_default();
         let now = serde_json::to_value(&other.learner).unwrap_or_default();
@@ -60,7 +63,11 @@ fn diff_values(path: &str, was: &Value, now: &Value, differences: &mut Vec<Strin
     match (was, now) {
         (Value::Object(was), Value::Object(now)) if was.keys().eq(now.keys()) => {
             for (key, value) in was {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
                 diff_values(&path, value, &now[key], differences);
             }
         }
@@ -88,7 +95,10 @@ mod tests {
         assert_eq!(RunConfiguration::from_json(&was.to_json()).unwrap(), was);
         let differences = was.diff(&build(&[5, 8], 0));
         assert_eq!(differences.len(), 2);
-        assert_eq!(differences[0], "min_paragraph_chars: it was 10, now it is 0");
+        assert_eq!(
+            differences[0],
+            "min_paragraph_chars: it was 10, now it is 0"
+        );
         assert!(differences[1].starts_with("nodes: it was [{"));
     }
 }

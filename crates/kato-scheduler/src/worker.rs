@@ -57,6 +57,15 @@ pub(crate) struct Shared {
     pub(crate) starved: StageClock,
 }
 
+impl Shared {
+    pub(crate) fn of_nodes(n_nodes: usize) -> Self {
+        Self {
+            observations: (0..n_nodes).map(|_| AtomicU64::new(0)).collect(),
+            ..Self::default()
+        }
+    }
+}
+
 /// A worker's settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerOptions {
@@ -100,11 +109,22 @@ impl<'a> Worker<'a> {
             counters: Counters::default(),
             failures: Vec::new(),
         };
-        Self { learner, store, shared, options, scratch: learner.new_scratch(), part }
+        Self {
+            learner,
+            store,
+            shared,
+            options,
+            scratch: learner.new_scratch(),
+            part,
+        }
     }
 
     /// Works until there is no more work. An error ends the run; the receiver's end tells the others.
-    pub(crate) fn run(mut self, work: &Receiver<Work>, parts: &Sender<StagedPart>) -> Result<(), TrainError> {
+    pub(crate) fn run(
+        mut self,
+        work: &Receiver<Work>,
+        parts: &Sender<StagedPart>,
+    ) -> Result<(), TrainError> {
         loop {
             let waiting = Instant::now();
             let received = work.recv_timeout(IDLE_CHECK);
@@ -116,7 +136,9 @@ impl<'a> Worker<'a> {
                     }
                     self.part.epoch = work.epoch;
                     self.learn(&work.documents)?;
-                    if self.part.batch.heap_bytes() >= self.options.batch_budget && !self.stage(parts)? {
+                    if self.part.batch.heap_bytes() >= self.options.batch_budget
+                        && !self.stage(parts)?
+                    {
                         return Ok(());
                     }
                 }
@@ -139,10 +161,16 @@ impl<'a> Worker<'a> {
         let (learner, part, scratch) = (self.learner, &mut self.part, &mut self.scratch);
         let before = part.counters;
         let n_nodes = learner.nodes().len();
-        let observed: Vec<u64> = (0..n_nodes).map(|node_idx| part.batch.observations(node_idx)).collect();
+        let observed: Vec<u64> = (0..n_nodes)
+            .map(|node_idx| part.batch.observations(node_idx))
+            .collect();
         let recording = learner.config().recording;
         for document in documents.iter() {
-            let id = if recording.provenance || recording.metadata { document.id().to_string() } else { String::new() };
+            let id = if recording.provenance || recording.metadata {
+                document.id().to_string()
+            } else {
+                String::new()
+            };
             let metadata = [("title", id.as_str())];
             let document_text = TextDocument {
                 sample_idx: document.index,
@@ -158,16 +186,31 @@ impl<'a> Worker<'a> {
                 }
                 Err(source) if self.options.skip_errors => {
                     part.counters.failed += 1;
-                    part.failures.push(FailedDocument::new(document.id().to_string(), document.index, &source));
+                    part.failures.push(FailedDocument::new(
+                        document.id().to_string(),
+                        document.index,
+                        &source,
+                    ));
                 }
-                Err(source) => return Err(TrainError::Learn { document: document.id().to_string(), source }),
+                Err(source) => {
+                    return Err(TrainError::Learn {
+                        document: document.id().to_string(),
+                        source,
+                    });
+                }
             }
         }
         part.n_work += 1;
         let shared = self.shared;
-        shared.samples.fetch_add(part.counters.samples - before.samples, Ordering::Relaxed);
-        shared.failed.fetch_add(part.counters.failed - before.failed, Ordering::Relaxed);
-        shared.tokens.fetch_add(part.counters.tokens - before.tokens, Ordering::Relaxed);
+        shared
+            .samples
+            .fetch_add(part.counters.samples - before.samples, Ordering::Relaxed);
+        shared
+            .failed
+            .fetch_add(part.counters.failed - before.failed, Ordering::Relaxed);
+        shared
+            .tokens
+            .fetch_add(part.counters.tokens - before.tokens, Ordering::Relaxed);
         for (node_idx, before) in observed.into_iter().enumerate() {
             let learned = part.batch.observations(node_idx) - before;
             shared.observations[node_idx].fetch_add(learned, Ordering::Relaxed);
@@ -181,12 +224,19 @@ impl<'a> Worker<'a> {
         if self.part.n_work == 0 {
             return Ok(true);
         }
-        let fresh = self.learner.new_batch_with_limits(self.store.attribute_limits());
+        let fresh = self
+            .learner
+            .new_batch_with_limits(self.store.attribute_limits());
         let batch = std::mem::replace(&mut self.part.batch, fresh);
         let staged = if batch.is_empty() {
             None
         } else {
-            Some(self.shared.stage.time(|| self.store.stage(batch.seal())).map_err(TrainError::Store)?)
+            Some(
+                self.shared
+                    .stage
+                    .time(|| self.store.stage(batch.seal()))
+                    .map_err(TrainError::Store)?,
+            )
         };
         let part = StagedPart {
             epoch: self.part.epoch,
@@ -208,7 +258,11 @@ impl FailedDocument {
             reason.push_str(&error.to_string());
             cause = error.source();
         }
-        Self { document, sample_idx, reason }
+        Self {
+            document,
+            sample_idx,
+            reason,
+        }
     }
 
     pub(crate) fn sample_idx(&self) -> u64 {

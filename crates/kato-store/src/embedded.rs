@@ -1,5 +1,6 @@
 //! The embedded store: a directory of segments and a manifest, crash-safe, one writer at a time.
 
+mod count;
 mod directory;
 mod lock;
 mod manifest;
@@ -40,7 +41,8 @@ const MAX_RANKS: u64 = 1 << 30;
 /// * **Crash-safe**: a commit writes and flushes new files, then replaces the manifest; after a crash at any moment the
 ///   directory holds the last commit. Every block, index and footer has a checksum.
 /// * **One writer**: a second one gets [`StoreError::Locked`]. Readers need no lock and see the commit they opened.
-/// * **Bounded memory**: 0.08 bytes a pattern for the block indexes; nothing else grows with the number of patterns.
+/// * **Bounded memory**: 0.08 bytes a pattern for the block indexes, and the text symbols in use; while segments are merged,
+///   four bytes a pattern.
 ///
 /// ```
 /// use kato_store::{EmbeddedStore, PatternStore};
@@ -411,7 +413,7 @@ impl PatternStore for EmbeddedStore {
 
     fn count_patterns(&self, node_idx: usize) -> Result<u64, StoreError> {
         check_node(&self.nodes, node_idx)?;
-        query::count_patterns(&self.segments(), node_idx)
+        count::count_patterns(&self.segments(), node_idx)
     }
 
     fn pattern(

@@ -227,6 +227,9 @@ impl<'a> KnowledgeBase<'a> {
     /// united, and imported emotives count as older than all that training learns, in the order given. The checkpoint stays
     /// as it is, so do not import while the store is being trained. First sightings are not part of the lines.
     ///
+    /// An [`EmbeddedStore`](crate::EmbeddedStore) holds imported names of the node below as text, in the file and while it
+    /// merges; import from the bottom up, then [`compact`](crate::EmbeddedStore::compact) makes them as small as learned ones.
+    ///
     /// Lines may come from KATO itself: keys may have any order, `emotives` may be `{}`, other keys are ignored. Every
     /// name and length is checked. Blank lines are skipped.
     ///

@@ -244,7 +244,7 @@ fn merge_node(
     for rank in 0..node.len() {
         let learned = node.pattern(rank);
         let pattern = patterns.entry(learned.name).or_insert_with(|| {
-            let symbols = node.symbols(rank).map(|symbol| match symbol {
+            let symbols = node.pattern(rank).symbols().map(|symbol| match symbol {
                 SealedSymbol::Literal(rank) => Symbol::from(literals[rank as usize]),
                 SealedSymbol::Child(rank) => {
                     Symbol::Name(batch.node(node_idx - 1).pattern(rank as usize).name)

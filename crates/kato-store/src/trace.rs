@@ -69,6 +69,7 @@ impl Trace {
     }
 
     /// What each symbol of the pattern stands for, in the order of [`StoredPattern::symbols`]; none is left out.
+    #[must_use]
     pub fn children(&self) -> impl ExactSizeIterator<Item = TraceChild<'_>> {
         let pairs = self.pattern.symbols.iter().zip(&self.children);
         pairs.map(|(symbol, child)| match (symbol, child) {

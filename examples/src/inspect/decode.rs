@@ -21,19 +21,26 @@ impl Decoder {
     #[must_use]
     pub fn of(run: Option<&RunConfiguration>) -> Self {
         let Some(run) = run else {
-            return Self { tokenizer: None, problem: None };
+            return Self {
+                tokenizer: None,
+                problem: None,
+            };
         };
         match kato_tokenizer::load(&run.tokenizer) {
-            Ok(tokenizer) if tokenizer.fingerprint() == run.tokenizer_fingerprint => {
-                Self { tokenizer: Some(tokenizer), problem: None }
-            }
+            Ok(tokenizer) if tokenizer.fingerprint() == run.tokenizer_fingerprint => Self {
+                tokenizer: Some(tokenizer),
+                problem: None,
+            },
             Ok(_) => Self::without("it is not the one that the run used"),
             Err(error) => Self::without(&error.to_string()),
         }
     }
 
     fn without(problem: &str) -> Self {
-        Self { tokenizer: None, problem: Some(problem.to_owned()) }
+        Self {
+            tokenizer: None,
+            problem: Some(problem.to_owned()),
+        }
     }
 
     /// Why the run's tokenizer cannot be used, so that tokens are shown as they are.

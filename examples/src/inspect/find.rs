@@ -13,7 +13,9 @@ const MIN_DIGITS: usize = 6;
 ///
 /// When no node has such a pattern, when the digits are the beginning of several names, and when the store cannot be read.
 pub fn find(store: &dyn PatternStore, node: Option<&str>, typed: &str) -> Result<Trace> {
-    let preferred = node.map(|node| KnowledgeBase::of(store, node)).transpose()?;
+    let preferred = node
+        .map(|node| KnowledgeBase::of(store, node))
+        .transpose()?;
     let nodes = || preferred.into_iter().chain(KnowledgeBase::all(store));
     let digits = typed.strip_prefix(NAME_PREFIX).unwrap_or(typed);
     let name = match typed.parse::<PatternName>() {
@@ -27,7 +29,10 @@ pub fn find(store: &dyn PatternStore, node: Option<&str>, typed: &str) -> Result
             }
         }
     }
-    bail!("no node has a pattern {typed}; the nodes are {}", store.nodes().join(", "));
+    bail!(
+        "no node has a pattern {typed}; the nodes are {}",
+        store.nodes().join(", ")
+    );
 }
 
 /// The one name that begins with these digits, in the first node that has any.
@@ -36,7 +41,9 @@ fn complete<'a>(
     digits: &str,
 ) -> Result<Option<PatternName>> {
     let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-    if !(MIN_DIGITS..2 * PatternName::BYTES).contains(&digits.len()) || !digits.bytes().all(is_digit) {
+    if !(MIN_DIGITS..2 * PatternName::BYTES).contains(&digits.len())
+        || !digits.bytes().all(is_digit)
+    {
         bail!(
             "{digits:?} is no pattern name: give the 40 lower-case hexadecimal digits of one, or at least its first \
              {MIN_DIGITS}"
@@ -48,8 +55,14 @@ fn complete<'a>(
             [] => {}
             [only] => return Ok(Some(only.name)),
             several => {
-                let names: Vec<String> = several.iter().map(|pattern| pattern.name.to_string()).collect();
-                bail!("several patterns begin with {digits}: {}, …; give more digits", names.join(", "));
+                let names: Vec<String> = several
+                    .iter()
+                    .map(|pattern| pattern.name.to_string())
+                    .collect();
+                bail!(
+                    "several patterns begin with {digits}: {}, …; give more digits",
+                    names.join(", ")
+                );
             }
         }
     }

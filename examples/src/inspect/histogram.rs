@@ -46,13 +46,20 @@ impl Histograms {
         node: Option<&str>,
         mut reading: impl FnMut(&str),
     ) -> Result<Self> {
-        let asked = node.map(|node| KnowledgeBase::of(store, node)).transpose()?;
+        let asked = node
+            .map(|node| KnowledgeBase::of(store, node))
+            .transpose()?;
         let all = KnowledgeBase::all(store);
         let mut nodes = Vec::new();
-        for knowledge_base in all.filter(|one| asked.is_none_or(|asked| asked.node_idx() == one.node_idx())) {
+        for knowledge_base in
+            all.filter(|one| asked.is_none_or(|asked| asked.node_idx() == one.node_idx()))
+        {
             reading(knowledge_base.name());
             let statistics = knowledge_base.statistics()?;
-            nodes.push(NodeHistogram { node: knowledge_base.name().to_owned(), statistics });
+            nodes.push(NodeHistogram {
+                node: knowledge_base.name().to_owned(),
+                statistics,
+            });
         }
         Ok(Self { nodes })
     }
@@ -60,27 +67,47 @@ impl Histograms {
 
 impl View for Histograms {
     fn text(&self, width: usize) -> String {
-        let pictures = self.nodes.iter().map(|node| picture(&node.node, &node.statistics, width));
+        let pictures = self
+            .nodes
+            .iter()
+            .map(|node| picture(&node.node, &node.statistics, width));
         pictures.collect::<Vec<_>>().join("\n")
     }
 }
 
 fn picture(node: &str, statistics: &FrequencyStatistics, width: usize) -> String {
+    if statistics.patterns == 0 {
+        return heading(&format!("{node}: no patterns"));
+    }
     let patterns = count(statistics.patterns);
-    let mut text = heading(&format!("{node}: how often its {patterns} patterns were learned"));
+    let mut text = heading(&format!(
+        "{node}: how often its {patterns} patterns were learned"
+    ));
     let bars = bars(&statistics.histogram);
-    let rows: Vec<[String; 3]> = bars.iter().map(|bar| bar.labels(statistics.patterns)).collect();
-    let column = |idx: usize| rows.iter().map(|row| row[idx].chars().count()).max().unwrap_or(0);
+    let rows: Vec<[String; 3]> = bars
+        .iter()
+        .map(|bar| bar.labels(statistics.patterns))
+        .collect();
+    let column = |idx: usize| {
+        rows.iter()
+            .map(|row| row[idx].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let (times, counts, shares) = (column(0), column(1), column(2));
     let most = bars.iter().map(|bar| bar.patterns).max().unwrap_or(0);
-    let room = width.saturating_sub(times + counts + shares + 8).clamp(8, 60);
+    let room = width
+        .saturating_sub(times + counts + shares + 8)
+        .clamp(8, 60);
     for (bar, [label, patterns, share]) in bars.iter().zip(&rows) {
         let drawn = draw(bar.patterns, most, room);
-        text += &format!("  {label:>times$} {drawn:<room$}  {patterns:>counts$}  {share:>shares$}\n");
+        text +=
+            &format!("  {label:>times$} {drawn:<room$}  {patterns:>counts$}  {share:>shares$}\n");
     }
-    if !bars.is_empty() {
-        text += &format!("  {}\n", dim("left: times learned; right: patterns and their share; bars: logarithmic"));
-    }
+    text += &format!(
+        "  {}\n",
+        dim("left: times learned; right: patterns and their share; bars: logarithmic")
+    );
     text
 }
 
@@ -94,7 +121,8 @@ impl Bar {
         };
         let share = 100.0 * self.patterns as f64 / all.max(1) as f64;
         let share = match share {
-            share if self.patterns > 0 && share < 0.01 => "< 0.01 %".to_owned(),
+            _ if self.patterns == 0 => "0 %".to_owned(),
+            share if share < 0.01 => "< 0.01 %".to_owned(),
             share => format!("{share:.2} %"),
         };
         [times, count(self.patterns), share]
@@ -109,9 +137,19 @@ fn bars(histogram: &[FrequencyCount]) -> Vec<Bar> {
     let mut bars: Vec<Bar> = Vec::new();
     let mut low = 1;
     while low <= max {
-        let high = if max <= SINGLE_BARS { low } else { end_of_range(low).min(max) };
-        let within = histogram.iter().filter(|bar| (low..=high).contains(&bar.frequency));
-        bars.push(Bar { low, high, patterns: within.map(|bar| bar.patterns).sum() });
+        let high = if max <= SINGLE_BARS {
+            low
+        } else {
+            end_of_range(low).min(max)
+        };
+        let within = histogram
+            .iter()
+            .filter(|bar| (low..=high).contains(&bar.frequency));
+        bars.push(Bar {
+            low,
+            high,
+            patterns: within.map(|bar| bar.patterns).sum(),
+        });
         match high.checked_add(1) {
             Some(next) => low = next,
             None => break,
@@ -122,7 +160,9 @@ fn bars(histogram: &[FrequencyCount]) -> Vec<Bar> {
 
 /// The end of the range that begins at `low`: 1, 2, 3, 4, 5, then 10, 20, 50, 100, …
 fn end_of_range(low: u64) -> u64 {
-    let ends = (0..20).flat_map(|power| [1, 2, 5].map(|digit: u64| digit.saturating_mul(10_u64.saturating_pow(power))));
+    let ends = (0..20).flat_map(|power| {
+        [1, 2, 5].map(|digit: u64| digit.saturating_mul(10_u64.saturating_pow(power)))
+    });
     match low {
         0..=5 => low,
         _ => ends.into_iter().find(|&end| end >= low).unwrap_or(u64::MAX),
@@ -146,7 +186,10 @@ mod tests {
 
     fn ranges(histogram: &[(u64, u64)]) -> Vec<(u64, u64, u64)> {
         let statistics = FrequencyStatistics::from_histogram(histogram.iter().copied());
-        bars(&statistics.histogram).iter().map(|bar| (bar.low, bar.high, bar.patterns)).collect()
+        bars(&statistics.histogram)
+            .iter()
+            .map(|bar| (bar.low, bar.high, bar.patterns))
+            .collect()
     }
 
     #[test]
@@ -158,7 +201,17 @@ mod tests {
     #[test]
     fn large_frequencies_share_bars_and_every_pattern_is_in_one() {
         let found = ranges(&[(1, 9), (6, 1), (10, 1), (11, 1), (70, 2)]);
-        let expected = [(1, 1, 9), (2, 2, 0), (3, 3, 0), (4, 4, 0), (5, 5, 0), (6, 10, 2), (11, 20, 1), (21, 50, 0), (51, 70, 2)];
+        let expected = [
+            (1, 1, 9),
+            (2, 2, 0),
+            (3, 3, 0),
+            (4, 4, 0),
+            (5, 5, 0),
+            (6, 10, 2),
+            (11, 20, 1),
+            (21, 50, 0),
+            (51, 70, 2),
+        ];
         assert_eq!(found, expected);
         let all = ranges(&[(1, 1), (u64::MAX, 1)]);
         assert_eq!(all.iter().map(|(_, _, patterns)| patterns).sum::<u64>(), 2);

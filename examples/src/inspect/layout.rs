@@ -51,7 +51,10 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         let widths = cells.map(|cell| measure_text_width(cell));
-        widths.chain([measure_text_width(header[column])]).max().unwrap_or(0)
+        widths
+            .chain([measure_text_width(header[column])])
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
     let line = |cells: &[&str]| {
@@ -96,12 +99,18 @@ mod tests {
         assert_eq!(one_line("東京東京", 5), "東京…");
         assert_eq!(quoted("abcdef", 6), "\"abc…\"");
         assert_eq!(quoted("abcdef", 0), "\"…\"");
-        assert_eq!(measure_text_width(&one_line(&"x".repeat(1 << 20), 100)), 100);
+        assert_eq!(
+            measure_text_width(&one_line(&"x".repeat(1 << 20), 100)),
+            100
+        );
     }
 
     #[test]
     fn tables_align_their_columns() {
         let rows = [["a", "1"], ["bcd", "1,000"]].map(|row| row.map(str::to_owned).to_vec());
-        assert_eq!(table(&["x", "n"], &rows), "x        n\na        1\nbcd  1,000\n");
+        assert_eq!(
+            table(&["x", "n"], &rows),
+            "x        n\na        1\nbcd  1,000\n"
+        );
     }
 }

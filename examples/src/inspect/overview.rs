@@ -1,7 +1,5 @@
 //! The overview: what a knowledge base is, how often its patterns were learned, and the most frequent of them.
 
-use std::fmt;
-
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
 use kato_model::PatternName;
@@ -94,7 +92,9 @@ impl Overview {
         n_top: usize,
         mut reading: impl FnMut(&str),
     ) -> Result<Self> {
-        let asked = node.map(|node| KnowledgeBase::of(store, node)).transpose()?;
+        let asked = node
+            .map(|node| KnowledgeBase::of(store, node))
+            .transpose()?;
         // Another program's knowledge base has another configuration: its patterns can be shown all the same.
         let run = RunConfiguration::from_json(store.configuration()).ok();
         let checkpoint = Checkpoint::from_json(&store.checkpoint()).ok().flatten();
@@ -110,7 +110,11 @@ impl Overview {
                 chunk_size: level.map(|level| level.chunk_size),
                 totals: knowledge_base.totals()?,
                 statistics: knowledge_base.statistics()?,
-                top: if is_asked { top(&knowledge_base, n_top, &decoder)? } else { Vec::new() },
+                top: if is_asked {
+                    top(&knowledge_base, n_top, &decoder)?
+                } else {
+                    Vec::new()
+                },
             });
         }
         let patterns: u64 = nodes.iter().map(|node| node.statistics.patterns).sum();
@@ -124,7 +128,9 @@ impl Overview {
             corpus: checkpoint.as_ref().map(CorpusOverview::of),
             tokenizer: run.as_ref().map(|run| run.tokenizer.clone()),
             tokenizer_problem: decoder.problem().map(str::to_owned),
-            changed_settings: run.map(|run| settings::changed(&run.learner)).unwrap_or_default(),
+            changed_settings: run
+                .map(|run| settings::changed(&run.learner))
+                .unwrap_or_default(),
             nodes,
         })
     }
@@ -133,7 +139,9 @@ impl Overview {
         let state = match self.complete {
             None => "nothing was trained into it yet",
             Some(true) => "complete",
-            Some(false) => "not complete: being trained, or interrupted (go on with train --resume)",
+            Some(false) => {
+                "not complete: being trained, or interrupted (go on with train --resume)"
+            }
         };
         let size = HumanBytes(self.disk_bytes);
         let mut storage = format!("{size} after {} commits", HumanCount(self.commits));
@@ -141,19 +149,25 @@ impl Overview {
             storage += &format!(", {bytes:.1} bytes a pattern");
         }
         let mut lines = vec![("state", state.to_owned()), ("storage", storage)];
-        lines.extend(self.corpus.iter().map(|corpus| ("corpus", corpus.to_string())));
+        if let Some(corpus) = &self.corpus {
+            lines.push(("corpus", corpus.learned()));
+            lines.push(("", corpus.read()));
+        }
         if let Some(tokenizer) = &self.tokenizer {
+            lines.push(("tokenizer", tokenizer.clone()));
             let problem = self.tokenizer_problem.as_ref();
-            let problem = problem.map(|problem| format!(", not used: {problem}")).unwrap_or_default();
-            lines.push(("tokenizer", format!("{tokenizer}{problem}")));
+            lines.extend(problem.map(|problem| ("", format!("not used: {problem}"))));
             let changed = self.changed_settings.iter();
-            let changed: Vec<String> =
-                changed.map(|(path, value)| format!("{path} {}", settings::in_words(value))).collect();
-            let settings = match changed.as_slice() {
-                [] => "the defaults".to_owned(),
-                changed => format!("{}; otherwise the defaults", changed.join(", ")),
+            let settings =
+                changed.map(|(path, value)| format!("{path} {}", settings::in_words(value)));
+            let settings: Vec<String> = settings.collect();
+            let rest = if settings.is_empty() {
+                "the defaults"
+            } else {
+                "otherwise the defaults"
             };
-            lines.push(("settings", settings));
+            let labels = ["settings"].into_iter().chain(std::iter::repeat(""));
+            lines.extend(labels.zip(settings.into_iter().chain([rest.to_owned()])));
         }
         lines
     }
@@ -172,18 +186,25 @@ impl CorpusOverview {
     }
 }
 
-impl fmt::Display for CorpusOverview {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (samples, tokens) = (HumanCount(self.samples), HumanCount(self.tokens));
-        write!(f, "{samples} samples and {tokens} tokens learned")?;
+impl CorpusOverview {
+    fn learned(&self) -> String {
+        let mut text = format!(
+            "{} samples and {} tokens learned",
+            count(self.samples),
+            count(self.tokens)
+        );
         if self.errors > 0 {
-            write!(f, ", {} errors", HumanCount(self.errors))?;
+            text += &format!(", {} errors", count(self.errors));
         }
+        text
+    }
+
+    fn read(&self) -> String {
         let bytes = HumanBytes(self.bytes);
         match self.files.as_slice() {
-            [] => Ok(()),
-            [file] => write!(f, "; {file}, {bytes}"),
-            [first, .., last] => write!(f, "; {} files, {bytes}: {first} … {last}", self.files.len()),
+            [] => "no files".to_owned(),
+            [file] => format!("{file}, {bytes}"),
+            [first, .., last] => format!("{} files, {bytes}: {first} … {last}", self.files.len()),
         }
     }
 }
@@ -192,11 +213,17 @@ impl View for Overview {
     fn text(&self, width: usize) -> String {
         let mut text = heading(&one_line(&self.kb, width));
         for (label, line) in self.summary() {
-            text += &format!("  {label:<11}{}\n", one_line(&line, width.saturating_sub(13)));
+            text += &format!(
+                "  {label:<11}{}\n",
+                one_line(&line, width.saturating_sub(13))
+            );
         }
         let parts = [self.frequencies(), self.ranges()];
         let asked = self.nodes.iter().filter(|node| !node.top.is_empty());
-        for part in parts.into_iter().chain(asked.map(|node| node.most_frequent(width))) {
+        for part in parts
+            .into_iter()
+            .chain(asked.map(|node| node.most_frequent(width)))
+        {
             text.push('\n');
             text += &part;
         }
@@ -207,12 +234,27 @@ impl View for Overview {
 impl Overview {
     fn frequencies(&self) -> String {
         let rows: Vec<Vec<String>> = self.nodes.iter().map(NodeOverview::frequencies).collect();
-        table(&["node", "chunk", "learned", "symbols", "patterns", "mean", "median", "max", "once"], &rows)
+        table(
+            &[
+                "node", "chunk", "learned", "symbols", "patterns", "mean", "median", "max", "once",
+            ],
+            &rows,
+        )
     }
 
     fn ranges(&self) -> String {
         let rows: Vec<Vec<String>> = self.nodes.iter().map(NodeOverview::ranges).collect();
-        table(&["patterns learned", "once", "2-5", "6-10", "11-50", "over 50 times"], &rows)
+        table(
+            &[
+                "patterns learned",
+                "once",
+                "2-5",
+                "6-10",
+                "11-50",
+                "over 50 times",
+            ],
+            &rows,
+        )
     }
 }
 
@@ -223,30 +265,54 @@ impl NodeOverview {
         let once = 100.0 * statistics.ranges.freq_1 as f64 / statistics.patterns as f64;
         vec![
             self.node.clone(),
-            self.chunk_size.map_or_else(unknown, |size| size.to_string()),
+            self.chunk_size
+                .map_or_else(unknown, |size| size.to_string()),
             count(statistics.observations),
             count(self.totals.symbols),
             count(statistics.patterns),
-            statistics.mean.map_or_else(unknown, |mean| format!("{mean:.2}")),
-            statistics.median.map_or_else(unknown, |median| format!("{median}")),
+            statistics
+                .mean
+                .map_or_else(unknown, |mean| format!("{mean:.2}")),
+            statistics
+                .median
+                .map_or_else(unknown, |median| format!("{median}")),
             statistics.max.map_or_else(unknown, count),
-            if statistics.patterns > 0 { format!("{once:.1} %") } else { unknown() },
+            if statistics.patterns > 0 {
+                format!("{once:.1} %")
+            } else {
+                unknown()
+            },
         ]
     }
 
     fn ranges(&self) -> Vec<String> {
         let ranges = self.statistics.ranges;
-        let counts = [ranges.freq_1, ranges.freq_2_5, ranges.freq_6_10, ranges.freq_11_50, ranges.freq_50_plus];
-        [self.node.clone()].into_iter().chain(counts.map(count)).collect()
+        let counts = [
+            ranges.freq_1,
+            ranges.freq_2_5,
+            ranges.freq_6_10,
+            ranges.freq_11_50,
+            ranges.freq_50_plus,
+        ];
+        [self.node.clone()]
+            .into_iter()
+            .chain(counts.map(count))
+            .collect()
     }
 
     fn most_frequent(&self, width: usize) -> String {
         let mut text = heading(&format!("most frequent patterns of {}", self.node));
-        let digits = self.top.first().map_or(0, |pattern| count(pattern.frequency).len());
+        let digits = self
+            .top
+            .first()
+            .map_or(0, |pattern| count(pattern.frequency).len());
         for pattern in &self.top {
             let frequency = count(pattern.frequency);
             let words = quoted(&pattern.text, width.saturating_sub(digits + 14));
-            text += &format!("  {frequency:>digits$}  {}  {words}\n", dim(&short(&pattern.name)));
+            text += &format!(
+                "  {frequency:>digits$}  {}  {words}\n",
+                dim(&short(&pattern.name))
+            );
         }
         text
     }
@@ -259,8 +325,14 @@ fn top(knowledge_base: &KnowledgeBase<'_>, n: usize, decoder: &Decoder) -> Resul
     let mut patterns = Vec::new();
     for found in knowledge_base.top(n)? {
         let trace = knowledge_base.trace(&found.name)?;
-        let text = trace.map(|trace| decoder.text(trace.leaves())).unwrap_or_default();
-        patterns.push(TopPattern { name: found.name, frequency: found.frequency, text });
+        let text = trace
+            .map(|trace| decoder.text(trace.leaves()))
+            .unwrap_or_default();
+        patterns.push(TopPattern {
+            name: found.name,
+            frequency: found.frequency,
+            text,
+        });
     }
     Ok(patterns)
 }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 pub(super) fn changed(config: &LearnerConfig) -> Map<String, Value> {
     let mut changed = Map::new();
     let default = LearnerConfig::new(config.nodes.clone());
-    if let (Ok(default), Ok(config)) = (serde_json::to_value(default), serde_json::to_value(config)) {
+    if let (Ok(default), Ok(config)) = (serde_json::to_value(default), serde_json::to_value(config))
+    {
         collect("", &default, config, &mut changed);
     }
     changed
@@ -17,7 +18,11 @@ fn collect(path: &str, default: &Value, value: Value, changed: &mut Map<String, 
     match (default, value) {
         (Value::Object(default), Value::Object(value)) if default.keys().eq(value.keys()) => {
             for (key, value) in value {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
                 collect(&path, &default[&key], value, changed);
             }
         }
@@ -57,7 +62,10 @@ mod tests {
         let mut config = LearnerConfig::new(vec![HierarchicalNode::new("node0", 3)]);
         assert_eq!(changed(&config), Map::new());
         config.min_paragraph_chars = 0;
-        config.recording = Recording { provenance: true, metadata: false };
+        config.recording = Recording {
+            provenance: true,
+            metadata: false,
+        };
         config.text_mode = TextMode::sentences();
         let changed = Value::Object(changed(&config));
         assert_eq!(changed["min_paragraph_chars"], json!(0));

@@ -21,7 +21,11 @@ impl Fjall {
         let database = Database::builder(dir.join("fjall")).open()?;
         let patterns = database.keyspace("patterns", KeyspaceCreateOptions::default)?;
         let position = database.keyspace("position", KeyspaceCreateOptions::default)?;
-        Ok(Self { database, patterns, position })
+        Ok(Self {
+            database,
+            patterns,
+            position,
+        })
     }
 }
 
@@ -29,7 +33,10 @@ impl Engine for Fjall {
     fn merge(&mut self, batch: Vec<Record>, position: u64) -> Result<()> {
         let mut write = self.database.batch().durability(Some(PersistMode::SyncAll));
         for (record, count) in count_sorted(batch) {
-            let before = self.patterns.get(record.name)?.map_or(0, |value| frequency(&value));
+            let before = self
+                .patterns
+                .get(record.name)?
+                .map_or(0, |value| frequency(&value));
             write.insert(&self.patterns, record.name, encode(&record, before + count));
         }
         write.insert(&self.position, "position", position.to_le_bytes());

@@ -23,7 +23,10 @@ impl FjallIngest {
     pub fn create(dir: &Path) -> Result<Self> {
         let database = Database::builder(dir.join("fjall")).open()?;
         let patterns = database.keyspace("patterns", KeyspaceCreateOptions::default)?;
-        Ok(Self { patterns, _database: database })
+        Ok(Self {
+            patterns,
+            _database: database,
+        })
     }
 }
 
@@ -32,7 +35,10 @@ impl Engine for FjallIngest {
         let mut run = self.patterns.start_ingestion()?;
         run.write(POSITION, position.to_le_bytes())?;
         for (record, count) in count_sorted(batch) {
-            let before = self.patterns.get(record.name)?.map_or(0, |value| frequency(&value));
+            let before = self
+                .patterns
+                .get(record.name)?
+                .map_or(0, |value| frequency(&value));
             run.write(record.name, encode(&record, before + count))?;
         }
         run.finish()?;

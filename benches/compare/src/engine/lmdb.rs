@@ -26,7 +26,10 @@ impl Lmdb {
     pub fn create(dir: &Path) -> Result<Self> {
         let mut options = EnvOpenOptions::new();
         options.map_size(MAP_BYTES).max_dbs(2);
-        #[expect(unsafe_code, reason = "the file is mapped; nothing else opens or changes it")]
+        #[expect(
+            unsafe_code,
+            reason = "the file is mapped; nothing else opens or changes it"
+        )]
         // SAFETY: the directory was made for this process alone, and the environment is opened once.
         let env = unsafe { options.open(dir) }?;
         // Tables borrow the environment; the process ends with the measurement.
@@ -40,7 +43,11 @@ impl Lmdb {
             })?
             .commit()
             .context("the databases were created")?;
-        Ok(Self { env, patterns, position })
+        Ok(Self {
+            env,
+            patterns,
+            position,
+        })
     }
 }
 
@@ -48,10 +55,15 @@ impl Engine for Lmdb {
     fn merge(&mut self, batch: Vec<Record>, position: u64) -> Result<()> {
         let mut write = self.env.write_txn()?;
         for (record, count) in count_sorted(batch) {
-            let before = self.patterns.get(&write, &record.name)?.map_or(0, frequency);
-            self.patterns.put(&mut write, &record.name, &encode(&record, before + count))?;
+            let before = self
+                .patterns
+                .get(&write, &record.name)?
+                .map_or(0, frequency);
+            self.patterns
+                .put(&mut write, &record.name, &encode(&record, before + count))?;
         }
-        self.position.put(&mut write, b"position", &position.to_le_bytes())?;
+        self.position
+            .put(&mut write, b"position", &position.to_le_bytes())?;
         write.commit()?;
         Ok(())
     }

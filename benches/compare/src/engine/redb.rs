@@ -22,7 +22,9 @@ pub struct Redb {
 impl Redb {
     /// A new database.
     pub fn create(dir: &Path) -> Result<Self> {
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create(dir.join("patterns.redb"))?;
+        let database = Database::builder()
+            .set_cache_size(CACHE_BYTES)
+            .create(dir.join("patterns.redb"))?;
         Ok(Self { database })
     }
 
@@ -37,7 +39,9 @@ impl Engine for Redb {
         {
             let mut patterns = write.open_table(PATTERNS)?;
             for (record, count) in count_sorted(batch) {
-                let before = patterns.get(&record.name)?.map_or(0, |value| frequency(value.value()));
+                let before = patterns
+                    .get(&record.name)?
+                    .map_or(0, |value| frequency(value.value()));
                 patterns.insert(&record.name, encode(&record, before + count).as_slice())?;
             }
             write.open_table(POSITION)?.insert((), position)?;
@@ -48,7 +52,10 @@ impl Engine for Redb {
 
     fn frequency(&self, name: &Name) -> Result<Option<u64>> {
         // A transaction for each look-up is how a server would read.
-        Ok(self.patterns()?.get(name)?.map(|value| frequency(value.value())))
+        Ok(self
+            .patterns()?
+            .get(name)?
+            .map(|value| frequency(value.value())))
     }
 
     fn scan(&self) -> Result<Scanned> {

@@ -33,7 +33,11 @@ impl Segments {
     pub fn create(dir: &Path, compaction: Compaction) -> Result<Self> {
         let store = EmbeddedStore::create(&dir.join("kb"), &["node0"], json!(null))?;
         let vocabulary = (0..N_TOKENS).map(|id| format!("token{id}")).collect();
-        Ok(Self { store, vocabulary: Arc::new(vocabulary), compaction })
+        Ok(Self {
+            store,
+            vocabulary: Arc::new(vocabulary),
+            compaction,
+        })
     }
 }
 
@@ -46,7 +50,8 @@ impl Engine for Segments {
         }
         drop(records);
         let staged = self.store.stage(batch.seal())?;
-        self.store.commit(vec![staged], json!({"position": position}))?;
+        self.store
+            .commit(vec![staged], json!({"position": position}))?;
         Ok(())
     }
 

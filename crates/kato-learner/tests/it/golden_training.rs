@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use kato_learner::{
-    Child, HierarchicalConceptLearner, LearnScratch, PlannedCall, PlannedSymbols, TailPolicy, TextDocument,
+    Child, HierarchicalConceptLearner, LearnScratch, PlannedCall, PlannedSymbols, TailPolicy,
+    TextDocument,
 };
 use kato_model::PatternName;
 use kato_tokenizer::Whitespace;
@@ -48,8 +49,9 @@ impl Transcript {
 
     fn add(&mut self, learner: &HierarchicalConceptLearner, scratch: &LearnScratch) {
         let plan = scratch.plan();
-        let names: Vec<Vec<Option<PatternName>>> =
-            (0..plan.n_nodes()).map(|level| plan.calls(level).map(|call| call.name).collect()).collect();
+        let names: Vec<Vec<Option<PatternName>>> = (0..plan.n_nodes())
+            .map(|level| plan.calls(level).map(|call| call.name).collect())
+            .collect();
         for level in 0..plan.n_nodes() {
             for call in plan.calls(level) {
                 let symbols = self.symbols(learner, level, &call, &names);
@@ -57,7 +59,10 @@ impl Transcript {
                     let ordinal = self.levels[level].len();
                     self.ordinals[level].entry(name).or_insert(ordinal);
                 }
-                self.levels[level].push(Call { symbols, metadata_on_first_event: call.with_metadata });
+                self.levels[level].push(Call {
+                    symbols,
+                    metadata_on_first_event: call.with_metadata,
+                });
             }
         }
     }
@@ -69,11 +74,13 @@ impl Transcript {
         call: &PlannedCall<'_>,
         names: &[Vec<Option<PatternName>>],
     ) -> Vec<String> {
-        let label = |name: &PatternName| format!("L{}#{}", level - 1, self.ordinals[level - 1][name]);
+        let label =
+            |name: &PatternName| format!("L{}#{}", level - 1, self.ordinals[level - 1][name]);
         match call.symbols {
-            PlannedSymbols::Tokens(ids) => {
-                ids.iter().map(|&id| learner.tokenizer().vocabulary().get(id).unwrap().to_owned()).collect()
-            }
+            PlannedSymbols::Tokens(ids) => ids
+                .iter()
+                .map(|&id| learner.tokenizer().vocabulary().get(id).unwrap().to_owned())
+                .collect(),
             PlannedSymbols::Children(children) => children
                 .iter()
                 .map(|child| match child {
@@ -100,9 +107,19 @@ fn check(case: &Case) {
     let texts: Vec<String> = case
         .documents_as_paragraph_token_lists
         .iter()
-        .map(|paragraphs| paragraphs.iter().map(|tokens| tokens.join(" ")).collect::<Vec<_>>().join("\n\n"))
+        .map(|paragraphs| {
+            paragraphs
+                .iter()
+                .map(|tokens| tokens.join(" "))
+                .collect::<Vec<_>>()
+                .join("\n\n")
+        })
         .collect();
-    let tail_policy = if case.documents_in_one_call { TailPolicy::Carry } else { TailPolicy::Drop };
+    let tail_policy = if case.documents_in_one_call {
+        TailPolicy::Carry
+    } else {
+        TailPolicy::Drop
+    };
     let learner = HierarchicalConceptLearner::builder(Whitespace::of_texts(&texts))
         .chunk_sizes(case.chunk_sizes.clone())
         .tail_policy(tail_policy)
@@ -116,28 +133,47 @@ fn check(case: &Case) {
     let mut record = |scratch: &LearnScratch| {
         transcript.add(&learner, scratch);
         let plan = scratch.plan();
-        calls_of_documents.push((0..plan.n_nodes()).map(|level| plan.calls(level).len()).collect::<Vec<_>>());
+        calls_of_documents.push(
+            (0..plan.n_nodes())
+                .map(|level| plan.calls(level).len())
+                .collect::<Vec<_>>(),
+        );
     };
     if case.documents_in_one_call {
-        learner.plan_together(documents, &mut scratch, &mut record).unwrap();
+        learner
+            .plan_together(documents, &mut scratch, &mut record)
+            .unwrap();
     } else {
         for document in documents {
             learner.plan(&document, &mut scratch).unwrap();
             record(&scratch);
         }
     }
-    assert_eq!(transcript.levels, case.learn_calls_per_level, "{}", case.name);
+    assert_eq!(
+        transcript.levels, case.learn_calls_per_level,
+        "{}",
+        case.name
+    );
 
     // The statistics are per call: of all documents together, or of each.
     let per_call: Vec<Vec<usize>> = if case.documents_in_one_call {
-        vec![(0..case.chunk_sizes.len()).map(|level| calls_of_documents.iter().map(|calls| calls[level]).sum()).collect()]
+        vec![
+            (0..case.chunk_sizes.len())
+                .map(|level| calls_of_documents.iter().map(|calls| calls[level]).sum())
+                .collect(),
+        ]
     } else {
         calls_of_documents
     };
     assert_eq!(per_call.len(), case.stats.len(), "{}", case.name);
     for (calls, stats) in per_call.iter().zip(&case.stats) {
         for (level, n_calls) in calls.iter().enumerate() {
-            assert_eq!(stats[&format!("node{level}_patterns")], *n_calls, "{} level {level}", case.name);
+            assert_eq!(
+                stats[&format!("node{level}_patterns")],
+                *n_calls,
+                "{} level {level}",
+                case.name
+            );
         }
     }
 }

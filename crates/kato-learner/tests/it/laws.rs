@@ -1,8 +1,8 @@
 //! Laws of learning: order, batches and grouping do not matter; nothing is lost without being counted.
 
 use kato_learner::{
-    ChunkRule, ChunkSpan, Delimiter, HierarchicalConceptLearner, HierarchicalNode, LearnError, Recording, TailPolicy,
-    TextDocument, TextMode, TokenLimit,
+    ChunkRule, ChunkSpan, Delimiter, HierarchicalConceptLearner, HierarchicalNode, LearnError,
+    Recording, TailPolicy, TextDocument, TextMode, TokenLimit,
 };
 use kato_model::{SealedBatch, SealedSymbol};
 use kato_tokenizer::{Tokenizer as _, Whitespace, gpt2};
@@ -20,14 +20,21 @@ fn content(sealed: &SealedBatch) -> Vec<Vec<(String, u64, Vec<String>)>> {
             let literals: Vec<&str> = node.dictionary().collect();
             (0..node.len())
                 .map(|rank| {
-                    let symbols = node.symbols(rank).map(|symbol| match symbol {
+                    let symbols = node.pattern(rank).symbols().map(|symbol| match symbol {
                         SealedSymbol::Literal(rank) => literals[rank as usize].to_owned(),
-                        SealedSymbol::Child(rank) => {
-                            sealed.node(node_idx - 1).pattern(rank as usize).name.prefixed().to_string()
-                        }
+                        SealedSymbol::Child(rank) => sealed
+                            .node(node_idx - 1)
+                            .pattern(rank as usize)
+                            .name
+                            .prefixed()
+                            .to_string(),
                     });
                     let pattern = node.pattern(rank);
-                    (pattern.name.to_string(), pattern.frequency, symbols.collect())
+                    (
+                        pattern.name.to_string(),
+                        pattern.frequency,
+                        symbols.collect(),
+                    )
                 })
                 .collect()
         })
@@ -38,7 +45,9 @@ fn learn(learner: &HierarchicalConceptLearner, texts: &[&String]) -> SealedBatch
     let mut batch = learner.new_batch();
     let mut scratch = learner.new_scratch();
     for text in texts {
-        learner.learn(text.as_str(), &mut batch, &mut scratch).unwrap();
+        learner
+            .learn(text.as_str(), &mut batch, &mut scratch)
+            .unwrap();
     }
     batch.seal()
 }
@@ -135,8 +144,14 @@ fn promoted_names_are_symbols_two_levels_up() {
     // Three chunks: two make a pattern of level 1, the third is alone and goes up beside that pattern.
     let sealed = learn(&learner, &[&"a b c d e f g h i".to_owned()]);
     let content = content(&sealed);
-    assert_eq!([content[0].len(), content[1].len(), content[2].len()], [3, 1, 1]);
-    let names_below: Vec<String> = content[0].iter().map(|(name, ..)| format!("PTRN|{name}")).collect();
+    assert_eq!(
+        [content[0].len(), content[1].len(), content[2].len()],
+        [3, 1, 1]
+    );
+    let names_below: Vec<String> = content[0]
+        .iter()
+        .map(|(name, ..)| format!("PTRN|{name}"))
+        .collect();
     let top = &content[2][0].2;
     assert_eq!(top[0], format!("PTRN|{}", content[1][0].0));
     assert!(names_below.contains(&top[1]));
@@ -145,16 +160,27 @@ fn promoted_names_are_symbols_two_levels_up() {
 #[test]
 fn sentences_and_segments_are_patterns_of_their_own() {
     let text = "The cat sat. The dog lay there. No. The end is near";
-    let learner =
-        HierarchicalConceptLearner::builder(gpt2()).chunk_sizes([5, 2]).text_mode(TextMode::sentences()).build().unwrap();
+    let learner = HierarchicalConceptLearner::builder(gpt2())
+        .chunk_sizes([5, 2])
+        .text_mode(TextMode::sentences())
+        .build()
+        .unwrap();
     let mut scratch = learner.new_scratch();
     let plan = learner.plan(&text.into(), &mut scratch).unwrap();
     assert_eq!(plan.calls(0).len(), 3);
-    assert_eq!((plan.dropped().short_sentences, plan.dropped().short_sentence_tokens), (1, 2));
+    assert_eq!(
+        (
+            plan.dropped().short_sentences,
+            plan.dropped().short_sentence_tokens
+        ),
+        (1, 2)
+    );
 
     let learner = HierarchicalConceptLearner::builder(gpt2())
         .chunk_sizes([5, 2])
-        .text_mode(TextMode::Segments { delimiter: Delimiter::Bigram })
+        .text_mode(TextMode::Segments {
+            delimiter: Delimiter::Bigram,
+        })
         .build()
         .unwrap();
     let plan = learner.plan(&"one two three".into(), &mut scratch).unwrap();
@@ -164,31 +190,67 @@ fn sentences_and_segments_are_patterns_of_their_own() {
 #[test]
 fn a_whole_section_can_be_one_run() {
     let text = "tiny\n\nalso tiny\n\nand this";
-    let learner = |span| HierarchicalConceptLearner::builder(gpt2()).chunk_sizes([5]).chunk_span(span).build().unwrap();
+    let learner = |span| {
+        HierarchicalConceptLearner::builder(gpt2())
+            .chunk_sizes([5])
+            .chunk_span(span)
+            .build()
+            .unwrap()
+    };
     let mut scratch = learner(ChunkSpan::Paragraph).new_scratch();
     let by_paragraph = learner(ChunkSpan::Paragraph);
-    assert_eq!(by_paragraph.plan(&text.into(), &mut scratch).unwrap().dropped().short_paragraphs, 3);
+    assert_eq!(
+        by_paragraph
+            .plan(&text.into(), &mut scratch)
+            .unwrap()
+            .dropped()
+            .short_paragraphs,
+        3
+    );
     let by_section = learner(ChunkSpan::Section);
     let plan = by_section.plan(&text.into(), &mut scratch).unwrap();
     let n_tokens = gpt2().encode(text).unwrap().len();
-    assert_eq!((plan.dropped().short_paragraphs, plan.n_tokens()), (0, n_tokens));
+    assert_eq!(
+        (plan.dropped().short_paragraphs, plan.n_tokens()),
+        (0, n_tokens)
+    );
 }
 
 #[test]
 fn provenance_is_the_earliest_place() {
     let learner = HierarchicalConceptLearner::builder(words())
         .chunk_sizes([3, 2])
-        .recording(Recording { provenance: true, metadata: true })
+        .recording(Recording {
+            provenance: true,
+            metadata: true,
+        })
         .build()
         .unwrap();
     let mut batch = learner.new_batch();
     let mut scratch = learner.new_scratch();
-    for (sample_idx, id, text) in [(7, "later", "a b c d e f"), (3, "earlier", "g h i a b c d e f")] {
+    for (sample_idx, id, text) in [
+        (7, "later", "a b c d e f"),
+        (3, "earlier", "g h i a b c d e f"),
+    ] {
         let metadata = [("title", id)];
-        learner.learn(TextDocument { sample_idx, id, text, metadata: &metadata }, &mut batch, &mut scratch).unwrap();
+        learner
+            .learn(
+                TextDocument {
+                    sample_idx,
+                    id,
+                    text,
+                    metadata: &metadata,
+                },
+                &mut batch,
+                &mut scratch,
+            )
+            .unwrap();
     }
     let sealed = batch.seal();
-    assert_eq!(sealed.documents(), [(3, "earlier".to_owned()), (7, "later".to_owned())]);
+    assert_eq!(
+        sealed.documents(),
+        [(3, "earlier".to_owned()), (7, "later".to_owned())]
+    );
     let node = sealed.node(0);
     let seen: Vec<_> = (0..node.len())
         .filter(|&rank| node.pattern(rank).frequency == 2)
@@ -197,19 +259,37 @@ fn provenance_is_the_earliest_place() {
         .collect();
     assert_eq!(seen.len(), 2);
     assert!(seen.contains(&(3, 3)) && seen.contains(&(3, 6)));
-    let with_metadata = (0..node.len()).filter(|&rank| node.pattern(rank).attributes.is_some()).count();
+    let with_metadata = (0..node.len())
+        .filter(|&rank| node.pattern(rank).attributes.is_some())
+        .count();
     assert_eq!(with_metadata, 2, "the first pattern of each document");
 }
 
 #[test]
 fn depths_and_sizes_are_checked() {
-    let build = |sizes: &[usize]| HierarchicalConceptLearner::builder(words()).chunk_sizes(sizes.iter().copied()).build();
+    let build = |sizes: &[usize]| {
+        HierarchicalConceptLearner::builder(words())
+            .chunk_sizes(sizes.iter().copied())
+            .build()
+    };
     assert!(build(&[2]).is_ok());
     assert!(build(&[5; 20]).is_ok());
-    assert!(matches!(build(&[]), Err(LearnError::NodeCount { found: 0 })));
-    assert!(matches!(build(&[5; 21]), Err(LearnError::NodeCount { found: 21 })));
-    assert!(matches!(build(&[1, 5]), Err(LearnError::ChunkSize { chunk_size: 1, .. })));
-    assert!(matches!(build(&[5, 1]), Err(LearnError::ChunkSize { chunk_size: 1, .. })));
+    assert!(matches!(
+        build(&[]),
+        Err(LearnError::NodeCount { found: 0 })
+    ));
+    assert!(matches!(
+        build(&[5; 21]),
+        Err(LearnError::NodeCount { found: 21 })
+    ));
+    assert!(matches!(
+        build(&[1, 5]),
+        Err(LearnError::ChunkSize { chunk_size: 1, .. })
+    ));
+    assert!(matches!(
+        build(&[5, 1]),
+        Err(LearnError::ChunkSize { chunk_size: 1, .. })
+    ));
     let twice = HierarchicalConceptLearner::builder(words())
         .node(HierarchicalNode::new("words", 5))
         .node(HierarchicalNode::new("words", 5))

@@ -1,4 +1,9 @@
 //! The learner through its public API.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test reports a broken expectation by panicking"
+)]
 
 mod golden_training;
 mod laws;

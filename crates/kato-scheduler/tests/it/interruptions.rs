@@ -20,7 +20,8 @@ struct Session {
 }
 
 fn sessions() -> impl Strategy<Value = Vec<Session>> {
-    let session = (settings(), 0..40usize).prop_map(|(settings, n_events)| Session { settings, n_events });
+    let session =
+        (settings(), 0..40usize).prop_map(|(settings, n_events)| Session { settings, n_events });
     prop::collection::vec(session, 0..6)
 }
 
@@ -35,7 +36,12 @@ fn stopping_at(n_events: usize, stop: StopSignal) -> impl FnMut(TrainingEvent) {
     }
 }
 
-fn check<S: PatternStore>(records: &[Record], sessions: &[Session], store: S, reopen: impl Fn(S) -> S) {
+fn check<S: PatternStore>(
+    records: &[Record],
+    sessions: &[Session],
+    store: S,
+    reopen: impl Fn(S) -> S,
+) {
     let corpus = Corpus::new(records);
     let oracle = Oracle::of(&LEARNER, corpus.lenient());
     let ledger = corpus.path("skipped");
@@ -54,14 +60,22 @@ fn check<S: PatternStore>(records: &[Record], sessions: &[Session], store: S, re
         let report = go_on(corpus.lenient(), &LEARNER, &store, &options, on_event).unwrap();
         samples += report.session_samples;
         assert_eq!(report.samples_processed, samples);
-        assert!(report.complete || !complete, "a run that is complete stays so");
+        assert!(
+            report.complete || !complete,
+            "a run that is complete stays so"
+        );
         complete = report.complete;
         // What a crash leaves behind the last commit.
         let mut file = OpenOptions::new().append(true).open(&ledger).unwrap();
-        file.write_all(b"{\"document\":\"never committed\"}\n{\"doc").unwrap();
+        file.write_all(b"{\"document\":\"never committed\"}\n{\"doc")
+            .unwrap();
         store = reopen(store);
     }
-    let last = options(&Settings { workers: 2, batch_bytes: 300, ..Settings::EAGER });
+    let last = options(&Settings {
+        workers: 2,
+        batch_bytes: 300,
+        ..Settings::EAGER
+    });
     let report = go_on(corpus.lenient(), &LEARNER, &store, &last, |_| {}).unwrap();
     assert_eq!(Outcome::from(&report), oracle.outcome);
     assert_eq!(samples + report.session_samples, oracle.outcome.samples);
@@ -131,11 +145,14 @@ fn a_limit_on_documents_is_a_stop_that_a_higher_limit_goes_on_from() {
     for limit in [1, 7, 7, 29] {
         let builder = corpus.strict().with_max_documents(limit);
         let report = go_on(builder, &LEARNER, &store, &options, |_| {}).unwrap();
-        assert_eq!(report.samples_processed, limit);
+        assert_eq!((report.samples_processed, report.complete), (limit, false));
         Oracle::of(&LEARNER, corpus.strict().with_max_documents(limit)).assert_learned(&store);
     }
     let report = go_on(corpus.strict(), &LEARNER, &store, &options, |_| {}).unwrap();
-    assert_eq!(Outcome::from(&report), Oracle::of(&LEARNER, corpus.strict()).outcome);
+    assert_eq!(
+        Outcome::from(&report),
+        Oracle::of(&LEARNER, corpus.strict()).outcome
+    );
 }
 
 #[test]
@@ -143,7 +160,10 @@ fn a_stop_commits_everything_that_was_read() {
     let corpus = Corpus::new(&crate::support::plain_records(60));
     let store = memory_store(&LEARNER);
     // Without the stop, there would be no commit before the end.
-    let settings = Settings { commit_interval: std::time::Duration::MAX, ..Settings::EAGER };
+    let settings = Settings {
+        commit_interval: std::time::Duration::MAX,
+        ..Settings::EAGER
+    };
     let options = settings.options();
     let on_event = stopping_at(9, options.stop.clone());
     let report = go_on(corpus.strict(), &LEARNER, &store, &options, on_event).unwrap();

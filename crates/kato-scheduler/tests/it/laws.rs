@@ -5,8 +5,8 @@ use kato_store::{EmbeddedStore, PatternStore};
 use proptest::prelude::*;
 
 use crate::support::{
-    Corpus, LEARNER, Oracle, Outcome, Record, Settings, embedded_store, ledger_entries, memory_store,
-    merging, records, settings,
+    Corpus, LEARNER, Oracle, Outcome, Record, Settings, embedded_store, ledger_entries,
+    memory_store, merging, records, settings,
 };
 
 /// Trains in one session and compares with the oracle.
@@ -49,7 +49,14 @@ fn a_reopened_store_holds_all_of_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = embedded_store(&dir, &LEARNER);
     let mut loader = corpus.strict().build().unwrap();
-    train(&mut loader, &LEARNER, &store, &Settings::EAGER.options(), |_| {}).unwrap();
+    train(
+        &mut loader,
+        &LEARNER,
+        &store,
+        &Settings::EAGER.options(),
+        |_| {},
+    )
+    .unwrap();
     let path = store.dir().to_owned();
     drop(store);
     let store = EmbeddedStore::open_with(&path, merging()).unwrap();

@@ -38,7 +38,10 @@ pub(crate) fn learner(chunk_sizes: &[usize]) -> HierarchicalConceptLearner {
 }
 
 pub(crate) fn recording() -> Recording {
-    Recording { provenance: true, metadata: true }
+    Recording {
+        provenance: true,
+        metadata: true,
+    }
 }
 
 /// One line of a JSON Lines file.
@@ -58,7 +61,9 @@ impl Record {
     fn line(&self, idx: usize) -> String {
         let text = match self {
             Self::Text(words) => {
-                let words = words.iter().map(|word| word.map_or("\n\n", |word| WORDS[word]));
+                let words = words
+                    .iter()
+                    .map(|word| word.map_or("\n\n", |word| WORDS[word]));
                 words.collect::<Vec<_>>().join(" ")
             }
             Self::Blank => "  ".to_owned(),
@@ -96,7 +101,9 @@ pub(crate) struct Corpus {
 
 impl Corpus {
     pub(crate) fn new(records: &[Record]) -> Self {
-        let corpus = Self { dir: tempfile::tempdir().unwrap() };
+        let corpus = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
         let (first, second) = records.split_at(records.len() / 3);
         corpus.write("one.jsonl", first);
         corpus.write("two.jsonl", second);
@@ -108,7 +115,10 @@ impl Corpus {
     }
 
     pub(crate) fn write(&self, file: &str, records: &[Record]) {
-        let lines = records.iter().enumerate().map(|(idx, record)| record.line(idx) + "\n");
+        let lines = records
+            .iter()
+            .enumerate()
+            .map(|(idx, record)| record.line(idx) + "\n");
         fs::write(self.path(file), lines.collect::<String>()).unwrap();
     }
 
@@ -136,8 +146,12 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Commits after every document.
-    pub(crate) const EAGER: Self =
-        Self { workers: 3, batch_bytes: 1, memory_budget: 0, commit_interval: Duration::ZERO };
+    pub(crate) const EAGER: Self = Self {
+        workers: 3,
+        batch_bytes: 1,
+        memory_budget: 0,
+        commit_interval: Duration::ZERO,
+    };
 
     pub(crate) fn options(&self) -> TrainingOptions {
         let mut options = TrainingOptions::default();
@@ -165,16 +179,21 @@ pub(crate) fn settings() -> impl Strategy<Value = Settings> {
         prop_oneof![Just(0), 1_000..100_000usize, Just(defaults.memory_budget)],
         prop::sample::select(vec![Duration::ZERO, defaults.commit_interval]),
     );
-    parts.prop_map(|(workers, batch_bytes, memory_budget, commit_interval)| Settings {
-        workers,
-        batch_bytes,
-        memory_budget,
-        commit_interval,
-    })
+    parts.prop_map(
+        |(workers, batch_bytes, memory_budget, commit_interval)| Settings {
+            workers,
+            batch_bytes,
+            memory_budget,
+            commit_interval,
+        },
+    )
 }
 
 pub(crate) fn memory_store(learner: &HierarchicalConceptLearner) -> MemoryStore {
-    MemoryStore::new(&learner.node_names(), RunConfiguration::of(learner).to_json())
+    MemoryStore::new(
+        &learner.node_names(),
+        RunConfiguration::of(learner).to_json(),
+    )
 }
 
 /// An embedded store that merges all the time.
@@ -219,7 +238,10 @@ pub(crate) struct Outcome {
 
 impl From<&TrainingReport> for Outcome {
     fn from(report: &TrainingReport) -> Self {
-        let levels = report.levels.iter().map(|level| (level.observations, level.unique_patterns));
+        let levels = report
+            .levels
+            .iter()
+            .map(|level| (level.observations, level.unique_patterns));
         Self {
             samples: report.samples_processed,
             attempted: report.samples_attempted,
@@ -244,7 +266,10 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    pub(crate) fn of(learner: &HierarchicalConceptLearner, builder: StreamingDatasetLoaderBuilder) -> Self {
+    pub(crate) fn of(
+        learner: &HierarchicalConceptLearner,
+        builder: StreamingDatasetLoaderBuilder,
+    ) -> Self {
         let mut loader = builder.on_bad_record(OnBadRecord::Skip).build().unwrap();
         let store = memory_store(learner);
         let mut batch = learner.new_batch_with_limits(store.attribute_limits());
@@ -269,20 +294,30 @@ impl Oracle {
                 }
                 Err(error) => {
                     failed += 1;
-                    let LearnError::Tokenize { source, .. } = &error else { panic!("{error}") };
+                    let LearnError::Tokenize { source, .. } = &error else {
+                        panic!("{error}")
+                    };
                     let reason = format!("{error}: {source}");
-                    skipped.push(json!({"document": id, "sample_idx": document.index, "reason": reason}));
+                    skipped.push(
+                        json!({"document": id, "sample_idx": document.index, "reason": reason}),
+                    );
                 }
             }
         }
         let bad = loader.take_bad_records();
-        skipped.extend(bad.iter().map(|record| serde_json::to_value(record).unwrap()));
+        skipped.extend(
+            bad.iter()
+                .map(|record| serde_json::to_value(record).unwrap()),
+        );
         skipped.sort_by_key(Value::to_string);
         let staged = store.stage(batch.seal()).unwrap();
         store.commit(vec![staged], Value::Null).unwrap();
         let counts = loader.counts();
         let level = |node: KnowledgeBase<'_>| {
-            (node.totals().unwrap().observations, node.count_patterns().unwrap())
+            (
+                node.totals().unwrap().observations,
+                node.count_patterns().unwrap(),
+            )
         };
         let outcome = Outcome {
             samples,
@@ -295,7 +330,11 @@ impl Oracle {
             levels: KnowledgeBase::all(&store).map(level).collect(),
             complete: true,
         };
-        Self { store, outcome, skipped }
+        Self {
+            store,
+            outcome,
+            skipped,
+        }
     }
 
     /// Compares a trained store byte by byte, and by everything that exports do not show.
@@ -318,7 +357,10 @@ pub(crate) fn exports(store: &dyn PatternStore) -> Vec<String> {
 /// The entries of a ledger, sorted: documents that cannot be learned are found by several threads.
 pub(crate) fn ledger_entries(path: &std::path::Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
-    let mut entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut entries: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     entries.sort_by_key(Value::to_string);
     entries
 }
@@ -326,7 +368,10 @@ pub(crate) fn ledger_entries(path: &std::path::Path) -> Vec<Value> {
 /// An error with all its causes, as a program shows it.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// Fails a test whose body does not end, and hands on its result or its panic.
@@ -341,5 +386,7 @@ pub(crate) fn in_time<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'stat
     if receiver.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
         panic!("the run hangs");
     }
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -1,8 +1,6 @@
 //! Reading patterns back from segments.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::thread;
 
 use kato_model::{AttributeLimits, PatternName, Symbol};
 
@@ -77,64 +75,6 @@ pub(super) fn scan_frequencies(
         };
         Ok(Some((group.name, group.frequency()?)))
     }))
-}
-
-/// Distinct names of a node, counted on all cores: names are digests, so equal ranges of them are equal work.
-pub(super) fn count_patterns(
-    segments: &[Arc<Segment>],
-    node_idx: usize,
-) -> Result<u64, StoreError> {
-    if let [segment] = segments {
-        return Ok(segment.totals(node_idx).patterns);
-    }
-    let n_patterns: u64 = segments
-        .iter()
-        .map(|segment| segment.totals(node_idx).patterns)
-        .sum();
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let n_ranges = if n_patterns < 100_000 {
-        1
-    } else {
-        cores as u64
-    };
-    let bound = |range: u64| ((u128::from(range) << 64) / u128::from(n_ranges)) as u64;
-    thread::scope(|scope| {
-        let ranges: Vec<_> = (0..n_ranges)
-            .map(|range| {
-                let last = if range + 1 == n_ranges {
-                    u64::MAX
-                } else {
-                    bound(range + 1) - 1
-                };
-                scope.spawn(move || count_range(segments, node_idx, bound(range), last))
-            })
-            .collect();
-        ranges
-            .into_iter()
-            .map(|range| {
-                range
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .sum()
-    })
-}
-
-fn count_range(
-    segments: &[Arc<Segment>],
-    node_idx: usize,
-    first: u64,
-    last: u64,
-) -> Result<u64, StoreError> {
-    let mut merge = MergeCursor::from_leading(segments, node_idx, first)?;
-    let mut count = 0;
-    while let Some(group) = merge.next_group()? {
-        if group.name.leading_u64() > last {
-            break;
-        }
-        count += 1;
-    }
-    Ok(count)
 }
 
 /// The id of the document that was this sample; the smallest if there are several, whichever came first.

@@ -21,7 +21,7 @@ mod writer;
 
 pub(crate) use dictionary::Dictionary;
 pub(crate) use footer::NodeTotals;
-pub(crate) use reader::{NodeCursor, Segment};
+pub(crate) use reader::{BlockBuffer, NodeCursor, Segment};
 pub(crate) use record::{Extras, RawRecord};
 pub(crate) use writer::{SegmentWriter, WrittenSegment};
 

@@ -69,12 +69,7 @@ fn count_text(
             n_below..n_below + dictionary.len() as u64,
             &mut counts,
         )?;
-        // A literal is left without use when a merge took its pattern from a segment that numbers it otherwise.
-        for (text, counts) in dictionary
-            .iter()
-            .zip(counts)
-            .filter(|(_, counts)| counts.frequency > 0)
-        {
+        for (text, counts) in dictionary.iter().zip(counts) {
             counted.entry(Symbol::from(text)).or_default().merge(counts);
         }
     }

@@ -47,7 +47,7 @@ fn copied<F: Fixture>(fixture: &F, store: &dyn PatternStore) -> F::Store {
 const ABC: &str = r#"{"name":"b98534b32c1d7489d4ce1a48724aa65aeecbdba9","pattern_data":[["a"],["b"],["c"]],"length":3,"frequency":1,"emotives":[],"metadata":{}}"#;
 
 proptest! {
-    #![proptest_config(cases(16))]
+    #![proptest_config(cases(8))]
 
     #[test]
     fn what_was_exported_imports_to_the_same_knowledge_base(lessons in lessons()) {

@@ -8,6 +8,7 @@
 mod conformance;
 mod durability;
 mod exchange;
+mod file_format;
 mod golden;
 mod random;
 mod support;

@@ -165,7 +165,7 @@ fn steps() -> impl Strategy<Value = (Lessons, Vec<Step>)> {
 }
 
 proptest! {
-    #![proptest_config(cases(16))]
+    #![proptest_config(cases(8))]
 
     #[test]
     fn the_store_in_memory_forgets_order_and_grouping((lessons, commits) in grouped()) {

@@ -167,6 +167,34 @@ impl Segment {
         Ok(None)
     }
 
+    /// Shows `found` the names whose leading bytes lie between `first` and `last`, in order.
+    pub(crate) fn names_between(
+        &self,
+        node_idx: usize,
+        first: u64,
+        last: u64,
+        block: &mut BlockBuffer,
+        mut found: impl FnMut(&[u8; PatternName::BYTES]),
+    ) -> Result<(), StoreError> {
+        let index = &self.nodes[node_idx].index;
+        block.loaded = None;
+        for block_idx in index.first_block_for(first)..index.entries.len() {
+            if index.entries[block_idx].first > last {
+                break;
+            }
+            self.load(node_idx, block_idx, block)?;
+            let (names, _) = block
+                .split(index.patterns_in(block_idx))
+                .ok_or_else(|| self.bad_block())?;
+            for name in names {
+                if (first..=last).contains(&PatternName::from_bytes(*name).leading_u64()) {
+                    found(name);
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }

@@ -1,0 +1,104 @@
+//! Text to durable knowledge base, end to end. Bound by the workers: tokenizer, SHA-1, and memory when batches are sealed;
+//! reading and committing run beside them. The limit is the sum of `tokenize`, `names` and `store/write` divided by the
+//! workers.
+//!
+//! Throughput counts tokens that are part of a pattern. The budget of a token by stage is printed after each run of the
+//! bench, in thread time. docs/benchmarks.md says what was measured.
+#![expect(clippy::print_stderr, reason = "a bench reports to its user")]
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use kato_benches::json_lines;
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::StreamingDatasetLoader;
+use kato_scheduler::{RunConfiguration, StageSeconds, TrainingOptions, TrainingReport, train};
+use kato_store::EmbeddedStore;
+use kato_tokenizer::gpt2;
+
+const CORPUS_BYTES: u64 = 20_000_000;
+
+fn train_all(c: &mut Criterion) {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let corpus = dir.path().join("corpus.jsonl");
+    std::fs::write(&corpus, json_lines(CORPUS_BYTES)).expect("the temporary folder has room");
+    let learner = HierarchicalConceptLearner::builder(gpt2())
+        .chunk_sizes([5, 7, 9])
+        .build()
+        .expect("three levels are a hierarchy");
+
+    let mut group = c.benchmark_group("train 20 MB");
+    group.sample_size(10);
+    for num_workers in [NonZeroUsize::MIN, NonZeroUsize::MIN.saturating_add(1)] {
+        let mut report = run(&learner, &corpus, &dir.path().join("first"), num_workers);
+        std::fs::remove_dir_all(dir.path().join("first")).expect("the knowledge base was made");
+        group.throughput(Throughput::ElementsAndBytes {
+            elements: report.tokens,
+            bytes: CORPUS_BYTES,
+        });
+        group.bench_function(format!("{num_workers} workers"), |b| {
+            b.iter_batched(
+                || tempfile::tempdir_in(dir.path()).expect("a temporary folder"),
+                |kb| {
+                    report = run(&learner, &corpus, &kb.path().join("kb"), num_workers);
+                    kb
+                },
+                BatchSize::PerIteration,
+            );
+        });
+        print_budget(num_workers, &report);
+    }
+    group.finish();
+}
+
+fn run(
+    learner: &HierarchicalConceptLearner,
+    corpus: &Path,
+    kb: &Path,
+    num_workers: NonZeroUsize,
+) -> TrainingReport {
+    let store = EmbeddedStore::create(
+        kb,
+        &learner.node_names(),
+        RunConfiguration::of(learner).to_json(),
+    )
+    .expect("the folder is empty");
+    let mut loader = StreamingDatasetLoader::builder()
+        .with_input(corpus)
+        .build()
+        .expect("the corpus was written");
+    let mut options = TrainingOptions::default();
+    options.num_workers = num_workers;
+    train(&mut loader, learner, &store, &options, |_event| {}).expect("the disk has room")
+}
+
+/// Thread time of the last run by stage, in nanoseconds a token.
+fn print_budget(num_workers: NonZeroUsize, report: &TrainingReport) {
+    let StageSeconds {
+        load,
+        load_blocked,
+        learn,
+        stage,
+        starved,
+        commit,
+        count_patterns,
+        ..
+    } = report.stage_seconds;
+    let ns = |seconds: f64| 1e9 * seconds / report.tokens.max(1) as f64;
+    eprintln!(
+        "{num_workers} workers, ns a token: load {:.1} (waiting {:.1}), learn {:.1}, stage {:.1}, starved {:.1}, \
+         commit {:.1}, count patterns {:.1}; wall clock {:.1}",
+        ns(load),
+        ns(load_blocked),
+        ns(learn),
+        ns(stage),
+        ns(starved),
+        ns(commit),
+        ns(count_patterns),
+        ns(report.total_time_seconds),
+    );
+}
+
+criterion_group!(benches, train_all);
+criterion_main!(benches);

@@ -1,0 +1,97 @@
+//! Counting a planned document into a batch.
+
+use kato_model::{
+    Attributes, BatchSymbol, FirstSeen, LearnBatch, Metadata, Occurrence, PatternName,
+};
+
+use super::{HierarchicalConceptLearner, LearnScratch, TextDocument};
+use crate::plan::Child;
+
+impl HierarchicalConceptLearner {
+    /// Counts the plan in the scratch into a batch.
+    pub(super) fn count(
+        &self,
+        document: &TextDocument<'_>,
+        batch: &mut LearnBatch,
+        scratch: &mut LearnScratch,
+    ) {
+        let LearnScratch {
+            plan,
+            occurrences: [below, learned],
+            ..
+        } = scratch;
+        if self.config.recording.provenance {
+            batch.record_document(document.sample_idx, document.id);
+        }
+        below.clear();
+        for (node_idx, node) in plan.nodes.iter().enumerate() {
+            learned.clear();
+            for call_idx in 0..node.names.len() {
+                let range = node.symbol_range(call_idx);
+                if range.len() < 2 {
+                    // Nothing is learned from one symbol, and nothing above refers to it.
+                    learned.extend(learned.last().copied().or(below.last().copied()));
+                    continue;
+                }
+                let name = node.names[call_idx];
+                let occurrence = if node_idx == 0 {
+                    batch.learn_tokens(name, &plan.tokens[range])
+                } else {
+                    learn_children(batch, node_idx, name, &node.children[range], below)
+                };
+                if self.config.recording.provenance {
+                    let token_idx = u64::from(node.first_tokens[call_idx]);
+                    let seen = FirstSeen {
+                        sample_idx: document.sample_idx,
+                        token_idx,
+                    };
+                    batch.record_first_seen(node_idx, occurrence, seen);
+                }
+                if self.config.recording.metadata && node.metadata_first && call_idx == 0 {
+                    batch.attach(node_idx, occurrence, metadata_attributes(document.metadata));
+                }
+                learned.push(occurrence);
+            }
+            std::mem::swap(below, learned);
+        }
+    }
+}
+
+fn learn_children(
+    batch: &mut LearnBatch,
+    node_idx: usize,
+    name: PatternName,
+    children: &[Child],
+    below: &[Occurrence],
+) -> Occurrence {
+    let is_below = |child: &Child| matches!(child, Child::Below(_));
+    if children.iter().all(is_below) {
+        let symbols = children.iter().filter_map(|child| match child {
+            Child::Below(idx) => Some(BatchSymbol::Child(below[*idx as usize])),
+            Child::Foreign(_) | Child::Empty => None,
+        });
+        return batch.learn(node_idx, name, symbols);
+    }
+    let symbols: Vec<BatchSymbol> = children
+        .iter()
+        .map(|child| match child {
+            Child::Below(idx) => BatchSymbol::Child(below[*idx as usize]),
+            Child::Foreign(name) => {
+                BatchSymbol::Literal(batch.literal(&name.prefixed().to_string()))
+            }
+            Child::Empty => BatchSymbol::Literal(batch.literal("")),
+        })
+        .collect();
+    batch.learn(node_idx, name, symbols)
+}
+
+fn metadata_attributes(pairs: &[(&str, &str)]) -> Attributes {
+    let mut metadata = Metadata::default();
+    for (key, value) in pairs {
+        metadata.insert_text(key, (*value).to_owned(), None);
+    }
+    Attributes {
+        metadata,
+        ..Attributes::default()
+    }
+}

@@ -1,0 +1,174 @@
+//! Twenty real samples, trained with the original against its real server: every pattern, frequency and symbol count.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+use flate2::read::GzDecoder;
+use kato_learner::{HierarchicalConceptLearner, Recording, TextDocument};
+use kato_loader::StreamingDatasetLoader;
+use kato_model::PatternRecord;
+use kato_scheduler::{RunConfiguration, train};
+use kato_store::{KnowledgeBase, MemoryStore, PatternStore, SymbolCounts, Totals};
+use serde_json::Value;
+
+use crate::support::{Settings, embedded_store, exports};
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/training-20")
+        .join(name)
+}
+
+fn lines(name: &str) -> impl Iterator<Item = Value> {
+    let file = File::open(path(&format!("{name}.jsonl.gz"))).unwrap();
+    BufReader::new(GzDecoder::new(file))
+        .lines()
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+}
+
+/// Title as the original names it, and text.
+fn samples() -> impl Iterator<Item = (String, String)> {
+    lines("samples").map(|sample| {
+        let title = format!("wikitext_sample_{}", sample["id"]);
+        (title, sample["text"].as_str().unwrap().to_owned())
+    })
+}
+
+fn learner() -> HierarchicalConceptLearner {
+    HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+        .chunk_sizes([5, 7, 9])
+        .recording(Recording {
+            metadata: true,
+            ..Recording::default()
+        })
+        .build()
+        .unwrap()
+}
+
+/// The original's patterns as an export would show them, each with the metadata keys of interest.
+fn expected_exports(keys: &[&str]) -> Vec<String> {
+    let export = |node| {
+        let mut records: Vec<String> = lines(node)
+            .map(|mut record| {
+                record["metadata"]
+                    .as_object_mut()
+                    .unwrap()
+                    .retain(|key, _| keys.contains(&key.as_str()));
+                PatternRecord::from_json(&record.to_string())
+                    .unwrap()
+                    .to_json()
+                    .unwrap()
+                    + "\n"
+            })
+            .collect();
+        records.sort();
+        records.concat()
+    };
+    ["node0", "node1", "node2"].map(export).into()
+}
+
+/// Compares patterns with their metadata, totals, and the counts of every symbol.
+fn assert_golden(store: &dyn PatternStore, keys: &[&str]) {
+    assert_eq!(exports(store), expected_exports(keys));
+    for node in KnowledgeBase::all(store) {
+        let totals = File::open(path(&format!("{}.totals.json", node.name()))).unwrap();
+        let totals: Value = serde_json::from_reader(totals).unwrap();
+        let count = |key: &str| totals[key].as_u64().unwrap();
+        let totals = Totals {
+            observations: count("total_pattern_frequencies"),
+            symbols: count("total_symbol_frequencies"),
+            member_symbols: count("total_symbols_in_patterns_frequencies"),
+        };
+        assert_eq!(node.totals().unwrap(), totals, "{}", node.name());
+
+        let counts: Vec<_> = lines(&format!("{}.symbols", node.name()))
+            .map(|line| {
+                let count = |key: &str| line[key].as_u64().unwrap();
+                let counts = SymbolCounts {
+                    frequency: count("frequency"),
+                    member_frequency: count("pattern_member_frequency"),
+                };
+                (line["name"].as_str().unwrap().to_owned(), counts)
+            })
+            .collect();
+        let found: Result<Vec<_>, _> = node.symbol_counts().unwrap().collect();
+        let found = found
+            .unwrap()
+            .into_iter()
+            .map(|(symbol, counts)| (symbol.to_string(), counts));
+        assert_eq!(found.collect::<Vec<_>>(), counts, "{}", node.name());
+    }
+}
+
+#[test]
+fn training_learns_what_the_original_learned() {
+    let learner = learner();
+    let dir = tempfile::tempdir().unwrap();
+    let mut jsonl = String::new();
+    for (id, text) in samples() {
+        writeln!(jsonl, "{}", serde_json::json!({"id": id, "text": text})).unwrap();
+    }
+    let memory = MemoryStore::new(
+        &learner.node_names(),
+        RunConfiguration::of(&learner).to_json(),
+    );
+    let embedded = embedded_store(&dir, &learner);
+    for store in [&memory as &dyn PatternStore, &embedded] {
+        let mut loader = StreamingDatasetLoader::builder()
+            .with_reader("samples.jsonl", std::io::Cursor::new(jsonl.clone()))
+            .with_id_field("id")
+            .build()
+            .unwrap();
+        let report = train(
+            &mut loader,
+            &learner,
+            store,
+            &Settings::EAGER.options(),
+            |_| {},
+        )
+        .unwrap();
+        // A document's id is the one thing that training knows of what the original noted.
+        assert_golden(store, &["title"]);
+
+        assert_eq!(
+            (report.samples_processed, report.errors, report.tokens),
+            (20, 0, 10_140)
+        );
+        let levels: Vec<_> = report
+            .levels
+            .iter()
+            .map(|level| (level.observations, level.unique_patterns))
+            .collect();
+        assert_eq!(levels, [(2023, 2003), (294, 294), (40, 40)]);
+    }
+}
+
+#[test]
+fn a_batch_records_what_the_original_notes_of_a_sample() {
+    let learner = learner();
+    let dir = tempfile::tempdir().unwrap();
+    let memory = MemoryStore::new(&learner.node_names(), Value::Null);
+    let embedded = embedded_store(&dir, &learner);
+    for store in [&memory as &dyn PatternStore, &embedded] {
+        let mut batch = learner.new_batch();
+        let mut scratch = learner.new_scratch();
+        for (title, text) in samples() {
+            let metadata = [
+                ("title", title.as_str()),
+                ("author", "Unknown"),
+                ("book_idx", "1"),
+            ];
+            let document = TextDocument {
+                text: &text,
+                metadata: &metadata,
+                ..TextDocument::default()
+            };
+            learner.learn(document, &mut batch, &mut scratch).unwrap();
+        }
+        let staged = store.stage(batch.seal()).unwrap();
+        store.commit(vec![staged], Value::Null).unwrap();
+        assert_golden(store, &["title", "author", "book_idx"]);
+    }
+}

@@ -1,0 +1,272 @@
+//! `docs/file-format.md`: a knowledge base of format 1, and a reader written from that text alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kato_model::{Attributes, BatchSymbol, FirstSeen, LearnBatch, Metadata, PatternName};
+use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
+use serde_json::{Value, json};
+
+use crate::support::{commit, two_levels};
+
+/// The knowledge base of the example in `docs/file-format.md`, as the first release wrote it.
+fn stored() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/format-1")
+}
+
+/// Learns the example: `the cat` twice, `the mat` once, and a pattern of both.
+fn example(dir: &Path) {
+    let store =
+        EmbeddedStore::create(dir, &["node0", "node1"], json!({"chunk_sizes": [2, 2]})).unwrap();
+    let mut batch = LearnBatch::new(2);
+    let mut learn = |token_idx, texts: [&str; 2]| {
+        let name = PatternName::of_events(&texts.map(|text| [text]));
+        let symbols = texts.map(|text| BatchSymbol::Literal(batch.literal(text)));
+        let occurrence = batch.learn(0, name, symbols);
+        let sample_idx = 300;
+        batch.record_first_seen(
+            0,
+            occurrence,
+            FirstSeen {
+                sample_idx,
+                token_idx,
+            },
+        );
+        (name, occurrence)
+    };
+    let cat = learn(0, ["the", "cat"]);
+    learn(2, ["the", "cat"]);
+    let mat = learn(4, ["the", "mat"]);
+    let mut metadata = Metadata::default();
+    metadata.insert_text("book", "1".to_owned(), None);
+    batch.attach(
+        0,
+        mat.1,
+        Attributes {
+            metadata,
+            ..Attributes::default()
+        },
+    );
+    let parent = PatternName::of_events(&[cat, mat].map(|(name, _)| [name.prefixed().to_string()]));
+    batch.learn(
+        1,
+        parent,
+        [cat, mat].map(|(_, occurrence)| BatchSymbol::Child(occurrence)),
+    );
+    batch.record_document(300, "a.txt");
+    store
+        .commit(
+            vec![store.stage(batch.seal()).unwrap()],
+            json!({"samples": 1}),
+        )
+        .unwrap();
+}
+
+#[test]
+fn the_example_is_written_as_the_first_release_wrote_it() {
+    let dir = tempfile::tempdir().unwrap();
+    example(dir.path());
+    for name in ["MANIFEST", "segments/0000000000.seg"] {
+        let (found, expected) = (
+            fs::read(dir.path().join(name)),
+            fs::read(stored().join(name)),
+        );
+        assert_eq!(found.unwrap(), expected.unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn the_first_release_s_knowledge_base_is_read() {
+    let store = EmbeddedStore::open_read_only(&stored()).unwrap();
+    assert_eq!(store.checkpoint(), json!({"samples": 1}));
+    assert_eq!(store.document(300).unwrap().as_deref(), Some("a.txt"));
+    let mut lines = Vec::new();
+    for node in KnowledgeBase::all(&store) {
+        node.export(&mut lines).unwrap();
+    }
+    let names = [["the", "cat"], ["the", "mat"]]
+        .map(|texts| PatternName::of_events(&texts.map(|text| [text])));
+    let parent = PatternName::of_events(&names.map(|name| [name.prefixed().to_string()]));
+    let [cat, mat] = names;
+    let expected = format!(
+        r#"{{"name":"{cat}","pattern_data":[["the"],["cat"]],"length":2,"frequency":2,"emotives":[],"metadata":{{}}}}
+{{"name":"{mat}","pattern_data":[["the"],["mat"]],"length":2,"frequency":1,"emotives":[],"metadata":{{"book":["1"]}}}}
+{{"name":"{parent}","pattern_data":[["PTRN|{cat}"],["PTRN|{mat}"]],"length":2,"frequency":1,"emotives":[],"metadata":{{}}}}
+"#
+    );
+    assert_eq!(String::from_utf8(lines).unwrap(), expected);
+}
+
+/// Takes `n` bytes off the front.
+fn take<'a>(bytes: &mut &'a [u8], n: usize) -> &'a [u8] {
+    let (taken, rest) = bytes.split_at(n);
+    *bytes = rest;
+    taken
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut number = 0;
+    for shift in (0..).step_by(7) {
+        let byte = take(bytes, 1)[0];
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    number
+}
+
+/// Name, symbols, frequency, and the extras' flags and rest.
+type Record = (String, Vec<String>, u64, Option<(u8, String)>);
+
+/// Reads all patterns of a segment with nothing but the text.
+fn read_segment(file: &[u8]) -> Vec<Vec<Record>> {
+    assert_eq!(
+        (&file[..8], &file[file.len() - 8..]),
+        (b"KATOSEG1".as_slice(), b"KATOSEG1".as_slice())
+    );
+    let tail = file.len() - 16;
+    let length = little_endian(&file[tail..tail + 4]) as usize;
+    let footer_bytes = &file[tail - length..tail];
+    assert_eq!(
+        u64::from(crc32fast::hash(footer_bytes)),
+        little_endian(&file[tail + 4..tail + 8])
+    );
+    let footer: Value = serde_json::from_slice(footer_bytes).unwrap();
+    let number = |value: &Value| value.as_u64().unwrap() as usize;
+    let part = |part: &Value| {
+        let bytes = &file[number(&part["offset"])..][..number(&part["bytes"])];
+        assert_eq!(
+            u64::from(crc32fast::hash(bytes)),
+            part["crc32"].as_u64().unwrap()
+        );
+        bytes
+    };
+    let mut nodes: Vec<Vec<Record>> = Vec::new();
+    for node in footer["nodes"].as_array().unwrap() {
+        let n_literals = number(&node["n_literals"]);
+        let (mut lengths, mut text) = part(&node["dictionary"]).split_at(4 * n_literals);
+        let below: Vec<String> = nodes
+            .last()
+            .iter()
+            .flat_map(|below| below.iter().map(|record| format!("PTRN|{}", record.0)))
+            .collect();
+        let mut symbols = below;
+        for _ in 0..n_literals {
+            let literal = take(&mut text, little_endian(take(&mut lengths, 4)) as usize);
+            symbols.push(String::from_utf8(literal.to_vec()).unwrap());
+        }
+        let width = (1..4)
+            .find(|&width| symbols.len() <= 1 << (8 * width))
+            .unwrap_or(4);
+        let index: Vec<&[u8]> = part(&node["index"]).chunks(20).collect();
+        let n_patterns = number(&node["totals"]["patterns"]);
+        let mut records = Vec::new();
+        for (block_idx, entry) in index.iter().enumerate() {
+            let start = little_endian(&entry[..8]) as usize;
+            let next = index
+                .get(block_idx + 1)
+                .map(|next| little_endian(&next[..8]) as usize);
+            let block = &file[start..next.unwrap_or(number(&node["blocks_end"]))];
+            assert_eq!(
+                u64::from(crc32fast::hash(block)),
+                little_endian(&entry[16..])
+            );
+            assert_eq!(
+                entry[8..16].iter().rev().copied().collect::<Vec<_>>(),
+                block[..8],
+                "the first name"
+            );
+            let n = 256.min(n_patterns - 256 * block_idx);
+            let (names, mut rest) = block.split_at(20 * n);
+            for name in names.chunks(20) {
+                let header = varint(&mut rest);
+                let frequency = if header & 1 == 1 {
+                    varint(&mut rest)
+                } else {
+                    1
+                };
+                let numbers = take(&mut rest, (header >> 2) as usize * width).chunks(width);
+                let symbols = numbers
+                    .map(|number| symbols[little_endian(number) as usize].clone())
+                    .collect();
+                let extras = (header & 2 == 2).then(|| {
+                    let length = varint(&mut rest) as usize;
+                    let mut extras = take(&mut rest, length);
+                    let flags = take(&mut extras, 1)[0];
+                    let seen = if flags & 1 == 1 {
+                        format!("{} {} ", varint(&mut extras), varint(&mut extras))
+                    } else {
+                        String::new()
+                    };
+                    (flags, seen + str::from_utf8(extras).unwrap())
+                });
+                let name = name.iter().map(|byte| format!("{byte:02x}")).collect();
+                records.push((name, symbols, frequency, extras));
+            }
+            assert!(rest.is_empty());
+        }
+        assert_eq!(records.len(), n_patterns);
+        nodes.push(records);
+    }
+    nodes
+}
+
+#[test]
+fn a_reader_written_from_the_text_finds_the_patterns() {
+    let nodes = read_segment(&fs::read(stored().join("segments/0000000000.seg")).unwrap());
+    let mut node0 = nodes[0].clone();
+    node0.sort_by_key(|record| record.1.clone());
+    let texts = |record: &Record| record.1.join(" ");
+    assert_eq!((texts(&node0[0]), node0[0].2), ("the cat".to_owned(), 2));
+    assert_eq!(node0[0].3, Some((1, "300 0 ".to_owned())));
+    assert_eq!((texts(&node0[1]), node0[1].2), ("the mat".to_owned(), 1));
+    assert_eq!(
+        node0[1].3,
+        Some((3, r#"300 4 {"m":{"book":["1"]}}"#.to_owned()))
+    );
+    assert_eq!(
+        texts(&nodes[1][0]),
+        format!("PTRN|{} PTRN|{}", node0[0].0, node0[1].0)
+    );
+}
+
+#[test]
+fn a_reader_written_from_the_text_agrees_on_many_blocks() {
+    let dir = tempfile::tempdir().unwrap();
+    let kb = dir.path().join("kb");
+    let store = EmbeddedStore::create(&kb, &["node0", "node1"], Value::Null).unwrap();
+    let lessons = two_levels(700);
+    commit(
+        &store,
+        &lessons,
+        &(0..lessons.len()).collect::<Vec<_>>(),
+        Value::Null,
+    );
+    let nodes = read_segment(&fs::read(kb.join("segments/0000000000.seg")).unwrap());
+    for (node_idx, records) in nodes.iter().enumerate() {
+        let expected: Vec<(String, Vec<String>)> = store
+            .scan(node_idx)
+            .unwrap()
+            .map(|pattern| pattern.unwrap())
+            .map(|pattern| {
+                (
+                    pattern.name.to_string(),
+                    pattern.symbols.iter().map(ToString::to_string).collect(),
+                )
+            })
+            .collect();
+        let found: Vec<_> = records
+            .iter()
+            .map(|record| (record.0.clone(), record.1.clone()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,193 @@
+//! What goes wrong is told, with an exit code, and leaves everything as it was.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use kato_store::EmbeddedStore;
+
+use crate::programs::Workplace;
+
+#[test]
+fn what_is_not_there_is_an_error_that_says_what_is() {
+    let place = Workplace::trained();
+    let check = |arguments: &[&str], expected: &str| {
+        let (code, message) = place.inspect_fails(arguments);
+        assert_eq!((code, message.trim_end()), (1, expected), "{arguments:?}");
+    };
+    check(
+        &["--kb", "nowhere"],
+        "error: there is no knowledge base at nowhere: check the directory, or train one into it",
+    );
+    check(
+        &["--kb", "kb", "--node", "node7"],
+        "error: there is no node \"node7\" here; the nodes are node0, node1, node2",
+    );
+    check(
+        &[
+            "--kb",
+            "kb",
+            "--pattern",
+            "b98534b32c1d7489d4ce1a48724aa65aeecbdba9",
+        ],
+        "error: no node has a pattern b98534b32c1d7489d4ce1a48724aa65aeecbdba9; the nodes are node0, node1, node2",
+    );
+    check(
+        &["--kb", "kb", "--pattern", "000000000000"],
+        "error: no node has a pattern 000000000000; the nodes are node0, node1, node2",
+    );
+    for typed in ["cafe", "ABCDEF012345", "PTRN|hello world", ""] {
+        let (code, message) = place.inspect_fails(&["--kb", "kb", "--pattern", typed]);
+        assert_eq!(code, 1);
+        assert!(
+            message.contains("is no pattern name: give the 40 lower-case hexadecimal digits"),
+            "{message}"
+        );
+    }
+    check(
+        &["--kb", "kb", "--import", "nothing.jsonl"],
+        "error: cannot open nothing.jsonl: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn wrong_usage_is_told_apart_from_failure() {
+    let place = Workplace::new();
+    for arguments in [
+        &["--histogram", "--pattern", "b98534b3"][..],
+        &["--export", "-", "--json"],
+        &["--export", "a", "--import", "b"],
+        &["--top", "many"],
+        &["--nothing"],
+    ] {
+        assert_eq!(place.inspect_fails(arguments).0, 2, "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_import_with_a_bad_line_adds_nothing_and_names_the_line() {
+    let place = Workplace::trained();
+    let before = place.exported("node0");
+    let lines = place.inspect(&["--kb", "kb", "--export", "-"]);
+    let good: Vec<&str> = lines.lines().take(3).collect();
+    let bad = good[2].replace("\"length\":3", "\"length\":4");
+    fs::write(place.path("bad.jsonl"), [good[0], good[1], &bad].join("\n")).unwrap();
+    let (code, message) = place.inspect_fails(&["--kb", "kb", "--import", "bad.jsonl"]);
+    assert_eq!(code, 1);
+    assert!(
+        message.starts_with("error: bad.jsonl: line 3 cannot be imported, so nothing was"),
+        "{message}"
+    );
+    assert!(
+        message.contains("states length 4 and has 3 symbols"),
+        "{message}"
+    );
+    assert_eq!(place.exported("node0"), before);
+}
+
+#[test]
+fn a_failed_export_leaves_the_file_that_was_there() {
+    let place = Workplace::trained();
+    fs::write(place.path("old.jsonl"), "precious").unwrap();
+    let segments = fs::read_dir(place.path("kb/segments")).unwrap();
+    for segment in segments {
+        let path = segment.unwrap().path();
+        let mut bytes = fs::read(&path).unwrap();
+        // Somewhere in the blocks of patterns.
+        bytes[200..260].fill(0xff);
+        fs::write(&path, bytes).unwrap();
+    }
+    let (code, message) = place.inspect_fails(&["--kb", "kb", "--export", "old.jsonl"]);
+    assert_eq!(code, 1);
+    assert!(
+        message.contains("old.jsonl was not written") && message.contains("damaged"),
+        "{message}"
+    );
+    assert_eq!(
+        fs::read_to_string(place.path("old.jsonl")).unwrap(),
+        "precious"
+    );
+    assert!(!place.path("old.jsonl.part").exists());
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let place = Workplace::trained();
+    for arguments in [
+        &["--kb", "kb", "--export", "-"][..],
+        &["--kb", "kb", "--top", "100000"],
+        &["--kb", "kb", "--json"],
+    ] {
+        let mut child = place.command("inspect", arguments);
+        let mut child = child
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (
+                output.status.code(),
+                String::from_utf8(output.stderr).unwrap().as_str()
+            ),
+            (Some(0), ""),
+            "{arguments:?}"
+        );
+    }
+    let mut child = place
+        .command("inspect", &["--kb", "kb", "--export", "-"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert!(line.starts_with("{\"name\":"));
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_knowledge_base_can_be_read_while_it_is_written_but_not_imported_into() {
+    let place = Workplace::trained();
+    let lines = place.inspect(&["--kb", "kb", "--export", "-"]);
+    fs::write(place.path("n.jsonl"), lines).unwrap();
+    let writer = EmbeddedStore::open(&place.path("kb")).unwrap();
+    assert!(
+        place
+            .inspect(&["--kb", "kb"])
+            .contains("most frequent patterns of node2")
+    );
+    let (code, message) = place.inspect_fails(&["--kb", "kb", "--import", "n.jsonl"]);
+    assert_eq!(code, 1);
+    assert!(message.contains("is in use by another writer"), "{message}");
+    drop(writer);
+    place.inspect(&["--kb", "kb", "--import", "n.jsonl"]);
+}
+
+#[test]
+fn a_knowledge_base_of_a_newer_format_is_refused_by_name() {
+    let place = Workplace::trained();
+    let manifest = fs::read_to_string(place.path("kb/MANIFEST")).unwrap();
+    let (body, _) = manifest.trim_end().rsplit_once('\n').unwrap();
+    let body = body.replace("\"format_version\": 1,", "\"format_version\": 99,");
+    fs::write(
+        place.path("kb/MANIFEST"),
+        format!("{body}\ncrc32 {:08x}\n", crc32(body.as_bytes())),
+    )
+    .unwrap();
+    let (code, message) = place.inspect_fails(&["--kb", "kb"]);
+    assert_eq!(code, 1);
+    assert!(
+        message.contains("has format version 99, and this version reads 1"),
+        "{message}"
+    );
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1));
+    !bytes
+        .iter()
+        .fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
+}

@@ -1,0 +1,27 @@
+//! The help of every program, as its users read it.
+
+use crate::programs::Workplace;
+
+fn help(program: &str, argument: &str) -> String {
+    let output = Workplace::new()
+        .command(program, &[argument])
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn help_is_complete() {
+    for program in ["train", "inspect", "make_corpus"] {
+        insta::assert_snapshot!(format!("{program}_help"), help(program, "--help"));
+    }
+}
+
+#[test]
+fn short_help_fits_a_screen() {
+    for program in ["train", "inspect", "make_corpus"] {
+        let text = help(program, "-h");
+        assert!(text.lines().count() <= 40, "{program}: {text}");
+    }
+}
