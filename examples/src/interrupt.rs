@@ -22,14 +22,20 @@ pub fn stop_on_interrupt(stop: StopSignal) -> io::Result<()> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the second signal finds the flag that the first one set.
-        flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&interrupted))?;
+        flag::register_conditional_shutdown(
+            signal,
+            i32::from(INTERRUPTED),
+            Arc::clone(&interrupted),
+        )?;
         flag::register(signal, Arc::clone(&interrupted))?;
     }
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for _signal in signals.forever() {
-            stop.stop();
-        }
-    })?;
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for _signal in signals.forever() {
+                stop.stop();
+            }
+        })?;
     Ok(())
 }

@@ -3,5 +3,5 @@
 pub mod corpus;
 pub mod inspect;
 pub mod interrupt;
-pub mod repository;
 pub mod reporter;
+pub mod repository;

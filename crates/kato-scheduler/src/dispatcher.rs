@@ -18,6 +18,9 @@ use crate::{TrainError, TrainingOptions};
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
+/// Text for a worker below which handing over costs more than learning, in bytes.
+const MIN_BATCH_BYTES: usize = 16 << 10;
+
 /// Why the dispatcher hands out no more work.
 #[derive(Debug)]
 enum Ended {
@@ -37,6 +40,7 @@ pub(crate) struct Dispatcher<'a> {
     options: &'a TrainingOptions,
     session: &'a Session,
     on_event: &'a mut dyn FnMut(TrainingEvent),
+    batch_bytes: usize,
     last_progress: Instant,
     epoch: u64,
     epoch_start: Instant,
@@ -51,11 +55,14 @@ impl<'a> Dispatcher<'a> {
         session: &'a Session,
         on_event: &'a mut dyn FnMut(TrainingEvent),
     ) -> Self {
+        // Each worker has a batch in hand and two waiting; they must not outweigh what it learns.
+        let affordable = options.memory_budget / (4 * session.num_workers);
         Self {
             loader,
             options,
             session,
             on_event,
+            batch_bytes: options.batch_bytes.min(affordable.max(MIN_BATCH_BYTES)),
             last_progress: session.start,
             epoch: 0,
             epoch_start: session.start,
@@ -79,7 +86,7 @@ impl<'a> Dispatcher<'a> {
                 break Ended::Stopped;
             }
             let clock = &self.session.clocks.load;
-            let loaded = clock.time(|| self.loader.next_batch(self.options.batch_bytes));
+            let loaded = clock.time(|| self.loader.next_batch(self.batch_bytes));
             self.bad_records.append(&mut self.loader.take_bad_records());
             match loaded {
                 Ok(Some(documents)) => {

@@ -12,7 +12,7 @@ use crate::StopSignal;
 pub struct TrainingOptions {
     /// Threads that learn. Default: one for each core that the process may use.
     pub num_workers: NonZeroUsize,
-    /// Text handed to a worker at once, in bytes. Default 512 KiB.
+    /// Text handed to a worker at once, in bytes; less where the memory budget is too small for it. Default 512 KiB.
     pub batch_bytes: usize,
     /// Memory for what was learned and is not written yet, in bytes, over all workers. Default 256 MiB. The process
     /// needs about twice this, and some 100 MB for tokenizer tables and buffers.

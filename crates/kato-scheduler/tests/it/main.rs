@@ -1,5 +1,11 @@
 //! What training promises: the original's knowledge bases, and one result whatever the threads, sizes and interruptions.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
 mod edges;
 mod endless;
 mod faults;
