@@ -211,6 +211,13 @@ impl LearnBatch {
     }
 
     /// Whether nothing was learned and no document recorded, so that a store need not hear of the batch.
+    ///
+    /// ```
+    /// let mut batch = kato_model::LearnBatch::new(1);
+    /// assert!(batch.is_empty());
+    /// batch.record_document(0, "too short for a pattern");
+    /// assert!(!batch.is_empty());
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.iter().all(|node| node.n_calls == 0) && self.documents.is_empty()

@@ -276,3 +276,27 @@ fn a_cursor_of_another_corpus_is_refused() {
         .build();
     assert!(matches!(refused, Err(LoadError::InvalidCursor { .. })));
 }
+
+#[test]
+fn a_corpus_that_is_not_the_expected_one_is_refused_with_what_differs() {
+    let folder = Folder::new();
+    let long = folder.write("long.txt", "a\nb\nc\nd\n");
+    let short = folder.write("short.txt", "a\n");
+    let by_line = |b: StreamingDatasetLoaderBuilder| b.with_text_unit(TextUnit::Line);
+    let mut loader = by_line(builder().with_input(&long)).build().unwrap();
+    loader.by_ref().take(3).for_each(drop);
+    let (cursor, identity) = (loader.cursor(), loader.identity());
+    let resume = |input: &Path| {
+        let builder = by_line(builder().with_input(input)).resume_from(cursor);
+        builder.expect_identity(identity.clone()).build()
+    };
+
+    assert_eq!(resume(&long).unwrap().count(), 1);
+    // The position does not exist there, and that is not what helps to know.
+    let refused = resume(&short).unwrap_err();
+    let LoadError::OtherCorpus { differences } = &refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(differences.len(), 2);
+    assert!(refused.to_string().contains("file missing: `"), "{refused}");
+}

@@ -1,0 +1,128 @@
+//! `kill -9` at any moment, as often as it takes.
+
+use std::os::unix::process::ExitStatusExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::knowledge::Knowledge;
+use crate::workplace::{Workplace, stderr};
+
+const SEED: u64 = 20;
+const N_KILLS: usize = 100;
+/// Kills of one run, after which it is left alone.
+const KILLS_PER_ROUND: usize = 40;
+const SIGKILL: i32 = 9;
+
+/// Numbers from 0 to 1, the same in every run (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[(self.next() * choices.len() as f64) as usize]
+    }
+
+    /// When to kill: mostly anywhere in the first `most` of a session, now and then within its first microseconds.
+    fn delay(&mut self, most: Duration) -> Duration {
+        let part = self.next();
+        match self.next() < 0.25 {
+            true => Duration::from_secs_f64(50e-6 * (most.as_secs_f64() / 50e-6).powf(part)),
+            false => most.mul_f64(part),
+        }
+    }
+}
+
+/// Kills one run again and again, and lets it end in the end; returns the number of kills and of those before a commit.
+fn round(
+    place: &Workplace,
+    kb: &str,
+    random: &mut Random,
+    most: Duration,
+    expected: &Knowledge,
+) -> (usize, usize) {
+    let (mut n_kills, mut n_before_commit, mut committed) = (0, 0, None);
+    loop {
+        let settings = [
+            ["--workers", random.pick(&["1", "2", "3", "4"])],
+            ["--memory", random.pick(&["1KB", "300KB", "64MB"])],
+            [
+                "--commit-interval",
+                random.pick(&["0", "0", "0.002", "0.05"]),
+            ],
+        ];
+        let mut arguments = settings.concat();
+        if n_kills > 0 {
+            arguments.push("--resume");
+        }
+        let mut child = place.train("corpus.jsonl", kb, &arguments).spawn().unwrap();
+        if n_kills < KILLS_PER_ROUND {
+            thread::sleep(random.delay(most));
+            child.kill().unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        let now = place.committed(kb);
+        assert!(
+            now >= committed,
+            "{committed:?} documents were safe, and now {now:?} are"
+        );
+        committed = now;
+        if output.status.signal() == Some(SIGKILL) {
+            n_kills += 1;
+            n_before_commit += usize::from(committed.is_none_or(|documents| documents == 0));
+            continue;
+        }
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        Knowledge::of(&place.path(kb), &output).assert_equals(expected);
+        return (n_kills, n_before_commit);
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_again_and_again_ends_like_one_that_is_not() {
+    let place = Workplace::new(3_000_000);
+    let start = Instant::now();
+    let expected = place.undisturbed("corpus.jsonl");
+    let whole = start.elapsed();
+    assert!(
+        expected.samples() > 1_200 && expected.n_patterns() > 50_000,
+        "{}",
+        expected.counters()
+    );
+    assert!(expected.skipped().len() > 20);
+
+    let mut random = Random(SEED);
+    let (mut n_rounds, mut n_kills, mut n_before_commit) = (0, 0, 0);
+    while n_kills < N_KILLS {
+        // Sessions that end early and sessions that come far.
+        let most = whole.mul_f64([0.15, 0.3, 0.6][n_rounds % 3]);
+        let (kills, before_commit) = round(
+            &place,
+            &format!("kb{n_rounds}"),
+            &mut random,
+            most,
+            &expected,
+        );
+        n_rounds += 1;
+        n_kills += kills;
+        n_before_commit += before_commit;
+    }
+    eprintln!(
+        "seed {SEED}: {n_kills} kills in {n_rounds} runs, {n_before_commit} before anything was committed, {:.0?} in all; \
+         undisturbed {whole:.1?} with {} patterns",
+        start.elapsed(),
+        expected.n_patterns(),
+    );
+    assert!(n_before_commit > 0);
+}
