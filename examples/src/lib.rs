@@ -5,3 +5,8 @@ pub mod inspect;
 pub mod interrupt;
 pub mod reporter;
 pub mod repository;
+
+/// The README's example is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

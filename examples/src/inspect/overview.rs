@@ -140,7 +140,7 @@ impl Overview {
             None => "nothing was trained into it yet",
             Some(true) => "complete",
             Some(false) => {
-                "not complete: being trained, or interrupted (go on with train --resume)"
+                "not complete: being trained, limited or interrupted (train --resume goes on)"
             }
         };
         let size = HumanBytes(self.disk_bytes);
