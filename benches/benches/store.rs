@@ -1,10 +1,11 @@
 //! The embedded store on patterns of random tokens. Sealing is bound by memory (a radix sort and one gather), staging by
 //! formatting records and the page cache, a commit by the disk's flush; look-ups by one system call and one checksum a
-//! segment; scans and merges by the heap that puts segments in order.
+//! segment; scans and merges by the heap that puts segments in order; visits, which keep no order, by the checksums.
 //!
 //! Throughput counts learn calls for writes and patterns for reads. docs/benchmarks.md says what was measured.
 
 use std::hint::black_box;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use criterion::{
@@ -12,7 +13,9 @@ use criterion::{
     measurement::WallTime,
 };
 use kato_benches::RandomPatterns;
-use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
+use kato_store::{
+    EmbeddedStore, KnowledgeBase, PatternStore, PatternVisitor, SourceSymbols, VisitedPattern,
+};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -107,10 +110,27 @@ fn read(c: &mut Criterion) {
                     .sum::<u64>()
             });
         });
+        group.bench_function("visit", |b| {
+            b.iter(|| {
+                let mut sum = SumFrequencies(0);
+                store.visit(0, &mut sum).expect("the store can be read");
+                sum.0
+            });
+        });
         group.bench_function("export", |b| {
             b.iter(|| node.export(std::io::sink()).expect("the store can be read"))
         });
         group.finish();
+    }
+}
+
+/// The least that a visitor can do.
+struct SumFrequencies(u64);
+
+impl PatternVisitor for SumFrequencies {
+    fn pattern(&mut self, _: &SourceSymbols<'_>, pattern: &VisitedPattern<'_>) -> ControlFlow<()> {
+        self.0 += pattern.frequency;
+        ControlFlow::Continue(())
     }
 }
 

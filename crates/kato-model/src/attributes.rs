@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, Metadata};
+use crate::{DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, Metadata, add_emotives};
 
 /// Where a pattern was seen for the first time: the earliest place, whatever the order of learning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -45,10 +45,15 @@ pub struct Attributes {
     pub metadata: Metadata,
     /// The latest emotives.
     pub emotives: EmotiveWindow,
+    /// For every emotive the sum, over all learns that carried emotives, of the learn's [mean](crate::mean_emotives).
+    ///
+    /// KATO keeps such sums for symbols: that of a symbol is the sum over the patterns that hold it.
+    pub affinity: EmotiveMap,
 }
 
 impl Attributes {
-    /// Adds what another learn call of the same pattern attached; commutative and associative under one set of limits.
+    /// Adds what another learn call of the same pattern attached; commutative and associative under one set of limits,
+    /// but for the last bits of the affinity (see [`add_emotives`]).
     pub fn merge(&mut self, other: Self, limits: &AttributeLimits) {
         self.extra_frequency = self.extra_frequency.saturating_add(other.extra_frequency);
         if self.event_lengths.is_none() {
@@ -56,6 +61,7 @@ impl Attributes {
         }
         self.metadata.merge(other.metadata, limits.metadata_values);
         self.emotives.merge(other.emotives, limits.persistence);
+        add_emotives(&mut self.affinity, &other.affinity);
     }
 
     /// Heap bytes, roughly.
@@ -78,6 +84,7 @@ impl Attributes {
             .entries()
             .iter()
             .flat_map(|entry| entry.emotives.keys())
+            .chain(self.affinity.keys())
             .map(|key| key.len() + NODE)
             .sum();
         size_of::<Self>() + lengths + metadata + emotives
@@ -94,6 +101,8 @@ struct Stored {
     metadata: Metadata,
     #[serde(rename = "e", skip_serializing_if = "Vec::is_empty")]
     emotives: Vec<((u64, u64), EmotiveMap)>,
+    #[serde(rename = "a", skip_serializing_if = "EmotiveMap::is_empty")]
+    affinity: EmotiveMap,
 }
 
 impl From<Attributes> for Stored {
@@ -106,6 +115,7 @@ impl From<Attributes> for Stored {
                 .collect(),
             event_lengths: attributes.event_lengths,
             metadata: attributes.metadata,
+            affinity: attributes.affinity,
         }
     }
 }
@@ -123,6 +133,7 @@ impl From<Stored> for Attributes {
             event_lengths: stored.event_lengths,
             metadata: stored.metadata,
             emotives,
+            affinity: stored.affinity,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Counting: what a set of samples taught, as one value that can be merged into any store.
 
 mod sealed;
+mod vectors;
 
 use std::sync::Arc;
 
 pub use self::sealed::{NodeView, SealedBatch, SealedPattern, SealedSymbol};
-use crate::{AttributeLimits, Attributes, FirstSeen, PatternName, SymbolTable};
+use self::vectors::Vectors;
+use crate::{AttributeLimits, Attributes, FirstSeen, PatternName, SymbolTable, VectorName};
 
 /// A symbol of a pattern inside one [`LearnBatch`]: text, or a pattern that the node below learned in the same batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +76,7 @@ struct NodeBatch {
     parts: Vec<Part>,
     /// Sparse, in order of learning.
     attributes: Vec<(Occurrence, Attributes)>,
+    vectors: Vectors,
     latest: Option<Occurrence>,
     n_calls: u64,
     n_symbols: usize,
@@ -109,6 +112,7 @@ impl NodeBatch {
         Self {
             parts,
             attributes: Vec::new(),
+            vectors: Vectors::default(),
             latest: None,
             n_calls: 0,
             n_symbols: 0,
@@ -210,7 +214,7 @@ impl LearnBatch {
         self.nodes.len()
     }
 
-    /// Whether nothing was learned and no document recorded, so that a store need not hear of the batch.
+    /// Whether nothing was learned and no document or vector recorded, so that a store need not hear of the batch.
     ///
     /// ```
     /// let mut batch = kato_model::LearnBatch::new(1);
@@ -220,7 +224,8 @@ impl LearnBatch {
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.nodes.iter().all(|node| node.n_calls == 0) && self.documents.is_empty()
+        let is_empty = |node: &NodeBatch| node.n_calls == 0 && node.vectors.is_empty();
+        self.nodes.iter().all(is_empty) && self.documents.is_empty()
     }
 
     /// Learn calls of one node so far.
@@ -245,6 +250,7 @@ impl LearnBatch {
                 n_calls * CALL_BYTES
                     + node.n_symbols * size_of::<u32>()
                     + n_seen * size_of::<FirstSeen>()
+                    + node.vectors.heap_bytes()
             })
             .sum();
         nodes + self.literals.heap_bytes() + self.document_bytes + self.attribute_bytes
@@ -344,6 +350,30 @@ impl LearnBatch {
             }
             _ => node.attributes.push((occurrence, attributes)),
         }
+    }
+
+    /// Records a vector that a node learned, under the name that stands for it in patterns.
+    ///
+    /// A name is no proof of content: vectors that print alike share one (see [`VectorName`]). Of several vectors of one
+    /// name [the smallest](crate::smaller_vector) stays, whatever the order of learning. Elements may be infinite or not
+    /// numbers and are kept bit for bit.
+    ///
+    /// ```
+    /// use kato_model::{LearnBatch, VectorName};
+    ///
+    /// let mut batch = LearnBatch::new(1);
+    /// let vector = [0.5, -1.0];
+    /// batch.record_vector(0, VectorName::of_vector(&vector), &vector);
+    /// let sealed = batch.seal();
+    /// let kept: Vec<_> = sealed.node(0).vectors().collect();
+    /// assert_eq!(kept, [(VectorName::of_vector(&vector), vector.as_slice())]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When there is no such node.
+    pub fn record_vector(&mut self, node_idx: usize, name: VectorName, vector: &[f64]) {
+        self.nodes[node_idx].vectors.record(name, vector);
     }
 
     /// Records the id of the document that was sample number `sample_idx`.

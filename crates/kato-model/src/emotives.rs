@@ -39,6 +39,34 @@ pub fn mean_emotives<'a>(maps: impl IntoIterator<Item = &'a EmotiveMap>) -> Emot
         .collect()
 }
 
+/// Adds a map to running sums, key by key: how the affinity of patterns and symbols grows with every learn.
+///
+/// Sums of finite values stay finite: one that leaves the range of numbers stops at its largest or smallest. A value that
+/// is not finite shows in the sum, so that stores can refuse it. The order of adding shows in the last bits, as it does in
+/// all sums of floating-point numbers.
+///
+/// # Examples
+///
+/// ```
+/// use kato_model::{EmotiveMap, add_emotives};
+///
+/// let mut sums = EmotiveMap::from([("joy".to_owned(), 0.5)]);
+/// let more = EmotiveMap::from([("fear".to_owned(), -1.0), ("joy".to_owned(), 0.25)]);
+/// add_emotives(&mut sums, &more);
+/// assert_eq!(sums, EmotiveMap::from([("fear".to_owned(), -1.0), ("joy".to_owned(), 0.75)]));
+/// ```
+pub fn add_emotives(sums: &mut EmotiveMap, more: &EmotiveMap) {
+    for (key, &value) in more {
+        match sums.get_mut(key) {
+            Some(sum) if sum.is_finite() && value.is_finite() => {
+                *sum = (*sum + value).clamp(f64::MIN, f64::MAX);
+            }
+            Some(sum) => *sum += value,
+            None => drop(sums.insert(key.clone(), value)),
+        }
+    }
+}
+
 /// The one map that KATO's MongoDB generation learns from an observation's accumulated maps: [`mean_emotives`] without the
 /// keys whose mean is exactly 0.
 ///

@@ -24,7 +24,8 @@ pub use batch::{
     BatchSymbol, LearnBatch, NodeView, Occurrence, SealedBatch, SealedPattern, SealedSymbol,
 };
 pub use emotives::{
-    DEFAULT_PERSISTENCE, EmotiveEntry, EmotiveMap, EmotiveWindow, learned_mean, mean_emotives,
+    DEFAULT_PERSISTENCE, EmotiveEntry, EmotiveMap, EmotiveWindow, add_emotives, learned_mean,
+    mean_emotives,
 };
 pub use event::Event;
 pub use literal::{write_events_literal, write_symbol_literal};
@@ -38,5 +39,6 @@ pub use record::{PatternRecord, RecordError};
 pub use symbol::Symbol;
 pub use symbol_table::SymbolTable;
 pub use vector::{
-    ParseVectorNameError, VECTOR_PREFIX, VectorError, VectorName, sum_vectors, write_numpy_text,
+    ParseVectorNameError, VECTOR_PREFIX, VectorError, VectorName, smaller_vector, sum_vectors,
+    write_numpy_text,
 };

@@ -46,7 +46,7 @@ impl PatternName {
         E: AsRef<[S]>,
         S: AsRef<str>,
     {
-        let mut text = String::new();
+        let mut text = String::with_capacity(16 * events.len());
         write_events_literal(events, &mut text);
         Self(Sha1::digest(text).into())
     }

@@ -8,6 +8,10 @@ pub(crate) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');
     }
+    // Latin, IPA and combining marks: byte-level tokenizers write a space as one of them, so most tokens hold one.
+    if matches!(character, '\u{ae}'..='\u{377}') {
+        return true;
+    }
     // An even number of switches at or below the character leaves it printable.
     SWITCHES.partition_point(|&first| first <= u32::from(character)) % 2 == 0
 }

@@ -1,6 +1,7 @@
 //! Vector symbols: the vectors of one observation, added up and named by the SHA-1 of the text numpy prints.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,6 +36,21 @@ pub const VECTOR_PREFIX: &str = "VCTR|";
 pub struct VectorName([u8; hex::DIGEST_LEN]);
 
 impl VectorName {
+    /// Bytes of a name.
+    pub const BYTES: usize = hex::DIGEST_LEN;
+
+    /// The name with these 20 bytes, as [`as_bytes`](Self::as_bytes) gave them.
+    #[must_use]
+    pub const fn from_bytes(digest: [u8; hex::DIGEST_LEN]) -> Self {
+        Self(digest)
+    }
+
+    /// The 20 bytes of the hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; hex::DIGEST_LEN] {
+        &self.0
+    }
+
     /// The name of one vector.
     #[must_use]
     pub fn of_vector(vector: &[f64]) -> Self {
@@ -162,4 +178,28 @@ pub fn sum_vectors<V: AsRef<[f64]>>(vectors: &[V]) -> Result<Vec<f64>, VectorErr
         }
     }
     Ok(sum)
+}
+
+/// Whether a vector is kept rather than another of the same name: the shorter one, and of equally long ones that with the
+/// smaller element where they first differ, by the total order of [`f64::total_cmp`].
+///
+/// A vector's name does not tell vectors apart that print alike, so whoever merges what was learned apart needs one rule
+/// that gives the same answer in any order.
+///
+/// ```
+/// use kato_model::smaller_vector;
+///
+/// assert!(smaller_vector(&[5.0], &[1.0, 2.0]));
+/// assert!(smaller_vector(&[1.0, 2.0], &[1.0, 2.5]));
+/// assert!(!smaller_vector(&[f64::NAN], &[f64::NAN]));
+/// ```
+#[must_use]
+pub fn smaller_vector(vector: &[f64], than: &[f64]) -> bool {
+    let by_length = vector.len().cmp(&than.len());
+    let mut elements = vector.iter().zip(than).map(|(a, b)| a.total_cmp(b));
+    by_length.then_with(|| {
+        elements
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }) == Ordering::Less
 }

@@ -34,12 +34,14 @@ mod content;
 mod lessons;
 mod merging;
 mod symbols;
+mod vectors;
+mod visits;
 
 use kato_model::{AttributeLimits, PatternName, SealedBatch};
 use serde_json::{Value, json};
 
 pub use self::attributes::{
-    documents_are_found_by_sample, emotives_keep_the_latest,
+    affinities_add_up, documents_are_found_by_sample, emotives_keep_the_latest,
     emotives_that_no_file_keeps_are_refused, first_sightings_are_the_earliest,
     imported_frequencies_count, metadata_is_united_within_limits,
 };
@@ -55,6 +57,10 @@ pub use self::merging::{
     order_and_grouping_do_not_show, repeated_patterns_add_up, teaches_the_same,
 };
 pub use self::symbols::{children_are_names, events_keep_their_bounds, every_text_is_a_symbol};
+pub use self::vectors::{
+    of_vectors_with_one_name_the_smallest_is_kept, vectors_come_back_bit_for_bit,
+};
+pub use self::visits::a_visitor_may_break_off_and_use_the_store;
 use crate::{PatternStore, StagedBatch, StoredPattern};
 
 /// Makes the stores under test.
@@ -90,10 +96,14 @@ pub fn run(fixture: &impl Fixture) {
     events_keep_their_bounds(fixture);
     metadata_is_united_within_limits(fixture);
     emotives_keep_the_latest(fixture);
+    affinities_add_up(fixture);
     emotives_that_no_file_keeps_are_refused(fixture);
     first_sightings_are_the_earliest(fixture);
     documents_are_found_by_sample(fixture);
     imported_frequencies_count(fixture);
+    vectors_come_back_bit_for_bit(fixture);
+    of_vectors_with_one_name_the_smallest_is_kept(fixture);
+    a_visitor_may_break_off_and_use_the_store(fixture);
 }
 
 /// A new store with default limits.

@@ -10,13 +10,15 @@ mod query;
 mod segment;
 mod staged;
 mod symbol_counts;
+mod vectors;
+mod visit;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol};
+use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use serde_json::Value;
 
 use self::directory::{
@@ -30,7 +32,10 @@ pub use self::options::EmbeddedOptions;
 use self::segment::Segment;
 use self::staged::{StagedSegment, write_batch};
 use crate::contract::check_node;
-use crate::{PatternStore, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals};
+use crate::{
+    PatternStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts,
+    Totals,
+};
 
 /// Most patterns of one node that a merge puts into one segment, whatever the options say: ranks are 32-bit numbers, and
 /// text symbols need some as well.
@@ -436,6 +441,16 @@ impl PatternStore for EmbeddedStore {
     ) -> Result<Scan<'_, (PatternName, u64)>, StoreError> {
         check_node(&self.nodes, node_idx)?;
         query::scan_frequencies(&self.segments(), node_idx)
+    }
+
+    fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        visit::visit(&self.segments(), node_idx, visitor)
+    }
+
+    fn vectors(&self, node_idx: usize) -> Result<Scan<'_, (VectorName, Vec<f64>)>, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        query::vectors(&self.segments(), node_idx)
     }
 
     fn symbol_counts(

@@ -91,7 +91,7 @@ pub enum StoreError {
         /// Nodes of the store.
         expected: usize,
     },
-    /// An emotive is infinite or not a number, which no file keeps.
+    /// An emotive or affinity is infinite or not a number, which no file keeps.
     #[error("an emotive of pattern {name} is not a finite number: attach finite values")]
     NotFinite {
         /// The pattern.

@@ -210,7 +210,8 @@ impl<'a> KnowledgeBase<'a> {
     /// Writes all patterns as JSON Lines in name order; returns how many. Memory stays bounded.
     ///
     /// A line is what [`PatternRecord::to_json`](kato_model::PatternRecord::to_json) writes: `name`, `pattern_data`,
-    /// `length`, `frequency`, `emotives`, `metadata`. Equal knowledge bases are written as equal bytes. Every name is
+    /// `length`, `frequency`, `emotives`, `metadata`, as KATO's own records; first sightings, sums of affinity and vectors stay
+    /// behind. Equal knowledge bases are written as equal bytes. Every name is
     /// checked against its content. `out` is flushed at the end and needs no buffer of its own.
     ///
     /// # Errors
@@ -225,7 +226,8 @@ impl<'a> KnowledgeBase<'a> {
     ///
     /// Importing **adds**: frequencies add up with what the node holds and with other lines of the same name, metadata is
     /// united, and imported emotives count as older than all that training learns, in the order given. The checkpoint stays
-    /// as it is, so do not import while the store is being trained. First sightings are not part of the lines.
+    /// as it is, so do not import while the store is being trained. First sightings, sums of affinity and vectors are not
+    /// part of the lines, so an imported pattern has none.
     ///
     /// An [`EmbeddedStore`](crate::EmbeddedStore) holds imported names of the node below as text, in the file and while it
     /// merges; import from the bottom up, then [`compact`](crate::EmbeddedStore::compact) makes them as small as learned ones.

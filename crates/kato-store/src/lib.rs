@@ -40,6 +40,7 @@ mod memory;
 mod pattern;
 mod statistics;
 mod trace;
+mod visit;
 
 pub use contract::{PatternStore, Scan, StagedBatch, SymbolCounts, Totals};
 pub use embedded::{EmbeddedOptions, EmbeddedStore};
@@ -50,3 +51,4 @@ pub use memory::MemoryStore;
 pub use pattern::StoredPattern;
 pub use statistics::{FrequencyCount, FrequencyRanges, FrequencyStatistics, PatternFrequency};
 pub use trace::{Trace, TraceChild};
+pub use visit::{PatternVisitor, SourceSymbols, SymbolRef, VisitedPattern};

@@ -1,13 +1,22 @@
 //! The store in memory: small, plain, and the yardstick that the others are compared with.
 
+mod snapshot;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use kato_model::{AttributeLimits, PatternName, SealedBatch, SealedSymbol, Symbol};
+use kato_model::{
+    AttributeLimits, PatternName, SealedBatch, SealedSymbol, Symbol, VectorName, add_emotives,
+    smaller_vector,
+};
 use serde_json::Value;
 
+use self::snapshot::Snapshot;
 use crate::contract::{check_emotives, check_node};
-use crate::{PatternStore, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals};
+use crate::{
+    PatternStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts,
+    Totals,
+};
 
 /// A run's knowledge bases in memory. Nothing is durable; memory grows with the patterns.
 ///
@@ -44,8 +53,14 @@ struct StagedInMemory {
 #[derive(Debug, Default)]
 struct State {
     checkpoint: Value,
-    nodes: Vec<BTreeMap<PatternName, StoredPattern>>,
+    nodes: Vec<NodeState>,
     documents: BTreeMap<u64, String>,
+}
+
+#[derive(Debug, Default)]
+struct NodeState {
+    patterns: BTreeMap<PatternName, StoredPattern>,
+    vectors: BTreeMap<VectorName, Vec<f64>>,
 }
 
 impl MemoryStore {
@@ -63,7 +78,7 @@ impl MemoryStore {
         limits: AttributeLimits,
     ) -> Self {
         let state = State {
-            nodes: nodes.iter().map(|_| BTreeMap::new()).collect(),
+            nodes: nodes.iter().map(|_| NodeState::default()).collect(),
             ..State::default()
         };
         let nodes = nodes.iter().map(|node| node.as_ref().to_owned()).collect();
@@ -88,7 +103,11 @@ impl MemoryStore {
         item: impl FnMut(&StoredPattern) -> T,
     ) -> Result<Scan<'_, T>, StoreError> {
         check_node(&self.nodes, node_idx)?;
-        let items: Vec<T> = self.state().nodes[node_idx].values().map(item).collect();
+        let items: Vec<T> = self.state().nodes[node_idx]
+            .patterns
+            .values()
+            .map(item)
+            .collect();
         Ok(Box::new(items.into_iter().map(Ok)))
     }
 }
@@ -161,7 +180,7 @@ impl PatternStore for MemoryStore {
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {
         check_node(&self.nodes, node_idx)?;
         let mut totals = Totals::default();
-        for pattern in self.state().nodes[node_idx].values() {
+        for pattern in self.state().nodes[node_idx].patterns.values() {
             totals.merge(Totals {
                 observations: pattern.frequency,
                 symbols: pattern
@@ -177,7 +196,7 @@ impl PatternStore for MemoryStore {
 
     fn count_patterns(&self, node_idx: usize) -> Result<u64, StoreError> {
         check_node(&self.nodes, node_idx)?;
-        Ok(self.state().nodes[node_idx].len() as u64)
+        Ok(self.state().nodes[node_idx].patterns.len() as u64)
     }
 
     fn pattern(
@@ -186,7 +205,7 @@ impl PatternStore for MemoryStore {
         name: &PatternName,
     ) -> Result<Option<StoredPattern>, StoreError> {
         check_node(&self.nodes, node_idx)?;
-        Ok(self.state().nodes[node_idx].get(name).cloned())
+        Ok(self.state().nodes[node_idx].patterns.get(name).cloned())
     }
 
     fn scan(&self, node_idx: usize) -> Result<Scan<'_, StoredPattern>, StoreError> {
@@ -200,13 +219,27 @@ impl PatternStore for MemoryStore {
         self.collect(node_idx, |pattern| (pattern.name, pattern.frequency))
     }
 
+    fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        // Copied first: a visitor may use the store.
+        let snapshot = Snapshot::of(self.state().nodes[node_idx].patterns.values());
+        snapshot.show(visitor);
+        Ok(())
+    }
+
+    fn vectors(&self, node_idx: usize) -> Result<Scan<'_, (VectorName, Vec<f64>)>, StoreError> {
+        check_node(&self.nodes, node_idx)?;
+        let vectors = self.state().nodes[node_idx].vectors.clone();
+        Ok(Box::new(vectors.into_iter().map(Ok)))
+    }
+
     fn symbol_counts(
         &self,
         node_idx: usize,
     ) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError> {
         check_node(&self.nodes, node_idx)?;
         let mut counted: BTreeMap<Symbol, SymbolCounts> = BTreeMap::new();
-        for pattern in self.state().nodes[node_idx].values() {
+        for pattern in self.state().nodes[node_idx].patterns.values() {
             for (symbol, occurrences) in distinct(pattern) {
                 let counts = SymbolCounts::of(pattern.frequency, occurrences);
                 counted.entry(symbol.clone()).or_default().merge(counts);
@@ -234,7 +267,7 @@ fn distinct(pattern: &StoredPattern) -> BTreeMap<&Symbol, u64> {
 }
 
 fn merge_node(
-    patterns: &mut BTreeMap<PatternName, StoredPattern>,
+    state: &mut NodeState,
     batch: &SealedBatch,
     node_idx: usize,
     limits: &AttributeLimits,
@@ -243,7 +276,7 @@ fn merge_node(
     let literals: Vec<&str> = node.dictionary().collect();
     for rank in 0..node.len() {
         let learned = node.pattern(rank);
-        let pattern = patterns.entry(learned.name).or_insert_with(|| {
+        let pattern = state.patterns.entry(learned.name).or_insert_with(|| {
             let symbols = node.pattern(rank).symbols().map(|symbol| match symbol {
                 SealedSymbol::Literal(rank) => Symbol::from(literals[rank as usize]),
                 SealedSymbol::Child(rank) => {
@@ -267,6 +300,13 @@ fn merge_node(
             pattern
                 .emotives
                 .merge(attributes.emotives.clone(), limits.persistence);
+            add_emotives(&mut pattern.affinity, &attributes.affinity);
+        }
+    }
+    for (name, vector) in node.vectors() {
+        let held = state.vectors.entry(name).or_insert_with(|| vector.to_vec());
+        if smaller_vector(vector, held) {
+            *held = vector.to_vec();
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A pattern as stores hand it out.
 
 use kato_model::{
-    EmotiveWindow, Event, FirstSeen, Metadata, Pattern, PatternName, PatternRecord, Symbol,
+    Attributes, EmotiveMap, EmotiveWindow, Event, FirstSeen, Metadata, Pattern, PatternName,
+    PatternRecord, Symbol,
 };
 
 use crate::StoreError;
@@ -24,6 +25,8 @@ pub struct StoredPattern {
     pub metadata: Metadata,
     /// The latest emotives.
     pub emotives: EmotiveWindow,
+    /// For every emotive the sum over learns; see [`Attributes::affinity`](kato_model::Attributes::affinity).
+    pub affinity: EmotiveMap,
 }
 
 impl StoredPattern {
@@ -38,7 +41,20 @@ impl StoredPattern {
             first_seen: None,
             metadata: Metadata::default(),
             emotives: EmotiveWindow::default(),
+            affinity: EmotiveMap::new(),
         }
+    }
+
+    /// The attributes; `None` where there are none.
+    pub(crate) fn attributes(&self) -> Option<Attributes> {
+        let attributes = Attributes {
+            extra_frequency: 0,
+            event_lengths: self.event_lengths.clone(),
+            metadata: self.metadata.clone(),
+            emotives: self.emotives.clone(),
+            affinity: self.affinity.clone(),
+        };
+        (attributes != Attributes::default()).then_some(attributes)
     }
 
     /// The events (`pattern_data`), oldest first.
@@ -68,7 +84,8 @@ impl StoredPattern {
         })
     }
 
-    /// The record for an export, after checking that the name is the SHA-1 of the content.
+    /// The record for an export, after checking that the name is the SHA-1 of the content. First sighting and affinity
+    /// are not part of it.
     ///
     /// # Errors
     ///

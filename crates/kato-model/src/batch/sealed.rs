@@ -1,7 +1,7 @@
 //! Sealing: a batch's learn calls sorted by name, equal names merged, symbols numbered by rank.
 
 use super::{BatchSymbol, LearnBatch, NodeBatch, Occurrence, Part};
-use crate::{AttributeLimits, Attributes, FirstSeen, PatternName};
+use crate::{AttributeLimits, Attributes, FirstSeen, PatternName, VectorName};
 
 /// A complete batch: every node's distinct patterns in name order, with counts.
 ///
@@ -285,6 +285,11 @@ impl<'a> NodeView<'a> {
             .dictionary
             .iter()
             .map(move |&id| batch.literal_text(id))
+    }
+
+    /// The recorded vectors in name order, one a name.
+    pub fn vectors(&self) -> impl Iterator<Item = (VectorName, &'a [f64])> + use<'a> {
+        self.learned.vectors.iter()
     }
 
     /// The distinct patterns in name order; the position of one is its *rank*.

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 
 use kato_model::{
-    DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, Metadata, MetadataValue, learned_mean,
-    mean_emotives,
+    AttributeLimits, Attributes, DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, Metadata,
+    MetadataValue, add_emotives, learned_mean, mean_emotives,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -32,6 +32,49 @@ fn the_learned_mean_drops_keys_that_cancel() {
     let maps = [map(&[("joy", 0.5), ("fear", 1.0)]), map(&[("joy", -0.5)])];
     assert_eq!(mean_emotives(&maps), map(&[("joy", 0.0), ("fear", 1.0)]));
     assert_eq!(learned_mean(&maps), map(&[("fear", 1.0)]));
+}
+
+#[test]
+fn sums_of_finite_emotives_stay_finite_and_others_show() {
+    let (large, infinite) = (f64::MAX, f64::INFINITY);
+    for (sum, more, expected) in [
+        (0.5, 0.25, 0.75),
+        (large, large, large),
+        (-large, -large, -large),
+        (large, -large, 0.0),
+        (infinite, 1.0, infinite),
+        (large, infinite, infinite),
+        (large, f64::NEG_INFINITY, f64::NEG_INFINITY),
+    ] {
+        let mut sums = map(&[("joy", sum)]);
+        add_emotives(&mut sums, &map(&[("joy", more)]));
+        assert_eq!(sums, map(&[("joy", expected)]), "{sum} + {more}");
+    }
+    for (sum, more) in [(infinite, -infinite), (f64::NAN, 1.0), (1.0, f64::NAN)] {
+        let mut sums = map(&[("joy", sum)]);
+        add_emotives(&mut sums, &map(&[("joy", more)]));
+        assert!(sums["joy"].is_nan(), "{sum} + {more}");
+    }
+}
+
+#[test]
+fn attributes_add_affinity_up_and_write_it_where_there_is_any() {
+    let of = |pairs| Attributes {
+        affinity: map(pairs),
+        ..Attributes::default()
+    };
+    let mut attributes = of(&[("joy", 0.5)]);
+    attributes.merge(
+        of(&[("fear", -1.0), ("joy", 0.25)]),
+        &AttributeLimits::default(),
+    );
+    let json = serde_json::to_string(&attributes).unwrap();
+    assert_eq!(json, r#"{"a":{"fear":-1.0,"joy":0.75}}"#);
+    assert_eq!(
+        serde_json::from_str::<Attributes>(&json).unwrap(),
+        attributes
+    );
+    assert_eq!(serde_json::to_string(&of(&[])).unwrap(), "{}");
 }
 
 #[test]

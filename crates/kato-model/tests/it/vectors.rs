@@ -1,6 +1,7 @@
 //! Vector symbols.
 
-use kato_model::{Event, VectorError, VectorName, sum_vectors, write_numpy_text};
+use kato_model::{Event, VectorError, VectorName, smaller_vector, sum_vectors, write_numpy_text};
+use proptest::prelude::*;
 
 use crate::rows;
 
@@ -127,5 +128,39 @@ fn a_vector_symbol_is_read_with_its_prefix_only() {
     assert_eq!(serde_json::to_string(&name).unwrap(), format!("{text:?}"));
     for refused in [&text[5..], &text.to_uppercase(), "VCTR|", ""] {
         assert!(refused.parse::<VectorName>().is_err(), "{refused}");
+    }
+}
+
+#[test]
+fn a_name_is_its_bytes() {
+    let name = VectorName::of_vector(&[1.0]);
+    assert_eq!(VectorName::from_bytes(*name.as_bytes()), name);
+    assert!(
+        name.to_string()
+            .ends_with(&format!("{:02x}", name.as_bytes()[19]))
+    );
+}
+
+fn vector() -> impl Strategy<Value = Vec<f64>> {
+    let element = prop_oneof![
+        Just(-0.0),
+        Just(0.0),
+        Just(f64::NAN),
+        Just(-f64::NAN),
+        prop::num::f64::ANY
+    ];
+    prop::collection::vec(element, 0..4)
+}
+
+proptest! {
+    /// So that the smallest of many is the same in whatever order they come.
+    #[test]
+    fn of_two_different_vectors_one_is_smaller_and_smaller_is_transitive(a in vector(), b in vector(), c in vector()) {
+        let bits = |vector: &[f64]| vector.iter().copied().map(f64::to_bits).collect::<Vec<_>>();
+        let same = bits(&a) == bits(&b);
+        prop_assert_eq!(u8::from(smaller_vector(&a, &b)) + u8::from(smaller_vector(&b, &a)), u8::from(!same));
+        if smaller_vector(&a, &b) && smaller_vector(&b, &c) {
+            prop_assert!(smaller_vector(&a, &c));
+        }
     }
 }

@@ -127,20 +127,62 @@ pub fn emotives_keep_the_latest(fixture: &impl Fixture) {
     );
 }
 
-/// An emotive that JSON cannot hold is refused before anything is staged.
+fn affinity(pairs: &[(&str, f64)]) -> Attributes {
+    let pairs = pairs.iter().map(|&(key, value)| (key.to_owned(), value));
+    Attributes {
+        affinity: pairs.collect(),
+        ..Attributes::default()
+    }
+}
+
+/// Sums of affinity add up key by key, whatever the window of emotives keeps; they stop at the largest numbers.
+pub fn affinities_add_up(fixture: &impl Fixture) {
+    let limits = AttributeLimits {
+        persistence: NonZeroUsize::MIN,
+        ..AttributeLimits::default()
+    };
+    let mut first = joy(0, 0.5);
+    first.affinity = affinity(&[("joy", 0.5), ("", -0.25)]).affinity;
+    let all = vec![
+        first,
+        Attributes::default(),
+        affinity(&[("joy", 0.25), ("fear", f64::MAX)]),
+        affinity(&[("joy", 1e-300), ("fear", f64::MAX), ("joy\"", -1.0)]),
+    ];
+    let pattern = learned_with(fixture, limits, all);
+    let expected = [
+        ("", -0.25),
+        ("fear", f64::MAX),
+        ("joy", 0.75),
+        ("joy\"", -1.0),
+    ];
+    assert_eq!(pattern.affinity, affinity(&expected).affinity);
+    assert_eq!(
+        (pattern.frequency, pattern.emotives.entries().len()),
+        (4, 1)
+    );
+}
+
+/// An emotive or affinity that JSON cannot hold is refused before anything is staged.
 pub fn emotives_that_no_file_keeps_are_refused(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
-    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+    let no_numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    let cases = no_numbers
+        .iter()
+        .flat_map(|&value| [joy(0, value), affinity(&[("joy", value)])]);
+    for attributes in cases {
         let lessons = Lessons::new(
             1,
             vec![
                 Lesson::text(0, &["a"]),
-                Lesson::text(0, &["b"]).with_attributes(joy(0, value)),
+                Lesson::text(0, &["b"]).with_attributes(attributes.clone()),
+                // Merged with finite values before the store sees it.
+                Lesson::text(0, &["b"]).with_attributes(affinity(&[("joy", 1.0)])),
             ],
         );
-        match store.stage(lessons.batch(&[0, 1])) {
+        match store.stage(lessons.batch(&[0, 1, 2])) {
             Err(StoreError::NotFinite { name }) => assert_eq!(name, lessons.name(1)),
-            other => assert!(other.is_err(), "{value} was staged"),
+            other => assert!(other.is_err(), "{attributes:?} were staged"),
         }
     }
     assert_eq!(store.count_patterns(0).expect("patterns can be counted"), 0);

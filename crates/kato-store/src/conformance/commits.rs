@@ -1,12 +1,16 @@
 //! What is visible when, and what is refused.
 
+use std::ops::ControlFlow;
 use std::thread;
 
-use kato_model::{AttributeLimits, LearnBatch, PatternName};
+use kato_model::{AttributeLimits, LearnBatch, PatternName, VectorName};
 use serde_json::{Value, json};
 
 use super::{Fixture, Lesson, Lessons, commit, content, create, learned, stage, teach};
-use crate::{MemoryStore, PatternStore, StagedBatch, StoreError, Totals};
+use crate::{
+    MemoryStore, PatternStore, PatternVisitor, SourceSymbols, StagedBatch, StoreError, Totals,
+    VisitedPattern,
+};
 
 fn two_patterns() -> Lessons {
     Lessons::new(
@@ -142,6 +146,14 @@ pub fn batches_of_other_stores_are_refused(fixture: &impl Fixture) {
 
 /// Every look-up at a node that is not there is refused, and the error lists the nodes.
 pub fn unknown_nodes_are_refused(fixture: &impl Fixture) {
+    struct Nobody;
+
+    impl PatternVisitor for Nobody {
+        fn pattern(&mut self, _: &SourceSymbols<'_>, _: &VisitedPattern<'_>) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+
     let store = create(fixture, &["bottom", "top"]);
     let name = PatternName::of_events(&[["a"]]);
     for node_idx in [2, usize::MAX] {
@@ -151,6 +163,8 @@ pub fn unknown_nodes_are_refused(fixture: &impl Fixture) {
             store.pattern(node_idx, &name).err(),
             store.scan(node_idx).err(),
             store.scan_frequencies(node_idx).err(),
+            store.visit(node_idx, &mut Nobody).err(),
+            store.vectors(node_idx).err(),
             store.symbol_counts(node_idx).err(),
         ];
         for error in errors {
@@ -189,12 +203,14 @@ pub fn what_was_committed_survives_reopening(fixture: &impl Fixture) {
 
 /// A scan gives the store as it was when the scan began, also while commits follow.
 pub fn a_scan_sees_the_commits_before_it(fixture: &impl Fixture) {
-    let lessons = Lessons::new(
-        1,
-        (0..600)
-            .map(|idx| Lesson::text(0, &["a", &idx.to_string()]))
-            .collect(),
-    );
+    let lesson = |idx: u32| {
+        let vector = vec![f64::from(idx)];
+        Lesson {
+            vectors: vec![(VectorName::of_vector(&vector), vector)],
+            ..Lesson::text(0, &["a", &idx.to_string()])
+        }
+    };
+    let lessons = Lessons::new(1, (0..600).map(lesson).collect());
     let store = create(fixture, &["node0"]);
     let commit = |picked: &[usize]| {
         let staged = stage(&store, lessons.batch(picked));
@@ -205,12 +221,17 @@ pub fn a_scan_sees_the_commits_before_it(fixture: &impl Fixture) {
     let mut patterns = store.scan(0).expect("a node can be scanned");
     let mut frequencies = store.scan_frequencies(0).expect("a node can be scanned");
     let mut symbols = store.symbol_counts(0).expect("a node can be scanned");
-    assert!(patterns.next().is_some() && frequencies.next().is_some() && symbols.next().is_some());
+    let mut vectors = store.vectors(0).expect("a node can be scanned");
+    assert!(patterns.next().is_some() && frequencies.next().is_some());
+    assert!(symbols.next().is_some() && vectors.next().is_some());
     for part in (0..600).collect::<Vec<_>>().chunks(100) {
         commit(part);
     }
     assert!(patterns.all(|pattern| pattern.is_ok_and(|pattern| pattern.frequency == 1)));
-    assert_eq!((frequencies.count(), symbols.count()), (299, 300));
+    assert_eq!(
+        (frequencies.count(), symbols.count(), vectors.count()),
+        (299, 300, 299)
+    );
     assert_eq!(
         store.count_patterns(0).expect("patterns can be counted"),
         600

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kato_model::{PatternName, Symbol};
+use kato_model::{PatternName, Symbol, VectorName};
 
+use super::visits::visited;
 use crate::{PatternStore, Scan, StoredPattern, SymbolCounts, Totals};
 
 /// What one node of a store holds.
@@ -15,6 +16,8 @@ pub struct NodeContent {
     pub patterns: Vec<StoredPattern>,
     /// All symbols with their counts.
     pub symbol_counts: Vec<(Symbol, SymbolCounts)>,
+    /// All vectors in name order, the elements as their bits, so that equal means the same.
+    pub vectors: Vec<(VectorName, Vec<u64>)>,
 }
 
 /// Reads a store from end to end and checks that all ways of reading agree, and that names are those of the content.
@@ -64,6 +67,11 @@ fn node_content(store: &dyn PatternStore, node_idx: usize) -> NodeContent {
         frequencies,
         "{node}: scans agree"
     );
+    assert_eq!(
+        visited(store, node_idx),
+        patterns,
+        "{node}: a visit adds up to the scan"
+    );
     let count = store
         .count_patterns(node_idx)
         .expect("patterns can be counted");
@@ -98,10 +106,18 @@ fn node_content(store: &dyn PatternStore, node_idx: usize) -> NodeContent {
             "{node}: the name of {events:?}"
         );
     }
+    let bits = |vector: Vec<f64>| vector.into_iter().map(f64::to_bits).collect();
+    let vectors = all(store.vectors(node_idx)).into_iter();
+    let vectors: Vec<_> = vectors.map(|(name, vector)| (name, bits(vector))).collect();
+    assert!(
+        vectors.is_sorted_by(|(a, _), (b, _)| a < b),
+        "{node}: vectors are in name order, one a name"
+    );
     NodeContent {
         totals,
         patterns,
         symbol_counts,
+        vectors,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use kato_model::{
     AttributeLimits, Attributes, BatchSymbol, FirstSeen, LearnBatch, Occurrence, PatternName,
-    SealedBatch,
+    SealedBatch, VectorName,
 };
 
 /// One learn call.
@@ -12,8 +12,11 @@ pub struct Lesson {
     pub node_idx: usize,
     /// The events.
     pub events: Vec<Vec<Part>>,
-    /// Metadata, emotives, extra frequency. The event lengths follow from the events.
+    /// Metadata, emotives, extra frequency, affinity. The event lengths follow from the events. Stores are compared bit for
+    /// bit, so give affinities whose sums are exact, such as small multiples of 0.25.
     pub attributes: Attributes,
+    /// Vectors recorded at the node.
+    pub vectors: Vec<(VectorName, Vec<f64>)>,
     /// Where it was seen; used when the lessons record provenance.
     pub seen: FirstSeen,
 }
@@ -50,6 +53,7 @@ impl Lesson {
             node_idx,
             events,
             attributes: Attributes::default(),
+            vectors: Vec::new(),
             seen: FirstSeen {
                 sample_idx: 0,
                 token_idx: 0,
@@ -166,6 +170,9 @@ impl Lessons {
             }
         }
         for &idx in picked {
+            for (name, vector) in &self.lessons[idx].vectors {
+                batch.record_vector(self.lessons[idx].node_idx, *name, vector);
+            }
             batch.record_document(idx as u64, &format!("document {idx}"));
         }
         batch.seal()

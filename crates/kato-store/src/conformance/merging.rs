@@ -1,6 +1,6 @@
 //! Batches may be grouped and ordered in any way.
 
-use kato_model::{Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata};
+use kato_model::{Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata, VectorName};
 use serde_json::{Value, json};
 
 use super::{Fixture, Lesson, Lessons, Part, assert_same_content, commit, create, learned, stage};
@@ -117,6 +117,7 @@ fn varied() -> Lessons {
         let attributes = Attributes {
             emotives,
             extra_frequency: round,
+            affinity: EmotiveMap::from([("joy".to_owned(), 0.25 - round as f64)]),
             ..Attributes::default()
         };
         lessons.push(
@@ -138,14 +139,20 @@ fn varied() -> Lessons {
                 text(&format!("PTRN|{}", "0".repeat(40))),
             ],
         ));
-        lessons.push(Lesson::new(
+        let mut top = Lesson::new(
             2,
             [
                 Part::Learned(first + 3),
                 Part::Learned(first + 1),
                 text("a"),
             ],
-        ));
+        );
+        let vector = [round as f64, 1.0];
+        top.vectors = vec![
+            (VectorName::of_vector(&vector), vector.to_vec()),
+            (VectorName::of_vector(&[]), vector.to_vec()),
+        ];
+        lessons.push(top);
     }
     for (seen, lesson) in (0..).zip(&mut lessons) {
         lesson.seen = FirstSeen {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use kato_model::{AttributeLimits, PatternName};
 
 use super::segment::{Extras, NodeCursor, RawRecord, Segment, SegmentWriter, WrittenSegment};
+use super::vectors::MergedVectors;
 use crate::StoreError;
 
 /// Walks one node's patterns over several segments in name order, each name once.
@@ -169,6 +170,10 @@ pub(crate) fn merge_segments(
             rank += 1;
         }
         writer.end_node()?;
+        let mut vectors = MergedVectors::new(segments, node_idx)?;
+        while let Some((name, vector)) = vectors.next_vector()? {
+            writer.push_vector(name, &vector)?;
+        }
         children = ranks;
     }
     let mut documents = Vec::new();

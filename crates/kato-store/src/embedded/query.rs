@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use kato_model::{AttributeLimits, PatternName, Symbol};
+use kato_model::{AttributeLimits, PatternName, Symbol, VectorName};
 
 use super::merge::MergeCursor;
 use super::segment::{Extras, RawRecord, Segment};
+use super::vectors::MergedVectors;
 use crate::{Scan, StoreError, StoredPattern};
 
 /// Finds a pattern and adds up what the segments know of it.
@@ -77,6 +78,15 @@ pub(super) fn scan_frequencies(
     }))
 }
 
+/// The vectors of a node in name order.
+pub(super) fn vectors(
+    segments: &[Arc<Segment>],
+    node_idx: usize,
+) -> Result<Scan<'static, (VectorName, Vec<f64>)>, StoreError> {
+    let mut vectors = MergedVectors::new(segments, node_idx)?;
+    Ok(fused(move || vectors.next_vector()))
+}
+
 /// The id of the document that was this sample; the smallest if there are several, whichever came first.
 pub(super) fn document(
     segments: &[Arc<Segment>],
@@ -130,6 +140,7 @@ fn stored(
         pattern.event_lengths = attributes.event_lengths;
         pattern.metadata = attributes.metadata;
         pattern.emotives = attributes.emotives;
+        pattern.affinity = attributes.affinity;
     }
     pattern
 }

@@ -4,7 +4,8 @@
 //!
 //! * a **dictionary**: the text symbols in use, sorted;
 //! * **blocks** of up to [`BLOCK_PATTERNS`] patterns in name order: first their 20-byte names, then their records;
-//! * a **block index**: offset, first name and CRC-32 of every block.
+//! * a **block index**: offset, first name and CRC-32 of every block;
+//! * **vectors** in name order, where there are any, each with its CRC-32.
 //!
 //! A symbol in a record is a fixed-width number: below the node below's pattern count it is the *rank* of a child
 //! pattern in this segment, from there on the rank of a text symbol in the dictionary. So a child costs 3 to 4 bytes
@@ -17,11 +18,12 @@ mod file;
 mod footer;
 mod reader;
 mod record;
+mod vector;
 mod writer;
 
 pub(crate) use dictionary::Dictionary;
 pub(crate) use footer::NodeTotals;
-pub(crate) use reader::{BlockBuffer, NodeCursor, Segment};
+pub(crate) use reader::{BlockBuffer, NodeCursor, Segment, VectorCursor};
 pub(crate) use record::{Extras, RawRecord};
 pub(crate) use writer::{SegmentWriter, WrittenSegment};
 

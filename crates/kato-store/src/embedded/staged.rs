@@ -82,6 +82,9 @@ pub(super) fn write_batch(
             writer.push(pattern.name, pattern.frequency, &symbols, &extras)?;
         }
         writer.end_node()?;
+        for (name, vector) in node.vectors() {
+            writer.push_vector(name, vector)?;
+        }
     }
     writer.finish(
         batch

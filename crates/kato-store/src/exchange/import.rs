@@ -106,6 +106,7 @@ impl<'a> Import<'a> {
             event_lengths: event_lengths(record.pattern.events()),
             metadata: record.metadata,
             emotives: emotives(record.emotives, &self.limits),
+            ..Attributes::default()
         };
         let batch = &mut self.batch;
         let events = record.pattern.events();

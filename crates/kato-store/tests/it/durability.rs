@@ -7,11 +7,15 @@ mod processes;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use kato_model::Symbol;
+use kato_model::{Symbol, VectorName};
 use kato_store::conformance::Lessons;
-use kato_store::{EmbeddedStore, PatternStore, StoreError, StoredPattern, SymbolCounts, Totals};
+use kato_store::{
+    EmbeddedStore, PatternStore, PatternVisitor, SourceSymbols, StoreError, StoredPattern,
+    SymbolCounts, Totals, VisitedPattern,
+};
 use serde_json::{Value, json};
 
 use crate::support::{commit, two_levels};
@@ -48,13 +52,35 @@ type Node = (
     Vec<StoredPattern>,
     Vec<StoredPattern>,
     Vec<(Symbol, SymbolCounts)>,
+    Vec<(VectorName, Vec<f64>)>,
+    Learned,
 );
+
+/// What a visit adds up to: learn calls, and symbols over all of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Learned {
+    observations: u64,
+    symbols: u64,
+}
+
+impl PatternVisitor for Learned {
+    fn pattern(&mut self, _: &SourceSymbols<'_>, pattern: &VisitedPattern<'_>) -> ControlFlow<()> {
+        let n_symbols = pattern.symbols.len() as u64;
+        self.observations = self.observations.saturating_add(pattern.frequency);
+        self.symbols = self
+            .symbols
+            .saturating_add(pattern.frequency.saturating_mul(n_symbols));
+        ControlFlow::Continue(())
+    }
+}
 
 /// Reads everything in every way; the first error ends it.
 fn read_everything(store: &EmbeddedStore, lessons: &Lessons) -> Result<Everything, StoreError> {
     let mut nodes = Vec::new();
     for node_idx in 0..store.nodes().len() {
         let mut found = Vec::new();
+        let mut learned = Learned::default();
+        store.visit(node_idx, &mut learned)?;
         for idx in 0..lessons.len() {
             found.extend(store.pattern(node_idx, &lessons.name(idx))?);
         }
@@ -64,6 +90,8 @@ fn read_everything(store: &EmbeddedStore, lessons: &Lessons) -> Result<Everythin
             store.scan(node_idx)?.collect::<Result<_, _>>()?,
             found,
             store.symbol_counts(node_idx)?.collect::<Result<_, _>>()?,
+            store.vectors(node_idx)?.collect::<Result<_, _>>()?,
+            learned,
         ));
     }
     let documents = (0..lessons.len() as u64)

@@ -126,8 +126,32 @@ fn varint(bytes: &mut &[u8]) -> u64 {
 /// Name, symbols, frequency, and the extras' flags and rest.
 type Record = (String, Vec<String>, u64, Option<(u8, String)>);
 
-/// Reads all patterns of a segment with nothing but the text.
-fn read_segment(file: &[u8]) -> Vec<Vec<Record>> {
+/// Name and elements of a vector.
+type Vector = (String, Vec<f64>);
+
+/// Reads the vectors of a node.
+fn read_vectors(mut bytes: &[u8]) -> Vec<Vector> {
+    let mut vectors = Vec::new();
+    while !bytes.is_empty() {
+        let head = take(&mut bytes, 28);
+        let crc32 = little_endian(take(&mut bytes, 4));
+        let elements = take(&mut bytes, 8 * little_endian(&head[20..]) as usize);
+        assert_eq!(
+            u64::from(crc32fast::hash(&[head, elements].concat())),
+            crc32
+        );
+        let name = head[..20].iter().map(|byte| format!("{byte:02x}"));
+        let elements = elements.chunks(8).map(little_endian).map(f64::from_bits);
+        vectors.push((
+            format!("VCTR|{}", name.collect::<String>()),
+            elements.collect(),
+        ));
+    }
+    vectors
+}
+
+/// Reads all patterns and vectors of a segment with nothing but the text.
+fn read_segment(file: &[u8]) -> Vec<(Vec<Record>, Vec<Vector>)> {
     assert_eq!(
         (&file[..8], &file[file.len() - 8..]),
         (b"KATOSEG1".as_slice(), b"KATOSEG1".as_slice())
@@ -149,14 +173,14 @@ fn read_segment(file: &[u8]) -> Vec<Vec<Record>> {
         );
         bytes
     };
-    let mut nodes: Vec<Vec<Record>> = Vec::new();
+    let mut nodes: Vec<(Vec<Record>, Vec<Vector>)> = Vec::new();
     for node in footer["nodes"].as_array().unwrap() {
         let n_literals = number(&node["n_literals"]);
         let (mut lengths, mut text) = part(&node["dictionary"]).split_at(4 * n_literals);
         let below: Vec<String> = nodes
             .last()
             .iter()
-            .flat_map(|below| below.iter().map(|record| format!("PTRN|{}", record.0)))
+            .flat_map(|(below, _)| below.iter().map(|record| format!("PTRN|{}", record.0)))
             .collect();
         let mut symbols = below;
         for _ in 0..n_literals {
@@ -214,7 +238,10 @@ fn read_segment(file: &[u8]) -> Vec<Vec<Record>> {
             assert!(rest.is_empty());
         }
         assert_eq!(records.len(), n_patterns);
-        nodes.push(records);
+        let vectors = node.get("vectors").map_or(&file[..0], |vectors| {
+            &file[number(&vectors["offset"])..][..number(&vectors["bytes"])]
+        });
+        nodes.push((records, read_vectors(vectors)));
     }
     nodes
 }
@@ -222,7 +249,7 @@ fn read_segment(file: &[u8]) -> Vec<Vec<Record>> {
 #[test]
 fn a_reader_written_from_the_text_finds_the_patterns() {
     let nodes = read_segment(&fs::read(stored().join("segments/0000000000.seg")).unwrap());
-    let mut node0 = nodes[0].clone();
+    let mut node0 = nodes[0].0.clone();
     node0.sort_by_key(|record| record.1.clone());
     let texts = |record: &Record| record.1.join(" ");
     assert_eq!((texts(&node0[0]), node0[0].2), ("the cat".to_owned(), 2));
@@ -233,13 +260,13 @@ fn a_reader_written_from_the_text_finds_the_patterns() {
         Some((3, r#"300 4 {"m":{"book":["1"]}}"#.to_owned()))
     );
     assert_eq!(
-        texts(&nodes[1][0]),
+        texts(&nodes[1].0[0]),
         format!("PTRN|{} PTRN|{}", node0[0].0, node0[1].0)
     );
 }
 
 #[test]
-fn a_reader_written_from_the_text_agrees_on_many_blocks() {
+fn a_reader_written_from_the_text_agrees_on_many_blocks_and_vectors() {
     let dir = tempfile::tempdir().unwrap();
     let kb = dir.path().join("kb");
     let store = EmbeddedStore::create(&kb, &["node0", "node1"], Value::Null).unwrap();
@@ -251,7 +278,15 @@ fn a_reader_written_from_the_text_agrees_on_many_blocks() {
         Value::Null,
     );
     let nodes = read_segment(&fs::read(kb.join("segments/0000000000.seg")).unwrap());
-    for (node_idx, records) in nodes.iter().enumerate() {
+    for (node_idx, (records, vectors)) in nodes.iter().enumerate() {
+        let expected: Vec<Vector> = store
+            .vectors(node_idx)
+            .unwrap()
+            .map(|vector| vector.unwrap())
+            .map(|(name, elements)| (name.to_string(), elements))
+            .collect();
+        assert!(!expected.is_empty());
+        assert_eq!(vectors, &expected);
         let expected: Vec<(String, Vec<String>)> = store
             .scan(node_idx)
             .unwrap()

@@ -1,6 +1,8 @@
 //! Random lessons in random batches: every store holds what the plain store in memory holds.
 
-use kato_model::{AttributeLimits, Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata};
+use kato_model::{
+    AttributeLimits, Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata, VectorName,
+};
 use kato_store::conformance::{
     Fixture, Lesson, Lessons, Part, assert_same_content, teaches_the_same,
 };
@@ -26,6 +28,7 @@ struct Draft {
     node_idx: usize,
     events: Vec<Vec<DraftPart>>,
     attributes: Attributes,
+    vectors: Vec<(VectorName, Vec<f64>)>,
     seen: FirstSeen,
 }
 
@@ -49,7 +52,10 @@ fn attributes() -> impl Strategy<Value = Attributes> {
         prop::collection::vec((prop::sample::select(vec!["book", ""]), "[a-c]{0,2}"), 0..4);
     let emotives =
         prop::collection::vec((0_u64..9, prop::option::of(prop::num::f64::NORMAL)), 0..4);
-    (metadata, emotives, 0_u64..4).prop_map(|(pairs, maps, extra_frequency)| {
+    // Multiples of 0.25 have the same sum in any order.
+    let affinity =
+        prop::collection::btree_map("[ab]", (-99_i32..99).prop_map(|n| f64::from(n) / 4.0), 0..3);
+    (metadata, emotives, 0_u64..4, affinity).prop_map(|(pairs, maps, extra_frequency, affinity)| {
         let mut metadata = Metadata::default();
         for (key, value) in pairs {
             metadata.insert_text(key, value, None);
@@ -66,9 +72,18 @@ fn attributes() -> impl Strategy<Value = Attributes> {
             extra_frequency,
             metadata,
             emotives,
+            affinity,
             ..Attributes::default()
         }
     })
+}
+
+/// Vectors of few names, so that names coincide.
+fn vectors() -> impl Strategy<Value = Vec<(VectorName, Vec<f64>)>> {
+    let vector = prop::collection::vec(prop::num::f64::ANY, 0..3);
+    let named = (0_u8..3, vector)
+        .prop_map(|(name, vector)| (VectorName::from_bytes([name; VectorName::BYTES]), vector));
+    prop::collection::vec(named, 0..3)
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
@@ -77,14 +92,16 @@ fn draft() -> impl Strategy<Value = Draft> {
         token_idx,
     });
     let attributes = prop_oneof![3 => Just(Attributes::default()), 1 => attributes()];
-    (0..N_NODES, events(), attributes, seen).prop_map(|(node_idx, events, attributes, seen)| {
-        Draft {
+    let vectors = prop_oneof![3 => Just(Vec::new()), 1 => vectors()];
+    (0..N_NODES, events(), attributes, vectors, seen).prop_map(
+        |(node_idx, events, attributes, vectors, seen)| Draft {
             node_idx,
             events,
             attributes,
+            vectors,
             seen,
-        }
-    })
+        },
+    )
 }
 
 pub(crate) fn lessons() -> impl Strategy<Value = Lessons> {
@@ -109,6 +126,7 @@ pub(crate) fn lessons() -> impl Strategy<Value = Lessons> {
                     node_idx: draft.node_idx,
                     events,
                     attributes: draft.attributes,
+                    vectors: draft.vectors,
                     seen: draft.seen,
                 }
             };

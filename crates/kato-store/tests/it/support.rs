@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kato_model::AttributeLimits;
+use kato_model::{AttributeLimits, VectorName};
 use kato_store::conformance::{Fixture, Lesson, Lessons};
 use kato_store::{EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore};
 use proptest::test_runner::Config as ProptestConfig;
@@ -79,7 +79,7 @@ pub(crate) fn always_merging() -> EmbeddedOptions {
     options
 }
 
-/// Lessons of `n` different patterns and `n / 2` parents of two of them each.
+/// Lessons of `n` different patterns and `n / 2` parents of two of them each, and a vector with every fourth.
 pub(crate) fn two_levels(n: usize) -> Lessons {
     use kato_store::conformance::Part::Learned;
 
@@ -87,6 +87,10 @@ pub(crate) fn two_levels(n: usize) -> Lessons {
         .map(|idx| Lesson::text(0, &["a", &idx.to_string()]))
         .collect();
     lessons.extend((0..n / 2).map(|idx| Lesson::new(1, [Learned(2 * idx), Learned(2 * idx + 1)])));
+    for (idx, lesson) in lessons.iter_mut().enumerate().step_by(4) {
+        let vector = vec![idx as f64, 0.5];
+        lesson.vectors = vec![(VectorName::of_vector(&vector), vector)];
+    }
     Lessons::new(2, lessons)
 }
 

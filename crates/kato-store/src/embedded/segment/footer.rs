@@ -20,6 +20,23 @@ pub(super) struct NodeFooter {
     /// Offset of the byte after the last block.
     pub(super) blocks_end: u64,
     pub(super) totals: NodeTotals,
+    /// The vectors, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) vectors: Option<Extent>,
+}
+
+/// Where the vectors of a node lie; every one has its own checksum.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Extent {
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+}
+
+impl Extent {
+    /// Offset of the byte after the last; `None` if there is no such number.
+    pub(super) fn end(&self) -> Option<u64> {
+        self.offset.checked_add(self.bytes)
+    }
 }
 
 /// What a node learned, counted over learn calls; the wire's `totals` document, and the number of distinct patterns.

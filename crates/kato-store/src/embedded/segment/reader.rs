@@ -1,5 +1,8 @@
 //! Reading a segment: one pattern by name or rank, or a node's patterns in order.
 
+mod vectors;
+mod walk;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +15,7 @@ use super::footer::{Footer, NodeFooter, NodeTotals};
 use super::record::{RawRecord, width_for};
 use super::{BLOCK_PATTERNS, Dictionary, MAGIC};
 use crate::StoreError;
+pub(crate) use vectors::VectorCursor;
 
 /// Bytes after the footer: its length, its CRC-32, the magic.
 const TAIL_BYTES: u64 = 4 + 4 + MAGIC.len() as u64;
@@ -397,6 +401,10 @@ fn open_node(
 ) -> Result<SegmentNode, StoreError> {
     if footer.blocks_end > file.bytes()? {
         return Err(file.corrupt("its blocks lie outside the file"));
+    }
+    let vectors_end = footer.vectors.unwrap_or_default().end();
+    if vectors_end.is_none_or(|end| file.bytes().is_ok_and(|bytes| end > bytes)) {
+        return Err(file.corrupt("its vectors lie outside the file"));
     }
     let bytes = file.read_part(&footer.index, "block index")?;
     let decoded = usize::try_from(footer.totals.patterns)

@@ -107,10 +107,13 @@ impl<'a> RawRecord<'a> {
 
     /// Unpacks the symbols.
     pub(crate) fn symbols(&self, width: usize) -> impl ExactSizeIterator<Item = u32> + use<'a> {
-        self.symbols.chunks_exact(width).map(|bytes| {
-            let mut number = [0; 4];
-            number[..bytes.len()].copy_from_slice(bytes);
-            u32::from_le_bytes(number)
+        // Not by copying into four bytes, which is a call of `memcpy` for every symbol.
+        self.symbols.chunks_exact(width).map(|bytes| match *bytes {
+            [a] => u32::from(a),
+            [a, b] => u32::from_le_bytes([a, b, 0, 0]),
+            [a, b, c] => u32::from_le_bytes([a, b, c, 0]),
+            [a, b, c, d] => u32::from_le_bytes([a, b, c, d]),
+            _ => unreachable!("a number takes one to four bytes"),
         })
     }
 }

@@ -4,16 +4,16 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use kato_model::PatternName;
+use kato_model::{PatternName, VectorName};
 
 use super::block::{BlockEntry, BlockIndex};
-use super::footer::{Footer, NodeFooter, NodeTotals, Part};
+use super::footer::{Extent, Footer, NodeFooter, NodeTotals, Part};
 use super::record::{Extras, push_record, width_for};
-use super::{BLOCK_PATTERNS, Dictionary, MAGIC};
+use super::{BLOCK_PATTERNS, Dictionary, MAGIC, vector};
 use crate::StoreError;
 
-/// Writes one segment file. Call [`SegmentWriter::begin_node`], [`SegmentWriter::push`] and
-/// [`SegmentWriter::end_node`] for every node in order, then [`SegmentWriter::finish`].
+/// Writes one segment file. Call [`SegmentWriter::begin_node`], [`SegmentWriter::push`], [`SegmentWriter::end_node`] and
+/// [`SegmentWriter::push_vector`] for every node in order, then [`SegmentWriter::finish`].
 pub(crate) struct SegmentWriter {
     out: BufWriter<File>,
     path: PathBuf,
@@ -114,7 +114,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Ends the node.
+    /// Ends the node's patterns.
     pub(crate) fn end_node(&mut self) -> Result<(), StoreError> {
         if !self.node.names.is_empty() {
             self.write_block()?;
@@ -123,6 +123,25 @@ impl SegmentWriter {
         node.footer.blocks_end = self.offset;
         node.footer.index = self.write_part(&BlockIndex::encode(&node.entries))?;
         self.footer.nodes.push(node.footer);
+        Ok(())
+    }
+
+    /// Appends a vector to the node that ended last. Names ascend strictly.
+    pub(crate) fn push_vector(
+        &mut self,
+        name: VectorName,
+        vector: &[f64],
+    ) -> Result<(), StoreError> {
+        let mut bytes = std::mem::take(&mut self.node.scratch);
+        bytes.clear();
+        vector::encode(name, vector, &mut bytes);
+        let offset = self.offset;
+        self.write(&bytes)?;
+        if let Some(node) = self.footer.nodes.last_mut() {
+            let start = Extent { offset, bytes: 0 };
+            node.vectors.get_or_insert(start).bytes += bytes.len() as u64;
+        }
+        self.node.scratch = bytes;
         Ok(())
     }
 

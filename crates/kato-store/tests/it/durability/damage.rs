@@ -242,7 +242,7 @@ proptest! {
         node_idx in 0_usize..2,
         pointer in prop::sample::select(vec![
             "/dictionary/offset", "/dictionary/bytes", "/n_literals", "/index/offset", "/index/bytes", "/blocks_end",
-            "/totals/patterns", "/totals/observations", "/totals/symbols",
+            "/totals/patterns", "/totals/observations", "/totals/symbols", "/vectors/offset", "/vectors/bytes",
         ]),
         number in prop_oneof![0_u64..400, Just(u64::MAX), Just(1 << 32), Just(1 << 62), any::<u64>()],
     ) {

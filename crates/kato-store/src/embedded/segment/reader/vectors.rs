@@ -1,0 +1,96 @@
+//! Walking the vectors of a node in name order, one in memory at a time.
+
+use std::sync::Arc;
+
+use kato_model::VectorName;
+
+use super::Segment;
+use crate::StoreError;
+use crate::embedded::segment::vector::{self, HEAD_BYTES, Head};
+
+/// Stands at one vector of a node.
+#[derive(Debug)]
+pub(crate) struct VectorCursor {
+    segment: Arc<Segment>,
+    /// Where the next vector begins, and where the last ends.
+    next: u64,
+    end: u64,
+    current: Option<(VectorName, Vec<f64>)>,
+}
+
+impl VectorCursor {
+    /// Starts at the node's first vector.
+    pub(crate) fn new(segment: Arc<Segment>, node_idx: usize) -> Result<Self, StoreError> {
+        let vectors = segment
+            .footer
+            .nodes
+            .get(node_idx)
+            .and_then(|node| node.vectors);
+        let extent = vectors.unwrap_or_default();
+        let mut cursor = Self {
+            next: extent.offset,
+            end: extent.end().ok_or_else(|| segment.bad_vector())?,
+            segment,
+            current: None,
+        };
+        cursor.advance()?;
+        Ok(cursor)
+    }
+
+    /// The name of the current vector; `None` past the last.
+    pub(crate) fn name(&self) -> Option<VectorName> {
+        self.current.as_ref().map(|(name, _)| *name)
+    }
+
+    /// Hands out the current vector and goes to the next.
+    pub(crate) fn take(&mut self) -> Result<Option<(VectorName, Vec<f64>)>, StoreError> {
+        let taken = self.current.take();
+        self.advance()?;
+        let ascending = match (&taken, self.name()) {
+            (Some((name, _)), Some(next)) => *name < next,
+            _ => true,
+        };
+        if ascending {
+            Ok(taken)
+        } else {
+            Err(self.segment.bad_vector())
+        }
+    }
+
+    fn advance(&mut self) -> Result<(), StoreError> {
+        self.current = None;
+        if self.next == self.end {
+            return Ok(());
+        }
+        let elements_at = self.place_after(HEAD_BYTES as u64)?;
+        let mut head_bytes = [0; HEAD_BYTES];
+        self.segment.file.read_at(&mut head_bytes, self.next)?;
+        let head = Head::decode(&head_bytes).ok_or_else(|| self.segment.bad_vector())?;
+        let n_bytes = head
+            .element_bytes()
+            .ok_or_else(|| self.segment.bad_vector())?;
+        self.next = elements_at;
+        let after = self.place_after(n_bytes)?;
+        let mut elements = vec![0; n_bytes as usize];
+        self.segment.file.read_at(&mut elements, elements_at)?;
+        let decoded = vector::decode(&head_bytes, head.crc32, &elements);
+        let elements = decoded.ok_or_else(|| self.segment.bad_vector())?;
+        self.next = after;
+        self.current = Some((head.name, elements));
+        Ok(())
+    }
+
+    /// So many bytes further on, if the vectors reach as far.
+    fn place_after(&self, n_bytes: u64) -> Result<u64, StoreError> {
+        let place = self.next.checked_add(n_bytes);
+        place
+            .filter(|&place| place <= self.end)
+            .ok_or_else(|| self.segment.bad_vector())
+    }
+}
+
+impl Segment {
+    fn bad_vector(&self) -> StoreError {
+        self.file.corrupt("a vector does not decode")
+    }
+}

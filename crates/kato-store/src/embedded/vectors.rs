@@ -1,0 +1,44 @@
+//! The vectors of a node over several segments, in name order, one a name.
+
+use std::sync::Arc;
+
+use kato_model::{VectorName, smaller_vector};
+
+use super::segment::{Segment, VectorCursor};
+use crate::StoreError;
+
+/// Walks one node's vectors over several segments; holds one vector a segment.
+#[derive(Debug)]
+pub(super) struct MergedVectors {
+    cursors: Vec<VectorCursor>,
+}
+
+impl MergedVectors {
+    pub(super) fn new(segments: &[Arc<Segment>], node_idx: usize) -> Result<Self, StoreError> {
+        let cursors = segments
+            .iter()
+            .map(|segment| VectorCursor::new(Arc::clone(segment), node_idx));
+        Ok(Self {
+            cursors: cursors.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The next vector: of all that have its name the smallest.
+    pub(super) fn next_vector(&mut self) -> Result<Option<(VectorName, Vec<f64>)>, StoreError> {
+        let Some(name) = self.cursors.iter().filter_map(VectorCursor::name).min() else {
+            return Ok(None);
+        };
+        let mut kept: Option<Vec<f64>> = None;
+        let same = |cursor: &&mut VectorCursor| cursor.name() == Some(name);
+        for cursor in self.cursors.iter_mut().filter(same) {
+            if let Some((_, vector)) = cursor.take()?
+                && kept
+                    .as_ref()
+                    .is_none_or(|kept| smaller_vector(&vector, kept))
+            {
+                kept = Some(vector);
+            }
+        }
+        Ok(kept.map(|vector| (name, vector)))
+    }
+}

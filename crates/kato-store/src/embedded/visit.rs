@@ -1,0 +1,76 @@
+//! Showing a node's content to a visitor, segment by segment.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use kato_model::PatternName;
+
+use super::segment::{BlockBuffer, Segment};
+use crate::{PatternVisitor, SourceSymbols, StoreError, VisitedPattern};
+
+/// Shows all segments' patterns of a node, or as many as the visitor wants.
+pub(super) fn visit(
+    segments: &[Arc<Segment>],
+    node_idx: usize,
+    visitor: &mut dyn PatternVisitor,
+) -> Result<(), StoreError> {
+    for segment in segments {
+        if visit_segment(segment, node_idx, visitor)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn visit_segment(
+    segment: &Segment,
+    node_idx: usize,
+    visitor: &mut dyn PatternVisitor,
+) -> Result<ControlFlow<()>, StoreError> {
+    let n_patterns = segment.totals(node_idx).patterns;
+    if n_patterns == 0 {
+        return Ok(ControlFlow::Continue(()));
+    }
+    let names = names_below(segment, node_idx)?;
+    let texts: Vec<&str> = segment.dictionary(node_idx)?.iter().collect();
+    let symbols = SourceSymbols::new(&names, &texts);
+    if visitor.source(&symbols, n_patterns).is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
+    let width = segment.width(node_idx);
+    let mut numbers: Vec<u32> = Vec::new();
+    segment.walk(node_idx, |name, record| {
+        numbers.clear();
+        numbers.extend(record.symbols(width));
+        if numbers
+            .iter()
+            .any(|&number| number as usize >= symbols.len())
+        {
+            return Err(segment.bad_block());
+        }
+        let extras = record.extras().ok_or_else(|| segment.bad_block())?;
+        Ok(visitor.pattern(
+            &symbols,
+            &VisitedPattern {
+                name,
+                frequency: record.frequency,
+                symbols: &numbers,
+                first_seen: extras.first_seen,
+                attributes: extras.attributes.as_deref(),
+            },
+        ))
+    })
+}
+
+/// The names of the node below's patterns by rank: one pass over its blocks, where asking for each child would read the
+/// file once a symbol.
+fn names_below(segment: &Segment, node_idx: usize) -> Result<Vec<PatternName>, StoreError> {
+    let mut names = Vec::new();
+    if let Some(below) = node_idx.checked_sub(1) {
+        names.reserve_exact(segment.totals(below).patterns as usize);
+        segment.names_between(below, 0, u64::MAX, &mut BlockBuffer::default(), |name| {
+            names.push(PatternName::from_bytes(*name));
+        })?;
+    }
+    Ok(names)
+}

@@ -1,0 +1,91 @@
+//! A node's patterns copied out for a visitor, compact: symbols by number, each once.
+
+use std::collections::HashMap;
+
+use kato_model::{Attributes, FirstSeen, PatternName, Symbol};
+
+use crate::{PatternVisitor, SourceSymbols, StoredPattern, VisitedPattern};
+
+/// The patterns of a node as the one source of a visit.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    /// Number → symbol.
+    table: Vec<Symbol>,
+    /// Symbols of all patterns by number.
+    symbols: Vec<u32>,
+    patterns: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    name: PatternName,
+    frequency: u64,
+    n_symbols: usize,
+    first_seen: Option<FirstSeen>,
+    attributes: Option<Attributes>,
+}
+
+impl Snapshot {
+    pub(super) fn of<'a>(patterns: impl Iterator<Item = &'a StoredPattern> + Clone) -> Self {
+        let mut snapshot = Self::default();
+        let mut numbers = HashMap::new();
+        // Names first, as sources number them.
+        for names in [true, false] {
+            let symbols = patterns.clone().flat_map(|pattern| &pattern.symbols);
+            for symbol in symbols.filter(|symbol| matches!(symbol, Symbol::Name(_)) == names) {
+                numbers.entry(symbol).or_insert_with(|| {
+                    snapshot.table.push(symbol.clone());
+                    snapshot.table.len() as u32 - 1
+                });
+            }
+        }
+        for pattern in patterns {
+            let numbers = pattern.symbols.iter().map(|symbol| numbers[symbol]);
+            snapshot.symbols.extend(numbers);
+            snapshot.patterns.push(Entry {
+                name: pattern.name,
+                frequency: pattern.frequency,
+                n_symbols: pattern.symbols.len(),
+                first_seen: pattern.first_seen,
+                attributes: pattern.attributes(),
+            });
+        }
+        snapshot
+    }
+
+    /// Shows all patterns, or as many as the visitor wants.
+    pub(super) fn show(&self, visitor: &mut dyn PatternVisitor) {
+        if self.patterns.is_empty() {
+            return;
+        }
+        let (mut names, mut texts) = (Vec::new(), Vec::new());
+        for symbol in &self.table {
+            match symbol {
+                Symbol::Name(name) => names.push(*name),
+                Symbol::Text(text) => texts.push(&**text),
+            }
+        }
+        let symbols = SourceSymbols::new(&names, &texts);
+        if visitor
+            .source(&symbols, self.patterns.len() as u64)
+            .is_break()
+        {
+            return;
+        }
+        let mut rest = self.symbols.as_slice();
+        for entry in &self.patterns {
+            let (numbers, after) = rest.split_at(entry.n_symbols);
+            rest = after;
+            let pattern = VisitedPattern {
+                name: entry.name,
+                frequency: entry.frequency,
+                symbols: numbers,
+                first_seen: entry.first_seen,
+                attributes: entry.attributes.as_ref(),
+            };
+            if visitor.pattern(&symbols, &pattern).is_break() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Visiting a node: all its content, source by source, without an allocation a pattern.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use kato_model::{Attributes, FirstSeen, PatternName, Symbol};
+
+/// Takes in a node's content as its store holds it: how an index is loaded. See [`PatternStore::visit`].
+///
+/// A store keeps what it was taught in *sources*, an [`EmbeddedStore`](crate::EmbeddedStore) in one a segment. Every source
+/// numbers its symbols on its own and holds a name once, but **several sources may hold one name**: the visitor adds
+/// frequencies up and merges the rest, as [`Attributes::merge`] does. Names ascend within a source.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::ops::ControlFlow;
+///
+/// use kato_model::{BatchSymbol, LearnBatch, PatternName, Symbol};
+/// use kato_store::{MemoryStore, PatternStore, PatternVisitor, SourceSymbols, VisitedPattern};
+///
+/// #[derive(Default)]
+/// struct CountSymbols(BTreeMap<Symbol, u64>);
+///
+/// impl PatternVisitor for CountSymbols {
+///     fn pattern(&mut self, symbols: &SourceSymbols<'_>, pattern: &VisitedPattern<'_>) -> ControlFlow<()> {
+///         for symbol in pattern.symbols.iter().filter_map(|&number| symbols.get(number)) {
+///             *self.0.entry(symbol.to_symbol()).or_default() += pattern.frequency;
+///         }
+///         ControlFlow::Continue(())
+///     }
+/// }
+///
+/// let store = MemoryStore::new(&["node0"], serde_json::json!(null));
+/// let mut batch = LearnBatch::new(1);
+/// let symbols = ["a", "b", "a"].map(|text| BatchSymbol::Literal(batch.literal(text)));
+/// batch.learn(0, PatternName::of_events(&[["a"], ["b"], ["a"]]), symbols);
+/// store.commit(vec![store.stage(batch.seal())?], serde_json::json!(null))?;
+///
+/// let mut counts = CountSymbols::default();
+/// store.visit(0, &mut counts)?;
+/// assert_eq!(counts.0, BTreeMap::from([(Symbol::from("a"), 2), (Symbol::from("b"), 1)]));
+/// # Ok::<(), kato_store::StoreError>(())
+/// ```
+///
+/// [`PatternStore::visit`]: crate::PatternStore::visit
+pub trait PatternVisitor {
+    /// A source begins: what was remembered of the numbers of the source before is void. Does nothing by default.
+    ///
+    /// `n_patterns` is the number of patterns that follow, at least one. `Break` ends the visit.
+    fn source(&mut self, symbols: &SourceSymbols<'_>, n_patterns: u64) -> ControlFlow<()> {
+        let _ = (symbols, n_patterns);
+        ControlFlow::Continue(())
+    }
+
+    /// One pattern of the source that began last. `Break` ends the visit.
+    fn pattern(
+        &mut self,
+        symbols: &SourceSymbols<'_>,
+        pattern: &VisitedPattern<'_>,
+    ) -> ControlFlow<()>;
+}
+
+/// The symbols of one source by number, `0..len`. Every symbol has one number; not every number needs to be in use.
+#[derive(Debug, Clone, Copy)]
+pub struct SourceSymbols<'a> {
+    /// Numbers from 0 on.
+    names: &'a [PatternName],
+    /// Numbers after those.
+    texts: &'a [&'a str],
+}
+
+impl<'a> SourceSymbols<'a> {
+    /// Numbers the names from 0 on and the texts after them. Both are distinct, and no text is one of the names.
+    #[must_use]
+    pub fn new(names: &'a [PatternName], texts: &'a [&'a str]) -> Self {
+        Self { names, texts }
+    }
+
+    /// Number of symbols.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len() + self.texts.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The symbol of a number; `None` for numbers from `len` on.
+    #[must_use]
+    pub fn get(&self, number: u32) -> Option<SymbolRef<'a>> {
+        let number = number as usize;
+        match self.names.get(number) {
+            Some(name) => Some(SymbolRef::Name(*name)),
+            None => {
+                let text = *self.texts.get(number - self.names.len())?;
+                Some(PatternName::from_symbol(text).map_or(SymbolRef::Text(text), SymbolRef::Name))
+            }
+        }
+    }
+}
+
+/// A borrowed [`Symbol`]. `Display` writes its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SymbolRef<'a> {
+    /// Any text that is not the name of a pattern.
+    Text(&'a str),
+    /// The name of a pattern.
+    Name(PatternName),
+}
+
+impl SymbolRef<'_> {
+    /// The symbol as a value of its own.
+    #[must_use]
+    pub fn to_symbol(self) -> Symbol {
+        match self {
+            Self::Text(text) => Symbol::Text(text.into()),
+            Self::Name(name) => Symbol::Name(name),
+        }
+    }
+}
+
+impl fmt::Display for SymbolRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Name(name) => name.prefixed().fmt(f),
+        }
+    }
+}
+
+/// A pattern as one source holds it.
+#[derive(Debug, Clone, Copy)]
+pub struct VisitedPattern<'a> {
+    /// Its name.
+    pub name: PatternName,
+    /// Learn calls that the source knows of, all of them: `extra_frequency` of the attributes is 0.
+    pub frequency: u64,
+    /// All symbols, event after event, by their numbers in [`SourceSymbols`]; all of them are there.
+    pub symbols: &'a [u32],
+    /// Earliest sighting that the source knows of, if provenance was recorded.
+    pub first_seen: Option<FirstSeen>,
+    /// Event lengths, metadata, emotives and affinity, where there are any.
+    pub attributes: Option<&'a Attributes>,
+}
+
+impl VisitedPattern<'_> {
+    /// Symbols of each event; `None` when every event holds one.
+    #[must_use]
+    pub fn event_lengths(&self) -> Option<&[u32]> {
+        self.attributes?.event_lengths.as_deref()
+    }
+}
