@@ -1,0 +1,214 @@
+//! A session's configuration: KATO's settings, their defaults and their JSON.
+
+mod builder;
+mod rules;
+
+use std::collections::BTreeMap;
+
+use kato_prediction::{Filter, FilterSettings, PredictionConfig, RankMetric};
+use serde::{Deserialize, Serialize};
+
+pub use self::builder::SessionConfigBuilder;
+
+/// What happens to the short-term memory after an auto-learn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum StmMode {
+    /// It becomes empty.
+    #[default]
+    Clear,
+    /// Its last `max_pattern_length - 1` events stay, so that patterns overlap.
+    Rolling,
+}
+
+/// KATO's `indexer_type`, which has no effect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+#[expect(missing_docs, reason = "names without effect")]
+pub enum IndexerType {
+    #[default]
+    Vi,
+    Lsh,
+    Annoy,
+    Faiss,
+}
+
+/// Configuration of one session, as KATO 3.10.1 has it.
+///
+/// Serialises as the flat map of effective values that KATO answers; `fuzzy_token_threshold` and `affinity_emotive` are in it
+/// only when set. In process, make it with [`builder`](Self::builder), which checks every value; from JSON, with
+/// [`at_creation`](Self::at_creation) and [`update`](Self::update), which check what KATO checks. No value does harm: those
+/// out of range make every or no pattern a candidate.
+///
+/// ```
+/// use kato_engine::{SessionConfig, StmMode};
+///
+/// let mut config = SessionConfig::builder().max_pattern_length(5).stm_mode(StmMode::Rolling).build()?;
+/// let changes = serde_json::json!({"recall_threshold": 0.3});
+/// config.update(changes.as_object().expect("it is an object"))?;
+/// assert_eq!(config.recall_threshold, 0.3);
+///
+/// let wrong = serde_json::json!({"max_predictions": 0});
+/// let error = config.update(wrong.as_object().expect("it is an object")).unwrap_err();
+/// assert_eq!(error.messages()["max_predictions"], "Must be an integer between 1 and 10000");
+/// # Ok::<(), kato_engine::ConfigError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct SessionConfig {
+    /// Events at which the short-term memory is learned by itself; 0, the default, never.
+    pub max_pattern_length: u64,
+    /// Without effect: the window of emotives belongs to the node. Default 5.
+    pub persistence: u64,
+    /// Least similarity of a prediction, inclusive. Default 0.1.
+    pub recall_threshold: f64,
+    /// Without effect.
+    pub indexer_type: IndexerType,
+    /// Most predictions of an answer. Default 100.
+    pub max_predictions: u64,
+    /// Without effect, unless [`EngineOptions::session_sort_symbols`](crate::EngineOptions::session_sort_symbols) is on.
+    pub sort_symbols: bool,
+    /// Whether observing should predict. For servers: in process, predictions are made when asked for.
+    pub process_predictions: bool,
+    /// Similarity by symbols (the default) or by characters.
+    pub use_token_matching: bool,
+    /// Least character similarity at which different symbols match; unset by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fuzzy_token_threshold: Option<f64>,
+    /// What happens to the short-term memory after an auto-learn.
+    pub stm_mode: StmMode,
+    /// Without effect, unless [`EngineOptions::session_rank_sort_algo`](crate::EngineOptions::session_rank_sort_algo) is on.
+    pub rank_sort_algo: RankMetric,
+    /// The emotive whose affinities weigh the symbols; unset by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity_emotive: Option<String>,
+    /// Names of the stages that narrow the candidates; names that are no stage's are skipped.
+    pub filter_pipeline: Vec<String>,
+    /// Least pattern length as a share of the state's. Default 0.5.
+    pub length_min_ratio: f64,
+    /// Greatest pattern length as a multiple of the state's. Default 2.
+    pub length_max_ratio: f64,
+    /// Least Jaccard index. Default 0.3.
+    pub jaccard_threshold: f64,
+    /// Least number of common distinct symbols. Default 2.
+    pub jaccard_min_overlap: u64,
+    /// Least estimated Jaccard index. Default 0.7.
+    pub minhash_threshold: f64,
+    /// Bands of a signature. Default 20.
+    pub minhash_bands: u64,
+    /// Rows of a band. Default 5.
+    pub minhash_rows: u64,
+    /// Values of a signature. Default 100.
+    pub minhash_num_hashes: u64,
+    /// Without effect. Default 0.01.
+    pub bloom_false_positive_rate: f64,
+    /// Without effect. Default 100,000.
+    pub max_candidates_per_stage: u64,
+    /// Without effect. Default `true`.
+    pub enable_filter_metrics: bool,
+}
+
+impl Default for SessionConfig {
+    fn default() -> Self {
+        let filters = FilterSettings::default();
+        Self {
+            max_pattern_length: 0,
+            persistence: 5,
+            recall_threshold: 0.1,
+            indexer_type: IndexerType::Vi,
+            max_predictions: 100,
+            sort_symbols: true,
+            process_predictions: true,
+            use_token_matching: true,
+            fuzzy_token_threshold: None,
+            stm_mode: StmMode::Clear,
+            rank_sort_algo: RankMetric::Potential,
+            affinity_emotive: None,
+            filter_pipeline: Vec::new(),
+            length_min_ratio: filters.length_min_ratio,
+            length_max_ratio: filters.length_max_ratio,
+            jaccard_threshold: filters.jaccard_threshold,
+            jaccard_min_overlap: filters.jaccard_min_overlap as u64,
+            minhash_threshold: filters.minhash_threshold,
+            minhash_bands: filters.minhash_bands as u64,
+            minhash_rows: filters.minhash_rows as u64,
+            minhash_num_hashes: filters.minhash_num_hashes as u64,
+            bloom_false_positive_rate: 0.01,
+            max_candidates_per_stage: 100_000,
+            enable_filter_metrics: true,
+        }
+    }
+}
+
+impl SessionConfig {
+    /// A builder that starts from the defaults.
+    pub fn builder() -> SessionConfigBuilder {
+        SessionConfigBuilder::default()
+    }
+
+    /// The part that predictions depend on, with this configuration's own ranking.
+    #[must_use]
+    pub fn prediction(&self) -> PredictionConfig {
+        let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        PredictionConfig {
+            recall_threshold: self.recall_threshold,
+            max_predictions: size(self.max_predictions),
+            use_token_matching: self.use_token_matching,
+            fuzzy_token_threshold: self.fuzzy_token_threshold,
+            rank_sort_algo: self.rank_sort_algo,
+            affinity_emotive: self.affinity_emotive.clone(),
+            filter_pipeline: self
+                .filter_pipeline
+                .iter()
+                .filter_map(|name| filter(name))
+                .collect(),
+            filters: FilterSettings {
+                length_min_ratio: self.length_min_ratio,
+                length_max_ratio: self.length_max_ratio,
+                jaccard_threshold: self.jaccard_threshold,
+                jaccard_min_overlap: size(self.jaccard_min_overlap),
+                minhash_threshold: self.minhash_threshold,
+                minhash_bands: size(self.minhash_bands),
+                minhash_rows: size(self.minhash_rows),
+                minhash_num_hashes: size(self.minhash_num_hashes),
+            },
+        }
+    }
+}
+
+/// The stages by name.
+const FILTERS: [(&str, Filter); 5] = [
+    ("length", Filter::Length),
+    ("jaccard", Filter::Jaccard),
+    ("minhash", Filter::Minhash),
+    ("bloom", Filter::Bloom),
+    ("rapidfuzz", Filter::Rapidfuzz),
+];
+
+fn filter(name: &str) -> Option<Filter> {
+    FILTERS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|&(_, filter)| filter)
+}
+
+/// Settings that were refused, each with the reason; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("configure a session: {}", listed(messages))]
+pub struct ConfigError {
+    messages: BTreeMap<String, String>,
+}
+
+impl ConfigError {
+    /// Key → what its value must be, in KATO's words where KATO checks it.
+    #[must_use]
+    pub const fn messages(&self) -> &BTreeMap<String, String> {
+        &self.messages
+    }
+}
+
+fn listed(messages: &BTreeMap<String, String>) -> String {
+    let line = |(key, message): (&String, &String)| format!("{key}: {message}");
+    messages.iter().map(line).collect::<Vec<_>>().join("; ")
+}

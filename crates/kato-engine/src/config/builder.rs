@@ -1,0 +1,99 @@
+//! Building a configuration in process, with every value checked.
+
+use kato_prediction::{Filter, FilterSettings, RankMetric};
+
+use super::{ConfigError, FILTERS, SessionConfig, StmMode};
+
+/// Builds a [`SessionConfig`]; made by [`SessionConfig::builder`].
+#[derive(Debug, Clone, Default)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct SessionConfigBuilder {
+    config: SessionConfig,
+}
+
+impl SessionConfigBuilder {
+    /// Learns by itself at this many events; 0 never.
+    pub const fn max_pattern_length(mut self, events: u64) -> Self {
+        self.config.max_pattern_length = events;
+        self
+    }
+
+    /// What happens to the short-term memory after an auto-learn.
+    pub const fn stm_mode(mut self, mode: StmMode) -> Self {
+        self.config.stm_mode = mode;
+        self
+    }
+
+    /// Least similarity of a prediction, in `0..=1`.
+    pub const fn recall_threshold(mut self, similarity: f64) -> Self {
+        self.config.recall_threshold = similarity;
+        self
+    }
+
+    /// Most predictions of an answer, in `1..=10000`.
+    pub const fn max_predictions(mut self, predictions: u64) -> Self {
+        self.config.max_predictions = predictions;
+        self
+    }
+
+    /// Whether strings are sorted; counts only where the engine's options let it.
+    pub const fn sort_symbols(mut self, sort: bool) -> Self {
+        self.config.sort_symbols = sort;
+        self
+    }
+
+    /// What predictions are ranked by; counts only where the engine's options let it.
+    pub const fn rank_sort_algo(mut self, metric: RankMetric) -> Self {
+        self.config.rank_sort_algo = metric;
+        self
+    }
+
+    /// Measures similarity by characters instead of symbols.
+    pub const fn character_matching(mut self) -> Self {
+        self.config.use_token_matching = false;
+        self
+    }
+
+    /// Lets symbols match that are this similar by characters, in `0..=1`.
+    pub const fn fuzzy_token_threshold(mut self, similarity: f64) -> Self {
+        self.config.fuzzy_token_threshold = Some(similarity);
+        self
+    }
+
+    /// Weighs symbols by their affinity to an emotive.
+    pub fn affinity_emotive(mut self, emotive: impl Into<String>) -> Self {
+        self.config.affinity_emotive = Some(emotive.into());
+        self
+    }
+
+    /// Narrows the candidates by these stages, in order.
+    pub fn filters(mut self, stages: &[Filter], settings: FilterSettings) -> Self {
+        let name = |stage: &Filter| {
+            FILTERS
+                .iter()
+                .find(|(_, known)| known == stage)
+                .map(|(name, _)| (*name).to_owned())
+        };
+        let config = &mut self.config;
+        config.filter_pipeline = stages.iter().filter_map(name).collect();
+        config.length_min_ratio = settings.length_min_ratio;
+        config.length_max_ratio = settings.length_max_ratio;
+        config.jaccard_threshold = settings.jaccard_threshold;
+        config.jaccard_min_overlap = settings.jaccard_min_overlap as u64;
+        config.minhash_threshold = settings.minhash_threshold;
+        config.minhash_bands = settings.minhash_bands as u64;
+        config.minhash_rows = settings.minhash_rows as u64;
+        config.minhash_num_hashes = settings.minhash_num_hashes as u64;
+        self
+    }
+
+    /// The configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] with a message for every value that is out of range.
+    pub fn build(self) -> Result<SessionConfig, ConfigError> {
+        self.config.check()?;
+        Ok(self.config)
+    }
+}

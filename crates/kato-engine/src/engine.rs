@@ -1,0 +1,226 @@
+//! The engine: nodes over a store, and making what they learned durable.
+
+mod commit;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use kato_model::AttributeLimits;
+use kato_store::PatternStore;
+use serde_json::Value;
+
+use crate::load::{Loaded, load};
+use crate::node::{NodeCell, NodeMemory};
+use crate::{EngineError, EngineOptions, Node};
+
+/// Nodes that learn and predict, over a store or in memory.
+///
+/// # Memory and time
+///
+/// Everything that predictions need is in memory: see [`PatternIndex`](kato_prediction::PatternIndex) for the patterns. Until the
+/// next commit a learned pattern takes 40 to 80 bytes more. Opening reads the whole store once.
+///
+/// # One engine a store
+///
+/// An engine sees what it opened and what it learned itself. What others write to the store it sees when it is opened again.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use kato_engine::{Engine, Observation, Sequence, SessionConfig};
+/// use kato_store::EmbeddedStore;
+/// use serde_json::json;
+///
+/// let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("kb");
+/// let engine = Engine::open(Arc::new(EmbeddedStore::create(&path, &["node0"], json!({}))?))?;
+/// let mut session = engine.node("node0")?.session(SessionConfig::default());
+/// session.observe_sequence(Sequence::of(["a", "b", "c"].map(|word| Observation::strings([word]))).learn_at_end())?;
+/// engine.commit()?;
+/// drop((session, engine));
+///
+/// let engine = Engine::open(Arc::new(EmbeddedStore::open(&path)?))?;
+/// assert_eq!(engine.node("node0")?.totals().patterns, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+/// What all handles of an engine share.
+pub(crate) struct Shared {
+    options: EngineOptions,
+    limits: AttributeLimits,
+    store: Option<Arc<dyn PatternStore>>,
+    nodes: Vec<NodeCell>,
+    /// First part of the positions of emotives: later than all that the store holds.
+    epoch: u64,
+    /// Second part: counts the maps learned by this engine.
+    clock: AtomicU64,
+    /// Learns that no commit has made durable.
+    uncommitted: AtomicU64,
+    /// Held while committing.
+    committing: Mutex<()>,
+}
+
+impl Engine {
+    /// Opens all nodes of a store, as KATO 3.10.1 behaves.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Store`] when the store cannot be read, [`EngineError::Load`] when it holds more than fits.
+    pub fn open(store: Arc<dyn PatternStore>) -> Result<Self, EngineError> {
+        Self::open_with(store, EngineOptions::default())
+    }
+
+    /// Opens all nodes of a store.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        store: Arc<dyn PatternStore>,
+        options: EngineOptions,
+    ) -> Result<Self, EngineError> {
+        let limits = store.attribute_limits();
+        let mut nodes = Vec::new();
+        let mut epoch = 0;
+        for (node_idx, name) in store.nodes().iter().enumerate() {
+            let Loaded {
+                memory,
+                latest_epoch,
+            } = load(&*store, node_idx)?;
+            nodes.push(NodeCell::new(name.clone(), memory));
+            epoch = epoch.max(latest_epoch.map_or(0, |latest| latest.saturating_add(1)));
+        }
+        Ok(Self::of(Some(store), nodes, epoch, limits, options))
+    }
+
+    /// Empty nodes in memory, from the bottom of the hierarchy up, as KATO 3.10.1 behaves. Nothing is durable.
+    #[must_use]
+    pub fn in_memory(nodes: &[impl AsRef<str>]) -> Self {
+        Self::in_memory_with(nodes, EngineOptions::default())
+    }
+
+    /// Empty nodes in memory, from the bottom of the hierarchy up. Nothing is durable.
+    #[must_use]
+    pub fn in_memory_with(nodes: &[impl AsRef<str>], options: EngineOptions) -> Self {
+        let cell = |name: &str| NodeCell::new(name.to_owned(), NodeMemory::default());
+        let cells = nodes.iter().map(|name| cell(name.as_ref())).collect();
+        Self::of(None, cells, 0, options.attribute_limits, options)
+    }
+
+    fn of(
+        store: Option<Arc<dyn PatternStore>>,
+        nodes: Vec<NodeCell>,
+        epoch: u64,
+        limits: AttributeLimits,
+        options: EngineOptions,
+    ) -> Self {
+        let shared = Shared {
+            options,
+            limits,
+            store,
+            nodes,
+            epoch,
+            clock: AtomicU64::new(0),
+            uncommitted: AtomicU64::new(0),
+            committing: Mutex::new(()),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// A node by its name.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::UnknownNode`], which lists the nodes there are.
+    pub fn node(&self, name: &str) -> Result<Node, EngineError> {
+        let found = self.nodes().find(|node| node.name() == name);
+        found.ok_or_else(|| EngineError::UnknownNode {
+            node: name.to_owned(),
+            known: self.nodes().map(|node| node.name().to_owned()).collect(),
+        })
+    }
+
+    /// All nodes, from the bottom of the hierarchy up.
+    #[must_use]
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> {
+        (0..self.shared.nodes.len()).map(|node_idx| Node::new(Arc::clone(&self.shared), node_idx))
+    }
+
+    /// How the engine behaves.
+    #[must_use]
+    pub fn options(&self) -> &EngineOptions {
+        &self.shared.options
+    }
+
+    /// The store; `None` in memory.
+    #[must_use]
+    pub fn store(&self) -> Option<&Arc<dyn PatternStore>> {
+        self.shared.store.as_ref()
+    }
+
+    /// Makes everything that was learned before the call durable, and keeps the store's checkpoint. Learning goes on meanwhile.
+    /// Does nothing in memory, or when there is nothing to commit.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Store`]; the last commit still holds, nothing that was learned is lost, and the next commit tries again.
+    pub fn commit(&self) -> Result<(), EngineError> {
+        self.shared.commit(None)
+    }
+
+    /// [`commit`](Self::commit) with a checkpoint of the caller's, which becomes durable together with what was learned.
+    ///
+    /// # Errors
+    ///
+    /// As [`commit`](Self::commit).
+    pub fn commit_with(&self, checkpoint: Value) -> Result<(), EngineError> {
+        self.shared.commit(Some(checkpoint))
+    }
+}
+
+impl Shared {
+    pub(crate) const fn options(&self) -> &EngineOptions {
+        &self.options
+    }
+
+    pub(crate) const fn attribute_limits(&self) -> &AttributeLimits {
+        &self.limits
+    }
+
+    pub(crate) fn store(&self) -> Option<&dyn PatternStore> {
+        self.store.as_deref()
+    }
+
+    pub(crate) fn cell(&self, node_idx: usize) -> &NodeCell {
+        &self.nodes[node_idx]
+    }
+
+    /// A position later than all given out before. To be called under the lock of the node that learns, so that a pattern's
+    /// maps have the order of its learns.
+    pub(crate) fn next_position(&self) -> (u64, u64) {
+        (self.epoch, self.clock.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Counts a learn that a commit has to make durable. To be called under the lock of the node, so that no commit counts a
+    /// learn off before it was counted.
+    pub(crate) fn count_learn(&self) {
+        self.uncommitted.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.nodes.iter().map(|cell| cell.name.as_str()).collect();
+        f.debug_struct("Engine")
+            .field("nodes", &names)
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,96 @@
+//! What can go wrong in the engine, by what the caller can do about it.
+
+use kato_model::{PatternName, VectorError};
+use kato_prediction::IndexError;
+use kato_store::StoreError;
+
+/// Why the engine did not do what it was asked. Session and node are as before the call, where a variant says nothing else.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The engine has no such node.
+    #[error("find node {node:?}: there is none; the nodes are {}", known.join(", "))]
+    UnknownNode {
+        /// The name asked for.
+        node: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// The short-term memory is empty.
+    #[error("learn from an empty short-term memory: observe something first")]
+    EmptyStm,
+    /// There is more of something than [`Limits`](crate::Limits) allow.
+    #[error(
+        "take in {found} {what}: the limit is {limit}; send less, or raise the limit in the engine's options"
+    )]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there is.
+        found: usize,
+        /// How much is allowed.
+        limit: usize,
+    },
+    /// The vectors of an observation have no sum.
+    #[error("observe vectors")]
+    Vectors(#[from] VectorError),
+    /// An element of a vector is infinite or not a number.
+    #[error(
+        "observe vector number {vector_idx} (from 0): an element is not a finite number; send finite ones"
+    )]
+    VectorNotFinite {
+        /// Position of the vector in the observation.
+        vector_idx: usize,
+    },
+    /// An emotive is infinite, not a number, or so large that sums over learns could leave the range of numbers.
+    #[error(
+        "observe emotive {emotive:?} of {value}: send a finite number of magnitude up to 1e100"
+    )]
+    EmotiveRange {
+        /// The emotive.
+        emotive: String,
+        /// Its value.
+        value: f64,
+    },
+    /// The node's index is full.
+    #[error("learn pattern {name}")]
+    Index {
+        /// The pattern.
+        name: PatternName,
+        /// Why the index refused it.
+        source: IndexError,
+    },
+    /// The store failed. What was learned and not committed stays, and the next commit tries again.
+    #[error("{action}")]
+    Store {
+        /// What was tried.
+        action: &'static str,
+        /// The store's error.
+        source: StoreError,
+    },
+    /// A node of a store cannot be emptied.
+    #[error(
+        "empty node {node:?}: its store keeps what it learned; create a new knowledge base and open an engine on that, \
+         or use nodes in memory"
+    )]
+    NotClearable {
+        /// The node.
+        node: String,
+    },
+    /// The store holds a pattern that the index cannot hold.
+    #[error("load pattern {name} of node {node:?}")]
+    Load {
+        /// The node.
+        node: String,
+        /// The pattern.
+        name: PatternName,
+        /// Why the index refused it.
+        source: IndexError,
+    },
+}
+
+impl EngineError {
+    pub(crate) fn store(action: &'static str) -> impl FnOnce(StoreError) -> Self {
+        move |source| Self::Store { action, source }
+    }
+}

@@ -1,0 +1,158 @@
+//! Loading a node from its store.
+
+use std::ops::ControlFlow;
+
+use kato_model::{AttributeLimits, Attributes, PatternName};
+use kato_prediction::{IndexError, PatternIndex, SymbolId};
+use kato_store::{PatternStore, PatternVisitor, SourceSymbols, SymbolRef, VisitedPattern};
+
+use crate::EngineError;
+use crate::node::{NodeMemory, Windows};
+use crate::vectors::VectorIndex;
+
+/// A node as its store has it.
+pub(crate) struct Loaded {
+    pub(crate) memory: NodeMemory,
+    /// First part of the latest position of any emotives.
+    pub(crate) latest_epoch: Option<u64>,
+}
+
+/// Reads everything that a node's predictions depend on.
+pub(crate) fn load(store: &dyn PatternStore, node_idx: usize) -> Result<Loaded, EngineError> {
+    let mut loader = Loader::new(store.attribute_limits());
+    store
+        .visit(node_idx, &mut loader)
+        .map_err(EngineError::store("load a node"))?;
+    if let Some((name, source)) = loader.error {
+        return Err(EngineError::Load {
+            node: store.nodes()[node_idx].clone(),
+            name,
+            source,
+        });
+    }
+    loader.index.seal();
+    let mut vectors = VectorIndex::default();
+    let stored = store
+        .vectors(node_idx)
+        .map_err(EngineError::store("load a node's vectors"))?;
+    for vector in stored {
+        let (name, elements) = vector.map_err(EngineError::store("load a node's vectors"))?;
+        vectors.insert(name, &elements);
+    }
+    let positions = loader.windows.values().flat_map(|window| window.entries());
+    let latest_epoch = positions.map(|entry| entry.position.0).max();
+    let Loader {
+        index,
+        windows,
+        learns,
+        learned_symbols,
+        ..
+    } = loader;
+    Ok(Loaded {
+        memory: NodeMemory::loaded(index, vectors, windows, learns, learned_symbols),
+        latest_epoch,
+    })
+}
+
+/// Takes in a node's patterns.
+struct Loader {
+    index: PatternIndex,
+    windows: Windows,
+    learns: u64,
+    learned_symbols: u64,
+    limits: AttributeLimits,
+    /// Symbol of the source → symbol of the index, for those met so far.
+    ids: Vec<Option<SymbolId>>,
+    /// Symbols of the pattern at hand; reused.
+    symbols: Vec<SymbolId>,
+    error: Option<(PatternName, IndexError)>,
+}
+
+impl Loader {
+    fn new(limits: AttributeLimits) -> Self {
+        Self {
+            index: PatternIndex::new(),
+            windows: Windows::default(),
+            learns: 0,
+            learned_symbols: 0,
+            limits,
+            ids: Vec::new(),
+            symbols: Vec::new(),
+            error: None,
+        }
+    }
+
+    fn take_in(
+        &mut self,
+        source: &SourceSymbols<'_>,
+        pattern: &VisitedPattern<'_>,
+    ) -> Result<(), IndexError> {
+        self.symbols.clear();
+        for &number in pattern.symbols {
+            let id = match self.ids.get(number as usize).copied().flatten() {
+                Some(id) => id,
+                None => self.intern(source, number)?,
+            };
+            self.symbols.push(id);
+        }
+        self.index.insert(
+            pattern.name,
+            &self.symbols,
+            pattern.event_lengths(),
+            pattern.frequency,
+        )?;
+        let (frequency, length) = (pattern.frequency, pattern.symbols.len() as u64);
+        self.learns = self.learns.saturating_add(frequency);
+        self.learned_symbols = self
+            .learned_symbols
+            .saturating_add(frequency.saturating_mul(length));
+        if let Some(attributes) = pattern.attributes {
+            self.attach(pattern.name, attributes);
+        }
+        Ok(())
+    }
+
+    fn intern(&mut self, source: &SourceSymbols<'_>, number: u32) -> Result<SymbolId, IndexError> {
+        let id = match source.get(number) {
+            Some(SymbolRef::Text(text)) => self.index.intern(text)?,
+            Some(SymbolRef::Name(name)) => self.index.intern_name(&name)?,
+            None => return Err(IndexError::Malformed { symbols: 0 }),
+        };
+        if let Some(held) = self.ids.get_mut(number as usize) {
+            *held = Some(id);
+        }
+        Ok(id)
+    }
+
+    fn attach(&mut self, name: PatternName, attributes: &Attributes) {
+        if !attributes.emotives.is_empty() {
+            let window = self.windows.entry(name).or_default();
+            window.merge(attributes.emotives.clone(), self.limits.persistence);
+        }
+        if !attributes.affinity.is_empty() {
+            self.index.add_affinity(&name, &attributes.affinity);
+        }
+    }
+}
+
+impl PatternVisitor for Loader {
+    fn source(&mut self, symbols: &SourceSymbols<'_>, _n_patterns: u64) -> ControlFlow<()> {
+        self.ids.clear();
+        self.ids.resize(symbols.len(), None);
+        ControlFlow::Continue(())
+    }
+
+    fn pattern(
+        &mut self,
+        symbols: &SourceSymbols<'_>,
+        pattern: &VisitedPattern<'_>,
+    ) -> ControlFlow<()> {
+        match self.take_in(symbols, pattern) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some((pattern.name, error));
+                ControlFlow::Break(())
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! One node: what it knows, and predictions for any state.
+
+mod lesson;
+mod memory;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use kato_model::{EmotiveMap, Event, Metadata, Pattern, PatternName, PatternRecord, VectorName};
+use kato_prediction::{IndexedSymbolCounts, Predictions};
+
+pub(crate) use self::lesson::Lesson;
+pub(crate) use self::memory::{NodeMemory, Windows};
+use crate::engine::Shared;
+use crate::{EngineError, EngineOptions, Session, SessionConfig, SessionState};
+
+/// A handle of one node of an [`Engine`](crate::Engine): cheap to clone, usable from any thread.
+///
+/// Predictions read the node and run side by side; a learn excludes them for a few microseconds, and now and then for as long
+/// as it takes to sort the latest patterns into the index.
+#[derive(Clone)]
+pub struct Node {
+    shared: Arc<Shared>,
+    node_idx: usize,
+}
+
+/// A node of an engine, as all handles share it.
+#[derive(Debug)]
+pub(crate) struct NodeCell {
+    pub(crate) name: String,
+    memory: RwLock<NodeMemory>,
+}
+
+/// What became of a learn. `Display` writes what KATO answers: `PTRN|` and the name, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LearnOutcome {
+    /// The node learned a new pattern.
+    New(PatternName),
+    /// The node knew the pattern and counted one more learn.
+    Repeated(PatternName),
+    /// Fewer than two symbols: nothing was stored.
+    TooShort,
+}
+
+/// What a node knows, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeTotals {
+    /// Distinct patterns (KATO's `total_unique_patterns` and `total_pattern_frequencies`).
+    pub patterns: u64,
+    /// Distinct symbols.
+    pub symbols: u64,
+    /// Learn calls: the sum of all frequencies.
+    pub learns: u64,
+    /// Symbols of all learn calls (KATO's `total_symbols_in_patterns_frequencies`).
+    pub learned_symbols: u64,
+    /// Learn calls that no commit has made durable; 0 in memory.
+    pub uncommitted: u64,
+}
+
+impl LearnOutcome {
+    /// The pattern's name; `None` if nothing was stored.
+    #[must_use]
+    pub const fn name(self) -> Option<PatternName> {
+        match self {
+            Self::New(name) | Self::Repeated(name) => Some(name),
+            Self::TooShort => None,
+        }
+    }
+}
+
+impl fmt::Display for LearnOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name().map_or(Ok(()), |name| name.prefixed().fmt(f))
+    }
+}
+
+impl NodeCell {
+    pub(crate) fn new(name: String, memory: NodeMemory) -> Self {
+        Self {
+            name,
+            memory: RwLock::new(memory),
+        }
+    }
+
+    // A panic under the lock is a broken invariant of our own; what is there stays readable.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, NodeMemory> {
+        self.memory.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, NodeMemory> {
+        self.memory.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Node {
+    pub(crate) const fn new(shared: Arc<Shared>, node_idx: usize) -> Self {
+        Self { shared, node_idx }
+    }
+
+    fn cell(&self) -> &NodeCell {
+        self.shared.cell(self.node_idx)
+    }
+
+    pub(crate) fn options(&self) -> &EngineOptions {
+        self.shared.options()
+    }
+
+    /// The node's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.cell().name
+    }
+
+    /// The node's place from the bottom of the hierarchy, from 0.
+    #[must_use]
+    pub const fn node_idx(&self) -> usize {
+        self.node_idx
+    }
+
+    /// A new session.
+    #[must_use]
+    pub fn session(&self, config: SessionConfig) -> Session {
+        self.resume(config, SessionState::default())
+    }
+
+    /// A session that goes on where another one was stored.
+    #[must_use]
+    pub fn resume(&self, config: SessionConfig, state: SessionState) -> Session {
+        Session::new(self.clone(), config, state)
+    }
+
+    /// What a state resembles, and what would come next. Empty for an empty state, and where nothing is alike.
+    #[must_use]
+    pub fn predict(&self, stm: &[Event], config: &SessionConfig) -> Predictions {
+        if stm.is_empty() {
+            return Predictions::default();
+        }
+        let mut prediction = config.prediction();
+        if !self.options().session_rank_sort_algo {
+            prediction.rank_sort_algo = self.options().rank_sort_algo;
+        }
+        self.cell().read().index().predict(stm, &prediction)
+    }
+
+    /// A pattern with everything that was learned about it, committed or not; `None` if the node never learned it.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Store`] when the store cannot be read.
+    pub fn pattern(&self, name: &PatternName) -> Result<Option<PatternRecord>, EngineError> {
+        let (events, frequency, emotives, mut metadata) = {
+            let memory = self.cell().read();
+            let Some(events) = memory.index().events(name) else {
+                return Ok(None);
+            };
+            let frequency = memory.index().frequency(name);
+            (
+                events,
+                frequency,
+                memory.emotives(name),
+                memory.metadata(name),
+            )
+        };
+        // A commit may have moved the metadata meanwhile; it is a union, so seeing some of it twice does no harm.
+        metadata.merge(self.stored_metadata(name)?, None);
+        Ok(Some(PatternRecord {
+            pattern: Pattern::new(events),
+            frequency,
+            emotives,
+            metadata,
+        }))
+    }
+
+    fn stored_metadata(&self, name: &PatternName) -> Result<Metadata, EngineError> {
+        let Some(store) = self.shared.store() else {
+            return Ok(Metadata::default());
+        };
+        let stored = store
+            .pattern(self.node_idx, name)
+            .map_err(EngineError::store("read a pattern"))?;
+        Ok(stored.map(|pattern| pattern.metadata).unwrap_or_default())
+    }
+
+    /// The events of a pattern; `None` if the node never learned it. Reads memory only.
+    #[must_use]
+    pub fn events(&self, name: &PatternName) -> Option<Vec<Event>> {
+        self.cell().read().index().events(name)
+    }
+
+    /// How often a pattern was learned; 0 if never.
+    #[must_use]
+    pub fn frequency(&self, name: &PatternName) -> u64 {
+        self.cell().read().index().frequency(name)
+    }
+
+    /// What the node knows, in numbers.
+    #[must_use]
+    pub fn totals(&self) -> NodeTotals {
+        self.cell().read().totals()
+    }
+
+    /// Counts of all symbols (KATO's `/symbols/stats`). Copies every symbol.
+    #[must_use]
+    pub fn symbols(&self) -> BTreeMap<String, IndexedSymbolCounts> {
+        self.cell().read().index().symbols().collect()
+    }
+
+    /// Affinities of all symbols that have any: for every emotive the sum over learns of its mean (KATO's
+    /// `/symbols/affinity`).
+    #[must_use]
+    pub fn affinities(&self) -> BTreeMap<String, EmotiveMap> {
+        let memory = self.cell().read();
+        let copied = |(symbol, sums): (String, &EmotiveMap)| (symbol, sums.clone());
+        memory.index().affinities().map(copied).collect()
+    }
+
+    /// Affinities of one symbol; empty if it has none.
+    #[must_use]
+    pub fn affinity(&self, symbol: &str) -> EmotiveMap {
+        self.cell().read().index().affinity(symbol)
+    }
+
+    /// KATO's `finalize-training`: computes the entropies of all patterns known now over their whole content, which
+    /// predictions show from now on. Returns their number. Not part of what a commit keeps.
+    #[expect(clippy::must_use_candidate, reason = "the number is a by-product")]
+    pub fn finalize_training(&self) -> usize {
+        self.cell().write().index_mut().finalize()
+    }
+
+    /// Forgets everything that the node learned, for all sessions. Their short-term memories stay.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::NotClearable`] where the node belongs to a store, which has no way to forget.
+    pub fn clear(&self) -> Result<(), EngineError> {
+        if self.shared.store().is_some() {
+            return Err(EngineError::NotClearable {
+                node: self.name().to_owned(),
+            });
+        }
+        *self.cell().write() = NodeMemory::default();
+        Ok(())
+    }
+
+    /// Names of up to three stored vectors nearest to a vector, nearest first.
+    pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {
+        self.cell().read().nearest(elements)
+    }
+
+    /// Learns a pattern. Everything that needs no lock is done before it is taken.
+    pub(crate) fn learn(&self, lesson: &Lesson<'_>) -> Result<LearnOutcome, EngineError> {
+        let Some(prepared) = lesson.prepare(self.shared.attribute_limits()) else {
+            return Ok(LearnOutcome::TooShort);
+        };
+        let name = prepared.name;
+        let learned = self.cell().write().learn(prepared, &self.shared);
+        let is_new = learned.map_err(|source| EngineError::Index { name, source })?;
+        Ok(match is_new {
+            true => LearnOutcome::New(name),
+            false => LearnOutcome::Repeated(name),
+        })
+    }
+
+    pub(crate) fn commit_if_due(&self) -> Result<(), EngineError> {
+        self.shared.commit_if_due()
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,170 @@
+//! What a node knows, behind its lock.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kato_model::{
+    AttributeLimits, Attributes, EmotiveMap, EmotiveWindow, Metadata, PatternName, VectorName,
+};
+use kato_prediction::{IndexError, PatternIndex};
+
+use super::NodeTotals;
+use super::lesson::Prepared;
+use crate::engine::Shared;
+use crate::pending::Pending;
+use crate::vectors::VectorIndex;
+
+/// Everything that a node knows.
+#[derive(Debug, Default)]
+pub(crate) struct NodeMemory {
+    index: PatternIndex,
+    vectors: VectorIndex,
+    /// Of the patterns that have emotives.
+    windows: Windows,
+    /// Learned since the last commit. Without a store, where nothing is ever committed: metadata alone.
+    pending: Pending,
+    /// Being committed right now.
+    in_flight: Option<Arc<Pending>>,
+    learns: u64,
+    learned_symbols: u64,
+}
+
+/// Emotive windows by pattern.
+pub(crate) type Windows = HashMap<PatternName, EmotiveWindow, foldhash::fast::RandomState>;
+
+impl NodeMemory {
+    /// The memory of what a store holds.
+    pub(crate) fn loaded(
+        mut index: PatternIndex,
+        vectors: VectorIndex,
+        windows: Windows,
+        learns: u64,
+        learned_symbols: u64,
+    ) -> Self {
+        for (name, window) in &windows {
+            index.set_emotives(name, window.mean());
+        }
+        Self {
+            index,
+            vectors,
+            windows,
+            learns,
+            learned_symbols,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) const fn index(&self) -> &PatternIndex {
+        &self.index
+    }
+
+    pub(crate) const fn index_mut(&mut self) -> &mut PatternIndex {
+        &mut self.index
+    }
+
+    pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {
+        self.vectors.nearest(elements)
+    }
+
+    /// The latest emotives of a pattern, oldest first.
+    pub(crate) fn emotives(&self, name: &PatternName) -> Vec<EmotiveMap> {
+        let window = self.windows.get(name).cloned();
+        window.map(EmotiveWindow::into_maps).unwrap_or_default()
+    }
+
+    /// The metadata of a pattern that is not committed.
+    pub(crate) fn metadata(&self, name: &PatternName) -> Metadata {
+        let in_flight = self.in_flight.as_deref();
+        let mut metadata = Metadata::default();
+        for pending in [in_flight, Some(&self.pending)].into_iter().flatten() {
+            metadata.merge(pending.metadata(name).cloned().unwrap_or_default(), None);
+        }
+        metadata
+    }
+
+    pub(crate) fn totals(&self) -> NodeTotals {
+        let in_flight = self.in_flight.as_ref().map_or(0, |pending| pending.calls());
+        NodeTotals {
+            patterns: self.index.n_patterns() as u64,
+            symbols: self.index.n_symbols() as u64,
+            learns: self.learns,
+            learned_symbols: self.learned_symbols,
+            uncommitted: self.pending.calls() + in_flight,
+        }
+    }
+
+    /// Counts a learn; whether the pattern is new. Changes nothing when the index is full.
+    pub(super) fn learn(
+        &mut self,
+        lesson: Prepared<'_>,
+        shared: &Shared,
+    ) -> Result<bool, IndexError> {
+        let name = lesson.name;
+        let is_new = self.index.learn_named(name, lesson.events)?;
+        self.learns += 1;
+        self.learned_symbols += lesson.n_symbols as u64;
+        let stores = shared.store().is_some();
+        if stores {
+            self.pending.count(name);
+            shared.count_learn();
+        }
+        for (vector, elements) in lesson.vectors {
+            if self.vectors.insert(*vector, elements) && stores {
+                self.pending.record_vector(*vector, elements);
+            }
+        }
+        if !lesson.emotives.is_empty() || !lesson.metadata.is_empty() {
+            self.attach(lesson, shared);
+        }
+        Ok(is_new)
+    }
+
+    fn attach(&mut self, lesson: Prepared<'_>, shared: &Shared) {
+        let limits = shared.attribute_limits();
+        let name = lesson.name;
+        let mut learned = EmotiveWindow::default();
+        let surplus = lesson
+            .emotives
+            .len()
+            .saturating_sub(limits.persistence.get());
+        for map in &lesson.emotives[surplus..] {
+            learned.learn(shared.next_position(), map.clone(), limits.persistence);
+        }
+        if !learned.is_empty() {
+            let window = self.windows.entry(name).or_default();
+            window.merge(learned.clone(), limits.persistence);
+            self.index.set_emotives(&name, window.mean());
+            self.index.add_affinity(&name, &lesson.mean);
+        }
+        let mut attributes = Attributes {
+            metadata: lesson.metadata,
+            ..Attributes::default()
+        };
+        if shared.store().is_some() {
+            attributes.emotives = learned;
+            attributes.affinity = lesson.mean;
+        }
+        self.pending.attach(name, attributes, limits);
+    }
+
+    /// Hands over what is to be committed; it stays readable until [`end_commit`](Self::end_commit).
+    pub(crate) fn begin_commit(&mut self) -> Arc<Pending> {
+        let pending = Arc::new(std::mem::take(&mut self.pending));
+        self.in_flight = Some(Arc::clone(&pending));
+        pending
+    }
+
+    /// Forgets what was committed, or takes it back.
+    pub(crate) fn end_commit(
+        &mut self,
+        part: Arc<Pending>,
+        succeeded: bool,
+        limits: &AttributeLimits,
+    ) {
+        self.in_flight = None;
+        if !succeeded && let Some(mut part) = Arc::into_inner(part) {
+            std::mem::swap(&mut part, &mut self.pending);
+            self.pending.merge(part, limits);
+        }
+    }
+}

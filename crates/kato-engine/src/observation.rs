@@ -1,0 +1,154 @@
+//! What is observed at one moment.
+
+use std::collections::BTreeMap;
+
+use kato_model::{EmotiveMap, MetadataValue, VECTOR_PREFIX, VectorName, sum_vectors};
+use serde::Deserialize;
+
+use crate::vectors::N_NEAREST;
+use crate::{EngineError, Limits};
+
+/// Greatest magnitude of an emotive: sums over 2⁶⁴ learns of a thousand maps stay finite.
+const EMOTIVE_MAGNITUDE: f64 = 1e100;
+
+/// One observation. Reads from KATO's JSON; missing parts are empty, other keys ignored.
+///
+/// ```
+/// use kato_engine::Observation;
+///
+/// let observation: Observation = serde_json::from_str(r#"{"strings": ["b", "a"], "emotives": {"joy": 1}}"#)?;
+/// assert_eq!(observation.strings, ["b", "a"]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Observation {
+    /// Symbols, in any order.
+    pub strings: Vec<String>,
+    /// Vectors, which are added up to one vector symbol.
+    pub vectors: Vec<Vec<f64>>,
+    /// Emotive values; finite, magnitude up to 1e100.
+    pub emotives: EmotiveMap,
+    /// Metadata for the pattern that will be learned.
+    pub metadata: BTreeMap<String, MetadataValue>,
+}
+
+impl Observation {
+    /// An observation of strings alone.
+    pub fn strings<I>(strings: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        Self {
+            strings: strings.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// An observation of vectors alone.
+    #[must_use]
+    pub fn vectors(vectors: Vec<Vec<f64>>) -> Self {
+        Self {
+            vectors,
+            ..Self::default()
+        }
+    }
+
+    /// The observation with an emotive.
+    #[must_use]
+    pub fn with_emotive(mut self, emotive: impl Into<String>, value: f64) -> Self {
+        self.emotives.insert(emotive.into(), value);
+        self
+    }
+
+    /// The observation with a metadata value.
+    #[must_use]
+    pub fn with_metadata(mut self, key: impl Into<String>, value: MetadataValue) -> Self {
+        self.metadata.insert(key.into(), value);
+        self
+    }
+
+    /// Whether there are neither strings nor vectors, so that no event comes of it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.strings.is_empty() && self.vectors.is_empty()
+    }
+
+    /// Most bytes that its symbols can have.
+    pub(crate) fn bytes(&self) -> usize {
+        // The own name of the vectors and those of the nearest.
+        const NAMES: usize = (VECTOR_PREFIX.len() + 40) * (1 + N_NEAREST);
+        let names = if self.vectors.is_empty() { 0 } else { NAMES };
+        self.strings.iter().map(String::len).sum::<usize>() + names
+    }
+
+    /// Checks everything and adds the vectors up.
+    pub(crate) fn check(&self, limits: &Limits) -> Result<Option<SummedVector>, EngineError> {
+        let longest = self.strings.iter().map(String::len).max().unwrap_or(0);
+        let n_elements = self.vectors.iter().map(Vec::len).sum();
+        at_most("bytes of a symbol", longest, limits.symbol_bytes)?;
+        at_most(
+            "strings of an observation",
+            self.strings.len(),
+            limits.observation_strings,
+        )?;
+        at_most(
+            "elements of an observation's vectors",
+            n_elements,
+            limits.vector_elements,
+        )?;
+        at_most(
+            "vectors of an observation",
+            self.vectors.len(),
+            limits.vector_elements,
+        )?;
+        at_most(
+            "emotives of an observation",
+            self.emotives.len(),
+            limits.attributes,
+        )?;
+        at_most(
+            "metadata keys of an observation",
+            self.metadata.len(),
+            limits.attributes,
+        )?;
+        for (emotive, &value) in &self.emotives {
+            if value.is_nan() || value.abs() > EMOTIVE_MAGNITUDE {
+                return Err(EngineError::EmotiveRange {
+                    emotive: emotive.clone(),
+                    value,
+                });
+            }
+        }
+        self.sum()
+    }
+
+    fn sum(&self) -> Result<Option<SummedVector>, EngineError> {
+        if self.vectors.is_empty() {
+            return Ok(None);
+        }
+        let is_odd = |vector: &Vec<f64>| vector.iter().any(|element| !element.is_finite());
+        if let Some(vector_idx) = self.vectors.iter().position(is_odd) {
+            return Err(EngineError::VectorNotFinite { vector_idx });
+        }
+        let elements = sum_vectors(&self.vectors)?;
+        Ok(Some(SummedVector {
+            name: VectorName::of_vector(&elements),
+            elements,
+        }))
+    }
+}
+
+/// The sum of an observation's vectors, with its name.
+#[derive(Debug, Clone)]
+pub(crate) struct SummedVector {
+    pub(crate) name: VectorName,
+    pub(crate) elements: Vec<f64>,
+}
+
+pub(crate) fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), EngineError> {
+    if found <= limit {
+        return Ok(());
+    }
+    Err(EngineError::TooLarge { what, found, limit })
+}

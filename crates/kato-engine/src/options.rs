@@ -1,0 +1,91 @@
+//! How an engine behaves: 3.10.1's oddities or their sound variants, and limits against hostile input.
+
+use std::num::NonZeroU64;
+
+use kato_model::AttributeLimits;
+use kato_prediction::RankMetric;
+
+/// To which pattern the emotives and metadata of observations belong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AttributeScope {
+    /// KATO 3.10.1: they gather in the session until it is cleared, every manual learn attaches all of them, and an
+    /// auto-learn attaches none.
+    #[default]
+    Session,
+    /// Every learn, manual or automatic, attaches what was observed since the learn before.
+    Pattern,
+}
+
+/// How all nodes of an engine behave.
+///
+/// The defaults are those of KATO 3.10.1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct EngineOptions {
+    /// Whether strings of an observation are sorted (KATO's environment variable `SORT_SYMBOLS`). Default `true`.
+    pub sort_symbols: bool,
+    /// Whether a session's own `sort_symbols` counts instead, which KATO ignores. Default `false`.
+    pub session_sort_symbols: bool,
+    /// What predictions are ranked by (KATO's environment variable `RANK_SORT_ALGO`). Default: the potential.
+    pub rank_sort_algo: RankMetric,
+    /// Whether a session's own `rank_sort_algo` counts instead, which KATO ignores. Default `false`.
+    pub session_rank_sort_algo: bool,
+    /// To which pattern emotives and metadata belong. Default: KATO's.
+    pub attribute_scope: AttributeScope,
+    /// Attributes kept for each pattern by nodes in memory; `persistence` is KATO's environment variable `PERSISTENCE`.
+    /// Nodes of a store follow the store, and no session's `persistence` counts, as in KATO: one node has one window.
+    pub attribute_limits: AttributeLimits,
+    /// Commit on its own before more than this many learns of the engine are not durable; `None`, the default, leaves it to
+    /// [`Engine::commit`](crate::Engine::commit). Nodes in memory never commit.
+    pub commit_after: Option<NonZeroU64>,
+    /// What input is refused.
+    pub limits: Limits,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            sort_symbols: true,
+            session_sort_symbols: false,
+            rank_sort_algo: RankMetric::Potential,
+            session_rank_sort_algo: false,
+            attribute_scope: AttributeScope::Session,
+            attribute_limits: AttributeLimits::default(),
+            commit_after: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// The most that is taken in; more is [refused](crate::EngineError::TooLarge) and changes nothing.
+///
+/// KATO has no such limits. The defaults are far beyond real use; they bound time and memory when input is hostile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of one symbol. Default 16 MiB.
+    pub symbol_bytes: usize,
+    /// Strings of one observation. Default 1,000,000.
+    pub observation_strings: usize,
+    /// Elements of all vectors of one observation together. Default 4,194,304.
+    pub vector_elements: usize,
+    /// Emotives of one observation, and keys of its metadata. Default 10,000 each.
+    pub attributes: usize,
+    /// Observations of one sequence. Default 1,000,000.
+    pub sequence_observations: usize,
+    /// Bytes of all symbols of a short-term memory, together with all that a sequence adds. Default 256 MiB.
+    pub stm_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            symbol_bytes: 16 << 20,
+            observation_strings: 1_000_000,
+            vector_elements: 4 << 20,
+            attributes: 10_000,
+            sequence_observations: 1_000_000,
+            stm_bytes: 256 << 20,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a node learned since the last commit, compactly.
+
+use std::collections::HashMap;
+
+use kato_model::{AttributeLimits, Attributes, Metadata, PatternName, VectorName};
+
+/// Learns that the store does not have yet. The content of patterns is in the node's index.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    learned: HashMap<PatternName, Learned, foldhash::fast::RandomState>,
+    vectors: Vec<(VectorName, Vec<f64>)>,
+    /// Learn calls, all patterns together.
+    calls: u64,
+}
+
+/// What is pending of one pattern.
+#[derive(Debug, Default)]
+pub(crate) struct Learned {
+    /// Learn calls.
+    pub(crate) count: u64,
+    /// Metadata, emotives and affinity, where there are any.
+    pub(crate) attributes: Option<Box<Attributes>>,
+}
+
+impl Pending {
+    /// Counts a learn.
+    pub(crate) fn count(&mut self, name: PatternName) {
+        self.learned.entry(name).or_default().count += 1;
+        self.calls += 1;
+    }
+
+    /// Keeps what a learn attached.
+    pub(crate) fn attach(
+        &mut self,
+        name: PatternName,
+        attributes: Attributes,
+        limits: &AttributeLimits,
+    ) {
+        let learned = self.learned.entry(name).or_default();
+        learned.attach(attributes, limits);
+    }
+
+    pub(crate) fn record_vector(&mut self, name: VectorName, elements: &[f64]) {
+        self.vectors.push((name, elements.to_vec()));
+    }
+
+    /// Takes back what could not be committed.
+    pub(crate) fn merge(&mut self, other: Self, limits: &AttributeLimits) {
+        for (name, learned) in other.learned {
+            let held = self.learned.entry(name).or_default();
+            held.count += learned.count;
+            if let Some(attributes) = learned.attributes {
+                held.attach(*attributes, limits);
+            }
+        }
+        self.vectors.extend(other.vectors);
+        self.calls += other.calls;
+    }
+
+    /// The metadata that is pending for a pattern.
+    pub(crate) fn metadata(&self, name: &PatternName) -> Option<&Metadata> {
+        let attributes = self.learned.get(name)?.attributes.as_ref()?;
+        Some(&attributes.metadata)
+    }
+
+    pub(crate) fn learned(&self) -> impl Iterator<Item = (&PatternName, &Learned)> {
+        self.learned.iter()
+    }
+
+    pub(crate) fn vectors(&self) -> &[(VectorName, Vec<f64>)] {
+        &self.vectors
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.learned.is_empty() && self.vectors.is_empty()
+    }
+
+    /// Learn calls, all patterns together.
+    pub(crate) const fn calls(&self) -> u64 {
+        self.calls
+    }
+}
+
+impl Learned {
+    fn attach(&mut self, attributes: Attributes, limits: &AttributeLimits) {
+        let held = self.attributes.get_or_insert_default();
+        held.merge(attributes, limits);
+    }
+}

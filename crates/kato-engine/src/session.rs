@@ -1,0 +1,204 @@
+//! One session: the state machine of observing, learning and clearing.
+
+mod sequence;
+mod steps;
+
+use kato_model::{Event, PatternName};
+use kato_prediction::Predictions;
+
+pub use self::sequence::{Sequence, SequenceItem, SequenceOutcome, SequenceStep};
+use self::steps::STM_BYTES;
+use crate::observation::at_most;
+use crate::state::{KEPT, LastObservation};
+use crate::{EngineError, LearnOutcome, Node, Observation, Percept, SessionConfig, SessionState};
+
+/// One user's conversation with a node: made by [`Node::session`] or [`Node::resume`].
+///
+/// Cheap to make and keep. Everything in it is its own; only what it learns is shared, at once, with the other sessions of the
+/// node. An operation that fails leaves session and node as they were.
+///
+/// Between operations at most the latest 1000 events, emotive maps, metadata maps and vectors are kept.
+#[derive(Debug, Clone)]
+pub struct Session {
+    node: Node,
+    config: SessionConfig,
+    state: SessionState,
+    /// Bytes of the symbols of the short-term memory.
+    stm_bytes: usize,
+    /// The last observation but one: nothing but memory to be used again.
+    spare: LastObservation,
+}
+
+/// The answer to an observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Observed {
+    /// Events in the short-term memory, after an auto-learn.
+    pub stm_length: usize,
+    /// Observations since the session began or was cleared.
+    pub time: u64,
+    /// The pattern that was learned by itself, if any.
+    pub auto_learned: Option<PatternName>,
+}
+
+impl Session {
+    pub(crate) fn new(node: Node, config: SessionConfig, state: SessionState) -> Self {
+        let stm_bytes = state.stm.iter().map(bytes_of).sum();
+        Self {
+            node,
+            config,
+            state,
+            stm_bytes,
+            spare: LastObservation::default(),
+        }
+    }
+
+    /// The node that the session speaks to.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub const fn config(&self) -> &SessionConfig {
+        &self.config
+    }
+
+    /// The configuration, to be changed, for example by [`SessionConfig::update`]. It counts from the next operation on.
+    pub const fn config_mut(&mut self) -> &mut SessionConfig {
+        &mut self.config
+    }
+
+    /// Everything that the session remembers.
+    #[must_use]
+    pub const fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// Configuration and state, for storing the session; [`Node::resume`] brings it back.
+    #[must_use]
+    pub fn into_parts(self) -> (SessionConfig, SessionState) {
+        (self.config, self.state)
+    }
+
+    /// The short-term memory, oldest event first.
+    #[must_use]
+    pub fn stm(&self) -> &[Event] {
+        self.state.stm()
+    }
+
+    /// What was observed last; `None` before the first observation.
+    #[must_use]
+    pub fn percept(&self) -> Option<Percept> {
+        self.state.percept()
+    }
+
+    /// Observes: adds an event to the short-term memory, and learns it when `max_pattern_length` is reached.
+    ///
+    /// Strings are sorted; vectors are added up to one symbol, which the names of up to three stored vectors join that are
+    /// nearest to it. An observation without strings and vectors adds no event and still counts for time, emotives and
+    /// metadata.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::TooLarge`], [`EngineError::Vectors`], [`EngineError::VectorNotFinite`], [`EngineError::EmotiveRange`];
+    /// on an auto-learn as [`learn`](Self::learn).
+    pub fn observe(&mut self, observation: Observation) -> Result<Observed, EngineError> {
+        let vector = observation.check(&self.node.options().limits)?;
+        if self.learns_at(self.state.stm.len() + 1) {
+            self.node.commit_if_due()?;
+        }
+        let auto_learned = self.take_in(observation, vector)?;
+        self.trim();
+        Ok(self.observed(auto_learned.and_then(LearnOutcome::name)))
+    }
+
+    /// Observes several observations as one operation; see [`Sequence`].
+    ///
+    /// # Errors
+    ///
+    /// As [`observe`](Self::observe), for any of the observations, all of which are checked before the first is taken in. Should
+    /// the node's index turn out to be full on the way, the session is as before, and the node keeps what it learned by then.
+    pub fn observe_sequence(&mut self, sequence: Sequence) -> Result<SequenceOutcome, EngineError> {
+        let limits = &self.node.options().limits;
+        at_most(
+            "observations of a sequence",
+            sequence.items.len(),
+            limits.sequence_observations,
+        )?;
+        // Counted whole, so that no event can turn out to be too large when others are learned already.
+        let bytes = sequence.items.iter().map(|item| item.observation.bytes());
+        let bytes = bytes.fold(self.stm_bytes, usize::saturating_add);
+        at_most(STM_BYTES, bytes, limits.stm_bytes)?;
+        let check = |item: &SequenceItem| item.observation.check(limits);
+        let vectors: Vec<_> = sequence.items.iter().map(check).collect::<Result<_, _>>()?;
+        self.node.commit_if_due()?;
+        let before = (self.state.clone(), self.stm_bytes);
+        let outcome = self.run(sequence, vectors);
+        match outcome {
+            Ok(_) => self.trim(),
+            Err(_) => (self.state, self.stm_bytes) = before,
+        }
+        outcome
+    }
+
+    /// Learns the short-term memory as a pattern and empties it.
+    ///
+    /// Fewer than two symbols make no pattern: the short-term memory is emptied and nothing is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::EmptyStm`]; [`EngineError::Index`] when the node is full; [`EngineError::Store`] when an automatic commit
+    /// was due and failed.
+    pub fn learn(&mut self) -> Result<LearnOutcome, EngineError> {
+        if self.state.stm.is_empty() {
+            return Err(EngineError::EmptyStm);
+        }
+        self.node.commit_if_due()?;
+        self.learn_stm()
+    }
+
+    /// What the short-term memory resembles, and what would come next. Empty for an empty memory, and where nothing is alike.
+    #[must_use]
+    pub fn predict(&self) -> Predictions {
+        self.node.predict(&self.state.stm, &self.config)
+    }
+
+    /// Forgets the short-term memory, the emotives and metadata that have gathered, and the last observation; time is 0 again.
+    /// The node keeps what it learned.
+    pub fn clear_stm(&mut self) {
+        self.state = SessionState::default();
+        self.stm_bytes = 0;
+    }
+
+    /// Empties the **node**, for all its sessions, and then this session as [`clear_stm`](Self::clear_stm) does.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::NotClearable`] where the node belongs to a store.
+    pub fn clear_all(&mut self) -> Result<(), EngineError> {
+        self.node.clear()?;
+        self.clear_stm();
+        Ok(())
+    }
+
+    fn observed(&self, auto_learned: Option<PatternName>) -> Observed {
+        Observed {
+            stm_length: self.state.stm.len(),
+            time: self.state.time,
+            auto_learned,
+        }
+    }
+
+    fn trim(&mut self) {
+        let surplus = self.state.stm.len().saturating_sub(KEPT);
+        let dropped: usize = self.state.stm[..surplus].iter().map(bytes_of).sum();
+        self.stm_bytes -= dropped;
+        self.state.trim();
+    }
+}
+
+fn bytes_of(event: &Event) -> usize {
+    event.symbols().iter().map(String::len).sum()
+}

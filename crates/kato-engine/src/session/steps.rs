@@ -1,0 +1,185 @@
+//! The steps of a session: taking in an observation, learning the short-term memory, undoing what failed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kato_model::{Event, Metadata, MetadataValue, VectorName};
+
+use super::{Session, bytes_of};
+use crate::node::Lesson;
+use crate::observation::{SummedVector, at_most};
+use crate::state::keep_latest;
+use crate::{AttributeScope, EngineError, LearnOutcome, Observation, SessionState, StmMode};
+
+/// What [`Limits::stm_bytes`](crate::Limits) counts.
+pub(super) const STM_BYTES: &str = "bytes of a short-term memory's symbols";
+
+impl Session {
+    /// Takes in a checked observation; the auto-learn, if it made a pattern. Changes nothing when it fails.
+    pub(super) fn take_in(
+        &mut self,
+        observation: Observation,
+        vector: Option<SummedVector>,
+    ) -> Result<Option<LearnOutcome>, EngineError> {
+        let is_event = !observation.is_empty();
+        let Observation {
+            mut strings,
+            vectors,
+            emotives,
+            metadata,
+        } = observation;
+        if self.sorts() {
+            strings.sort_unstable();
+        }
+        let gathered = (!metadata.is_empty()).then(|| as_text(&metadata));
+        let mut percept = std::mem::take(&mut self.spare);
+        // Takes over the spare's memory: this runs for every observation.
+        percept.strings.clone_from(&strings);
+        percept.vectors = vectors;
+        percept.metadata = metadata;
+
+        let before = Lengths::of(&self.state);
+        let bytes_before = self.stm_bytes;
+        if is_event {
+            self.push_event(self.event(strings, vector.as_ref()))?;
+        }
+        // A sum that left the range of numbers has a name and no distance to anything.
+        let stored =
+            vector.filter(|vector| vector.elements.iter().all(|element| element.is_finite()));
+        let stored = stored.map(|SummedVector { name, elements }| (name, elements));
+        self.state.vectors.extend(stored);
+        self.state
+            .emotives
+            .extend((!emotives.is_empty()).then_some(emotives));
+        self.state.metadata.extend(gathered);
+
+        let is_due = is_event && self.learns_at(self.state.stm.len());
+        let learned = match is_due.then(|| self.auto_learn()).transpose() {
+            Ok(outcome) => outcome.filter(|outcome| outcome.name().is_some()),
+            Err(error) => {
+                before.restore(&mut self.state);
+                self.stm_bytes = bytes_before;
+                return Err(error);
+            }
+        };
+        self.state.time += 1;
+        let previous = self.state.percept.replace(percept);
+        self.spare = previous.unwrap_or_default();
+        Ok(learned)
+    }
+
+    /// Whether this many events are learned by themselves.
+    pub(super) const fn learns_at(&self, n_events: usize) -> bool {
+        let max_length = self.config.max_pattern_length;
+        max_length > 0 && n_events as u64 >= max_length
+    }
+
+    fn sorts(&self) -> bool {
+        let options = self.node.options();
+        match options.session_sort_symbols {
+            true => self.config.sort_symbols,
+            false => options.sort_symbols,
+        }
+    }
+
+    /// The event of strings in their order, and of a vector with those nearest to it.
+    fn event(&self, strings: Vec<String>, vector: Option<&SummedVector>) -> Event {
+        let Some(vector) = vector else {
+            return Event::in_given_order(strings);
+        };
+        let nearest = self.node.nearest(&vector.elements);
+        let names: BTreeSet<VectorName> = nearest.into_iter().chain([vector.name]).collect();
+        let names = names.iter().map(VectorName::to_string);
+        Event::in_given_order(names.chain(strings).collect())
+    }
+
+    fn push_event(&mut self, event: Event) -> Result<(), EngineError> {
+        let bytes = self.stm_bytes.saturating_add(bytes_of(&event));
+        let limit = self.node.options().limits.stm_bytes;
+        at_most(STM_BYTES, bytes, limit)?;
+        self.stm_bytes = bytes;
+        self.state.stm.push(event);
+        Ok(())
+    }
+
+    fn auto_learn(&mut self) -> Result<LearnOutcome, EngineError> {
+        let attaches = self.node.options().attribute_scope == AttributeScope::Pattern;
+        let outcome = self.teach(attaches)?;
+        let kept = match self.config.stm_mode {
+            StmMode::Clear => 0,
+            StmMode::Rolling if self.state.stm.len() == 1 => 0,
+            StmMode::Rolling => self.config.max_pattern_length as usize - 1,
+        };
+        keep_latest(&mut self.state.stm, kept);
+        self.stm_bytes = self.state.stm.iter().map(bytes_of).sum();
+        Ok(outcome)
+    }
+
+    pub(super) fn learn_stm(&mut self) -> Result<LearnOutcome, EngineError> {
+        let outcome = self.teach(true)?;
+        self.clear_events();
+        Ok(outcome)
+    }
+
+    /// Has the node learn the short-term memory, with what has gathered if it attaches.
+    fn teach(&mut self, attaches: bool) -> Result<LearnOutcome, EngineError> {
+        let state = &mut self.state;
+        let (emotives, metadata) = match attaches {
+            true => (state.emotives.as_slice(), state.metadata.as_slice()),
+            false => (&[] as &[_], &[] as &[_]),
+        };
+        let outcome = self.node.learn(&Lesson {
+            events: &state.stm,
+            emotives,
+            metadata,
+            vectors: &state.vectors,
+        })?;
+        state.vectors.clear();
+        if self.node.options().attribute_scope == AttributeScope::Pattern {
+            state.emotives.clear();
+            state.metadata.clear();
+        }
+        Ok(outcome)
+    }
+
+    /// Forgets the events and their vectors, and nothing else.
+    pub(super) fn clear_events(&mut self) {
+        self.state.stm.clear();
+        self.state.vectors.clear();
+        self.stm_bytes = 0;
+    }
+}
+
+/// How much had gathered before an operation, to undo it.
+struct Lengths {
+    stm: usize,
+    emotives: usize,
+    metadata: usize,
+    vectors: usize,
+}
+
+impl Lengths {
+    fn of(state: &SessionState) -> Self {
+        Self {
+            stm: state.stm.len(),
+            emotives: state.emotives.len(),
+            metadata: state.metadata.len(),
+            vectors: state.vectors.len(),
+        }
+    }
+
+    fn restore(self, state: &mut SessionState) {
+        state.stm.truncate(self.stm);
+        state.emotives.truncate(self.emotives);
+        state.metadata.truncate(self.metadata);
+        state.vectors.truncate(self.vectors);
+    }
+}
+
+/// The metadata of one observation as learning keeps it.
+fn as_text(metadata: &BTreeMap<String, MetadataValue>) -> Metadata {
+    let mut text = Metadata::default();
+    for (key, value) in metadata {
+        text.insert(key, value, None);
+    }
+    text
+}

@@ -1,0 +1,107 @@
+//! What a session remembers between calls, as a value that can be stored.
+
+mod metadata_json;
+
+use std::collections::BTreeMap;
+
+use kato_model::{EmotiveMap, Event, Metadata, MetadataValue, VectorName, mean_emotives};
+use serde::{Deserialize, Serialize};
+
+/// Most events, emotive maps, metadata maps and vectors that a session keeps between calls: the latest.
+pub(crate) const KEPT: usize = 1000;
+
+/// The state of one session: everything but its configuration.
+///
+/// Serialises, so that a server can store sessions and [`Node::resume`](crate::Node::resume) them anywhere.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionState {
+    pub(crate) stm: Vec<Event>,
+    #[serde(rename = "emotives_accumulator")]
+    pub(crate) emotives: Vec<EmotiveMap>,
+    #[serde(rename = "metadata_accumulator")]
+    pub(crate) metadata: Vec<Metadata>,
+    /// Vectors of the short-term memory that no learn has stored yet.
+    pub(crate) vectors: Vec<(VectorName, Vec<f64>)>,
+    pub(crate) percept: Option<LastObservation>,
+    pub(crate) time: u64,
+}
+
+/// The latest observation, without emotives.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LastObservation {
+    pub(crate) strings: Vec<String>,
+    pub(crate) vectors: Vec<Vec<f64>>,
+    #[serde(with = "metadata_json")]
+    pub(crate) metadata: BTreeMap<String, MetadataValue>,
+}
+
+/// What was observed last (KATO's `percept_data`). Serialises as KATO's JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Percept {
+    /// The strings, in the order of the event.
+    pub strings: Vec<String>,
+    /// The vectors as they were sent.
+    pub vectors: Vec<Vec<f64>>,
+    /// Mean of all emotives that have gathered.
+    pub emotives: EmotiveMap,
+    /// Always empty.
+    pub path: Vec<String>,
+    /// The metadata of the observation.
+    #[serde(with = "metadata_json")]
+    pub metadata: BTreeMap<String, MetadataValue>,
+}
+
+impl SessionState {
+    /// The short-term memory, oldest event first.
+    #[must_use]
+    pub fn stm(&self) -> &[Event] {
+        &self.stm
+    }
+
+    /// Observations since the session began or was cleared.
+    #[must_use]
+    pub const fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// The emotives that have gathered, oldest first.
+    #[must_use]
+    pub fn emotives(&self) -> &[EmotiveMap] {
+        &self.emotives
+    }
+
+    /// The metadata that has gathered, one a non-empty observation, oldest first.
+    #[must_use]
+    pub fn metadata(&self) -> &[Metadata] {
+        &self.metadata
+    }
+
+    /// What was observed last; `None` before the first observation.
+    #[must_use]
+    pub fn percept(&self) -> Option<Percept> {
+        let last = self.percept.as_ref()?;
+        Some(Percept {
+            strings: last.strings.clone(),
+            vectors: last.vectors.clone(),
+            emotives: mean_emotives(&self.emotives),
+            path: Vec::new(),
+            metadata: last.metadata.clone(),
+        })
+    }
+
+    /// Cuts everything to the latest entries.
+    pub(crate) fn trim(&mut self) {
+        keep_latest(&mut self.stm, KEPT);
+        keep_latest(&mut self.emotives, KEPT);
+        keep_latest(&mut self.metadata, KEPT);
+        keep_latest(&mut self.vectors, KEPT);
+    }
+}
+
+/// Drops the oldest entries but `n`.
+pub(crate) fn keep_latest<T>(entries: &mut Vec<T>, n: usize) {
+    let surplus = entries.len().saturating_sub(n);
+    entries.drain(..surplus);
+}

@@ -1,0 +1,228 @@
+//! A node's vectors, and which of them are nearest to another.
+//!
+//! The search is exact, so that the answer does not depend on the order of learning, and its dimension is known only at run
+//! time. That leaves few libraries: kiddo wants the dimension at compile time, and kdtree splits space in halves, which ends
+//! in endless recursion for points that no half separates (two adjacent numbers, or numbers whose distance overflows).
+//! acap's k-d trees split at the median, so they are balanced for any input, and bounds are compared inclusively, so that no
+//! tie is lost. As its trees cannot grow in balance, new vectors wait in a short list, and trees of doubling size are
+//! rebuilt when it is full: the logarithmic method.
+//!
+//! Cost: 80 bytes a vector and its elements. Learning n vectors takes O(n log³ n) in all, a search O(log² n) in few
+//! dimensions; from about ten dimensions on it nears a scan, as for every exact tree.
+
+use std::collections::HashSet;
+
+use acap::coords::Coordinates;
+use acap::distance::Proximity;
+use acap::euclid::{EuclideanDistance, euclidean_distance};
+use acap::kd::FlatKdTree;
+use acap::knn::{NearestNeighbors as _, Neighborhood};
+use kato_model::VectorName;
+
+/// How many stored vectors join an observation's own.
+pub(crate) const N_NEAREST: usize = 3;
+
+/// Vectors that wait in the list before they go into a tree.
+const TAIL: usize = 64;
+
+/// A named vector of finite elements.
+#[derive(Debug, Clone)]
+struct Point {
+    name: VectorName,
+    elements: Box<[f64]>,
+}
+
+impl Coordinates for Point {
+    type Value = f64;
+
+    fn dims(&self) -> usize {
+        self.elements.len()
+    }
+
+    fn coord(&self, i: usize) -> f64 {
+        self.elements[i]
+    }
+}
+
+/// The vector whose neighbours are asked for.
+#[derive(Debug, Clone, Copy)]
+struct Query<'a>(&'a [f64]);
+
+impl Coordinates for Query<'_> {
+    type Value = f64;
+
+    fn dims(&self) -> usize {
+        self.0.len()
+    }
+
+    fn coord(&self, i: usize) -> f64 {
+        self.0[i]
+    }
+}
+
+impl Proximity<Point> for Query<'_> {
+    type Distance = EuclideanDistance<f64>;
+
+    fn distance(&self, point: &Point) -> Self::Distance {
+        euclidean_distance(self.0, &*point.elements)
+    }
+}
+
+/// The vectors of one node, all of one dimension.
+#[derive(Debug, Default)]
+pub(crate) struct VectorIndex {
+    names: HashSet<VectorName, foldhash::fast::RandomState>,
+    /// Every tree holds at most half as many vectors as the one before it.
+    trees: Vec<FlatKdTree<Point>>,
+    tree_sizes: Vec<usize>,
+    tail: Vec<Point>,
+    /// Elements of the first vector that was stored; all others have as many.
+    dimension: Option<usize>,
+}
+
+impl VectorIndex {
+    /// Adds a vector; `false` if it is known, of another dimension than the first, empty, or has an element that no distance
+    /// can be measured from.
+    pub(crate) fn insert(&mut self, name: VectorName, elements: &[f64]) -> bool {
+        if elements.is_empty()
+            || elements.len() != self.dimension.unwrap_or(elements.len())
+            || elements.iter().any(|element| !element.is_finite())
+            || !self.names.insert(name)
+        {
+            return false;
+        }
+        self.dimension = Some(elements.len());
+        self.tail.push(Point {
+            name,
+            elements: elements.into(),
+        });
+        if self.tail.len() == TAIL {
+            self.grow();
+        }
+        true
+    }
+
+    /// Names of the nearest vectors, at most [`N_NEAREST`]; of equally near ones the smaller names. None for a vector of
+    /// another dimension.
+    pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {
+        if self.dimension != Some(elements.len())
+            || elements.iter().any(|element| !element.is_finite())
+        {
+            return Vec::new();
+        }
+        let query = Query(elements);
+        let mut nearest = Nearest {
+            query: &query,
+            found: Vec::with_capacity(N_NEAREST + 1),
+        };
+        for tree in &self.trees {
+            nearest = tree.search(nearest);
+        }
+        for point in &self.tail {
+            nearest.consider(point);
+        }
+        nearest.found.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// Makes a tree of the list and of all trees that are not larger.
+    fn grow(&mut self) {
+        let mut points = std::mem::take(&mut self.tail);
+        while self
+            .tree_sizes
+            .last()
+            .is_some_and(|&size| size <= points.len())
+        {
+            self.tree_sizes.pop();
+            points.extend(self.trees.pop().into_iter().flatten());
+        }
+        self.tree_sizes.push(points.len());
+        self.trees.push(FlatKdTree::balanced(points));
+    }
+}
+
+/// The nearest so far, nearest first, ties by name.
+struct Nearest<'k> {
+    query: &'k Query<'k>,
+    found: Vec<(EuclideanDistance<f64>, VectorName)>,
+}
+
+impl<'k> Neighborhood<&'k Query<'k>, &Point> for Nearest<'k> {
+    fn target(&self) -> &'k Query<'k> {
+        self.query
+    }
+
+    fn contains<D: PartialOrd<EuclideanDistance<f64>>>(&self, distance: D) -> bool {
+        // Inclusive: an equally near vector may have a smaller name.
+        self.found
+            .get(N_NEAREST - 1)
+            .is_none_or(|(farthest, _)| distance <= *farthest)
+    }
+
+    fn consider(&mut self, point: &Point) -> EuclideanDistance<f64> {
+        let distance = self.query.distance(point);
+        if self.contains(distance) {
+            let is_before = |(other, name): &(EuclideanDistance<f64>, VectorName)| {
+                (other.squared_value(), *name) < (distance.squared_value(), point.name)
+            };
+            let place = self.found.partition_point(is_before);
+            self.found.insert(place, (distance, point.name));
+            self.found.truncate(N_NEAREST);
+        }
+        distance
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn scan(points: &[Vec<f64>], target: &[f64]) -> Vec<VectorName> {
+        let mut all: Vec<(f64, VectorName)> = points
+            .iter()
+            .map(|point| {
+                let square = |(a, b): (&f64, &f64)| (a - b) * (a - b);
+                let distance = target
+                    .iter()
+                    .zip(point)
+                    .map(square)
+                    .fold(0.0, |sum, square| sum + square);
+                (distance, VectorName::of_vector(point))
+            })
+            .collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        all.dedup_by_key(|(_, name)| *name);
+        all.truncate(N_NEAREST);
+        all.into_iter().map(|(_, name)| name).collect()
+    }
+
+    fn index(points: &[Vec<f64>]) -> VectorIndex {
+        let mut index = VectorIndex::default();
+        for point in points {
+            index.insert(VectorName::of_vector(point), point);
+        }
+        index
+    }
+
+    proptest! {
+        // Few distinct coordinates, extreme ones among them, make ties and overflows likely.
+        #[test]
+        fn equals_a_scan(
+            points in prop::collection::vec(
+                prop::collection::vec(prop::sample::select(vec![0.0, 5e-324, 1.0, 2.0, -1.5, 1e308, -1e308]), 3), 0..400),
+            target in prop::collection::vec(prop::sample::select(vec![0.0, 1.0, 1.25, -1e308]), 3),
+        ) {
+            prop_assert_eq!(index(&points).nearest(&target), scan(&points, &target));
+        }
+    }
+
+    #[test]
+    fn other_dimensions_are_neither_stored_nor_found() {
+        let mut vectors = index(&[vec![1.0, 2.0, 3.0]]);
+        let other = [4.0, 6.0];
+        assert!(!vectors.insert(VectorName::of_vector(&other), &other));
+        assert!(vectors.nearest(&other).is_empty());
+        assert!(!VectorIndex::default().insert(VectorName::of_vector(&[]), &[]));
+    }
+}

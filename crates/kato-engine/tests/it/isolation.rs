@@ -1,0 +1,122 @@
+//! Sessions of one node share what is learned, at once, and nothing else; the order of learns does not show.
+
+use std::collections::BTreeMap;
+
+use kato_engine::{Engine, Node, Observation, Sequence, SessionConfig};
+use kato_model::{PatternName, PatternRecord};
+use kato_prediction::Predictions;
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::support::{NODE, alike, learn, words};
+
+#[test]
+fn a_session_sees_what_another_learned_and_nothing_of_its_state() {
+    let engine = Engine::in_memory(&[NODE]);
+    let node = engine.node(NODE).unwrap();
+    let [mut alice, mut bob] = [(); 2].map(|()| node.session(SessionConfig::default()));
+    bob.observe_sequence(Sequence::of(words(&["a", "b"])))
+        .unwrap();
+    assert!(bob.predict().predictions.is_empty());
+
+    learn(&mut alice, &["a", "b", "c"]);
+    let future = &bob.predict().predictions[0].future;
+    assert_eq!(future[0].symbols(), ["c"]);
+    assert_eq!((bob.stm().len(), bob.state().time()), (2, 2));
+    assert_eq!((alice.stm().len(), alice.state().time()), (0, 3));
+    // Futures of one session's answer do not turn up in another's.
+    assert_eq!(alice.predict(), Predictions::default());
+
+    alice.clear_all().unwrap();
+    assert!(bob.predict().predictions.is_empty());
+    assert_eq!(bob.stm().len(), 2);
+}
+
+#[test]
+fn nodes_of_one_engine_know_nothing_of_each_other() {
+    let engine = Engine::in_memory(&["node0", "node1"]);
+    let mut session = engine
+        .node("node0")
+        .unwrap()
+        .session(SessionConfig::default());
+    learn(&mut session, &["a", "b"]);
+    assert_eq!(engine.node("node1").unwrap().totals().patterns, 0);
+    let error = engine.node("node2").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        r#"find node "node2": there is none; the nodes are node0, node1"#
+    );
+}
+
+#[test]
+fn handles_work_from_many_threads() {
+    let engine = Engine::in_memory(&[NODE]);
+    let node = engine.node(NODE).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let node = node.clone();
+            scope.spawn(move || {
+                let mut session = node.session(SessionConfig::default());
+                for number in 0..200 {
+                    let own = format!("{thread}-{number}");
+                    learn(&mut session, &["shared", "by", "all"]);
+                    learn(&mut session, &["own", &own]);
+                    assert!(session.predict().predictions.is_empty());
+                }
+            });
+        }
+    });
+    let totals = node.totals();
+    assert_eq!((totals.patterns, totals.learns), (801, 1600));
+}
+
+/// Everything that a node knows of the patterns of these texts, but the order of emotives.
+fn knowledge(node: &Node, texts: &[Vec<&str>]) -> BTreeMap<PatternName, PatternRecord> {
+    let name = |text: &Vec<&str>| {
+        PatternName::of_events(&text.iter().map(|word| [word]).collect::<Vec<_>>())
+    };
+    let record = |name: PatternName| Some((name, node.pattern(&name).unwrap()?));
+    texts.iter().map(name).filter_map(record).collect()
+}
+
+proptest! {
+    // Each session has a list of texts to learn; schedules say whose turn it is.
+    #[test]
+    fn any_interleaving_of_learns_gives_the_same_node(
+        texts in prop::collection::vec(
+            prop::collection::vec(prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 1..4), 0..6), 3),
+        schedules in prop::array::uniform2(prop::collection::vec(0..3_usize, 0..30)),
+    ) {
+        let all: Vec<Vec<&str>> = texts.iter().flatten().cloned().collect();
+        let [one, two] = schedules.map(|schedule| {
+            let engine = Engine::in_memory(&[NODE]);
+            let node = engine.node(NODE).unwrap();
+            let mut sessions: Vec<_> = (0..3).map(|_| node.session(SessionConfig::default())).collect();
+            let mut turns: Vec<_> = texts.iter().map(|texts| texts.iter()).collect();
+            // The end of the schedule: everybody finishes.
+            let rest = (0..3).flat_map(|who| std::iter::repeat_n(who, 6));
+            for who in schedule.into_iter().chain(rest) {
+                if let Some(text) = turns[who].next() {
+                    learn(&mut sessions[who], text);
+                }
+            }
+            node
+        });
+        prop_assert_eq!(knowledge(&one, &all), knowledge(&two, &all));
+        prop_assert_eq!(one.totals(), two.totals());
+        prop_assert_eq!(one.symbols(), two.symbols());
+        let stm = [Observation::strings(["a"]), Observation::strings(["b"])];
+        let predict = |node: &Node| {
+            let mut session = node.session(SessionConfig::default());
+            session.observe_sequence(Sequence::of(stm.clone())).unwrap();
+            session.predict()
+        };
+        let (one, two) = (predict(&one), predict(&two));
+        let names = |answer: &Predictions| answer.predictions.iter().map(|found| found.name).collect::<Vec<_>>();
+        prop_assert_eq!(names(&one), names(&two));
+        // The last bits of sums may tell the order in which symbols were met.
+        for (one, two) in one.predictions.iter().zip(&two.predictions) {
+            prop_assert!(alike(&json!(one), &json!(two)));
+        }
+    }
+}

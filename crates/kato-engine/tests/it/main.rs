@@ -1,0 +1,16 @@
+//! The engine through its public interface.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test reports a broken expectation by panicking"
+)]
+
+mod attributes;
+mod config;
+mod durability;
+mod golden_predictions;
+mod golden_sessions;
+mod hostile;
+mod isolation;
+mod support;
+mod vectors;

@@ -1,0 +1,180 @@
+//! Scoring candidates: one pattern against the state, by the settings of one prediction.
+
+use std::ops::RangeInclusive;
+
+use crate::bounds::BoundRules;
+use crate::filter::FilterChain;
+use crate::fuzzy::FuzzyMatcher;
+use crate::matching::{CharacterProfile, token_similarity};
+use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
+use crate::outline::{Common, Matcher, Outline};
+use crate::page::Page;
+use crate::split::Split;
+use crate::state::State;
+use crate::symbols::Symbols;
+use crate::{PredictionConfig, SymbolId};
+
+/// Everything that decides whether a pattern becomes a prediction, and the score by which candidates are cut.
+#[derive(Debug)]
+pub(crate) struct Candidates<'a> {
+    state: &'a State<'a>,
+    table: &'a Symbols,
+    config: &'a PredictionConfig,
+    matcher: Matcher<'a>,
+    fuzzy: Option<FuzzyMatcher<'a>>,
+    /// The state's text, where similarity is that of characters.
+    characters: Option<CharacterProfile>,
+    filters: FilterChain,
+    /// Symbols of the loaded pattern.
+    symbols: Vec<SymbolId>,
+    common: Common,
+    outline: Outline,
+}
+
+impl<'a> Candidates<'a> {
+    pub(crate) fn new(
+        state: &'a State<'a>,
+        table: &'a Symbols,
+        config: &'a PredictionConfig,
+    ) -> Self {
+        let characters =
+            (!config.use_token_matching).then(|| CharacterProfile::new(&state.texts.join(" ")));
+        Self {
+            state,
+            table,
+            config,
+            matcher: Matcher::new(state),
+            fuzzy: FuzzyMatcher::new(state, table, config.fuzzy_token_threshold),
+            characters,
+            filters: FilterChain::new(config, state),
+            symbols: Vec::new(),
+            common: Common::default(),
+            outline: Outline::default(),
+        }
+    }
+
+    /// Whether these settings rule out every pattern.
+    pub(crate) fn are_none(&self) -> bool {
+        // By characters, KATO's scorer takes a threshold of exactly 0 for one that nothing reaches.
+        self.filters.passes_nothing()
+            || (self.characters.is_some() && self.config.recall_threshold == 0.0)
+    }
+
+    pub(crate) fn bound_rules(&self) -> BoundRules {
+        BoundRules {
+            token_threshold: self
+                .characters
+                .is_none()
+                .then_some(self.config.recall_threshold),
+            keeps_unmatched: self.keeps_unmatched(),
+            is_fuzzy: self.fuzzy.is_some(),
+        }
+    }
+
+    /// Whether patterns of these lengths can be candidates.
+    pub(crate) fn allow_lengths(&self, lengths: &RangeInclusive<usize>) -> bool {
+        self.filters.allow_lengths(lengths)
+    }
+
+    fn keeps_unmatched(&self) -> bool {
+        self.config.recall_threshold == 0.0
+    }
+
+    /// Takes the next pattern and tells what it has in common with the state.
+    #[inline]
+    pub(crate) fn load(&mut self, page: &Page, place: u16) -> Common {
+        page.read_symbols(place, &mut self.symbols);
+        self.common = self.matcher.load(&self.symbols);
+        self.common
+    }
+
+    /// The score of the loaded pattern; `None` if it cannot be a prediction. What takes longer to find out is left to
+    /// [`passes`](Self::passes).
+    #[inline]
+    pub(crate) fn score(&mut self, page: &Page, place: u16) -> Option<f64> {
+        let length = self.symbols.len();
+        let shares = self.common.symbols > 0;
+        if !shares && !self.keeps_unmatched() {
+            return None;
+        }
+        if self.characters.is_none() {
+            let lcs = if shares { self.matcher.lcs() } else { 0 };
+            let similarity = token_similarity(lcs, length + self.state.len());
+            if similarity
+                .partial_cmp(&self.config.recall_threshold)
+                .is_none_or(|order| order.is_lt())
+            {
+                return None;
+            }
+        }
+        self.outline = if shares {
+            self.matcher.outline()
+        } else {
+            Outline::default()
+        };
+        let (n_matches, first_match) = match &mut self.fuzzy {
+            None => (
+                self.outline.n_matched,
+                self.symbols.get(self.outline.start).copied(),
+            ),
+            Some(fuzzy) => fuzzy.count(&self.symbols),
+        };
+        let present = if self.outline.n_blocks == 0 {
+            length
+        } else {
+            let is_first_match = |place: usize| first_match == Some(self.symbols[place]);
+            let (start, end) = (self.outline.start, self.outline.end);
+            let lengths = page.event_lengths(place);
+            Split::new(length, lengths, start, end, is_first_match)
+                .present_symbols
+                .len()
+        };
+        Some(pre_potential(
+            evidence(n_matches, length),
+            confidence(n_matches, present),
+            snr(n_matches, self.state.len() - n_matches),
+            cohesion(self.outline.n_blocks),
+        ))
+    }
+
+    /// Whether the loaded pattern passes what is left: similarity of characters, and the filters.
+    pub(crate) fn passes(&self) -> bool {
+        let threshold = self.config.recall_threshold;
+        let reaches = |similarity: f64| similarity >= threshold;
+        if self.characters.is_some() && !reaches(self.similarity()) {
+            return false;
+        }
+        self.filters
+            .passes(&self.symbols, self.state, self.table, || {
+                (self.similarity(), self.outline.n_blocks)
+            })
+    }
+
+    /// Similarity of the loaded pattern.
+    fn similarity(&self) -> f64 {
+        similarity(
+            &self.symbols,
+            self.state,
+            self.table,
+            self.characters.as_ref(),
+            || self.matcher.lcs(),
+        )
+    }
+}
+
+/// Similarity by characters if there is a profile of the state's text, else by symbols.
+pub(crate) fn similarity(
+    pattern: &[SymbolId],
+    state: &State<'_>,
+    table: &Symbols,
+    characters: Option<&CharacterProfile>,
+    lcs: impl FnOnce() -> usize,
+) -> f64 {
+    match characters {
+        None => token_similarity(lcs(), pattern.len() + state.len()),
+        Some(profile) => {
+            let texts: Vec<_> = pattern.iter().map(|&symbol| table.text(symbol)).collect();
+            profile.similarity(&texts.join(" "))
+        }
+    }
+}

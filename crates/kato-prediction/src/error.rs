@@ -1,0 +1,25 @@
+//! What an index cannot take.
+
+/// Why an index refused a pattern. Nothing was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// More distinct symbols, patterns or symbols of one pattern than 32-bit numbers count.
+    #[error(
+        "the index is full: it holds at most {limit} {what}; split the data over several nodes"
+    )]
+    Full {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much the index holds.
+        limit: u64,
+    },
+    /// The pattern holds no symbol, or its event lengths are not those of its symbols.
+    #[error(
+        "a pattern needs at least one symbol, and event lengths that add up to its {symbols} symbols"
+    )]
+    Malformed {
+        /// Symbols of the refused pattern.
+        symbols: usize,
+    },
+}

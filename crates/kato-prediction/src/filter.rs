@@ -1,0 +1,174 @@
+//! The filter pipeline: which patterns are candidates at all.
+
+use std::ops::RangeInclusive;
+
+use crate::collections::HashSet;
+use crate::minhash::MinHasher;
+use crate::state::State;
+use crate::symbols::Symbols;
+use crate::{Filter, FilterSettings, PredictionConfig, SymbolId};
+
+/// KATO takes this for the threshold of the `rapidfuzz` stage if the recall threshold is 0.
+const RAPIDFUZZ_DEFAULT: f64 = 0.1;
+
+/// The stages that do something, in order.
+#[derive(Debug)]
+pub(crate) struct FilterChain {
+    stages: Vec<Stage>,
+    passes_nothing: bool,
+    /// Distinct symbols of the state, unknown ones included.
+    n_distinct: usize,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Length(RangeInclusive<usize>),
+    Jaccard {
+        threshold: f64,
+        least_overlap: usize,
+    },
+    Minhash {
+        threshold: f64,
+        bands: usize,
+        rows: usize,
+        hasher: MinHasher,
+        signature: Vec<u32>,
+    },
+    Rapidfuzz(f64),
+}
+
+impl FilterChain {
+    pub(crate) fn new(config: &PredictionConfig, state: &State<'_>) -> Self {
+        let mut stages = Vec::new();
+        let mut has_source = false;
+        for filter in &config.filter_pipeline {
+            match filter {
+                Filter::Length | Filter::Jaccard | Filter::Minhash => {
+                    has_source = true;
+                    stages.push(Stage::new(*filter, config, state));
+                }
+                // It narrows what an earlier stage selected; without one there is nothing to narrow.
+                Filter::Rapidfuzz if has_source => {
+                    stages.push(Stage::new(*filter, config, state));
+                }
+                Filter::Rapidfuzz | Filter::Bloom => {}
+            }
+        }
+        let distinct: HashSet<&str> = state.texts.iter().copied().collect();
+        Self {
+            stages,
+            // Only those three select from all patterns; a pipeline without any selects none.
+            passes_nothing: !config.filter_pipeline.is_empty() && !has_source,
+            n_distinct: distinct.len(),
+        }
+    }
+
+    pub(crate) fn passes_nothing(&self) -> bool {
+        self.passes_nothing
+    }
+
+    /// Whether a pattern of one of these lengths can pass.
+    pub(crate) fn allow_lengths(&self, lengths: &RangeInclusive<usize>) -> bool {
+        self.stages.iter().all(|stage| match stage {
+            Stage::Length(allowed) => {
+                allowed.start() <= lengths.end() && lengths.start() <= allowed.end()
+            }
+            _ => true,
+        })
+    }
+
+    /// Whether a pattern passes all stages; `fit` tells its similarity and number of matching blocks.
+    pub(crate) fn passes(
+        &self,
+        pattern: &[SymbolId],
+        state: &State<'_>,
+        table: &Symbols,
+        fit: impl Fn() -> (f64, usize),
+    ) -> bool {
+        self.stages.iter().all(|stage| match stage {
+            Stage::Length(allowed) => allowed.contains(&pattern.len()),
+            Stage::Jaccard {
+                threshold,
+                least_overlap,
+            } => {
+                let distinct: HashSet<SymbolId> = pattern.iter().copied().collect();
+                let common = distinct
+                    .iter()
+                    .filter(|&&symbol| state.symbol(symbol).is_some())
+                    .count();
+                let union = distinct.len() + self.n_distinct - common;
+                common >= *least_overlap && common as f64 / union as f64 >= *threshold
+            }
+            Stage::Minhash {
+                threshold,
+                bands,
+                rows,
+                hasher,
+                signature,
+            } => {
+                let texts: Vec<_> = pattern.iter().map(|&symbol| table.text(symbol)).collect();
+                let other = hasher.signature(texts.iter().map(AsRef::as_ref));
+                crate::minhash::shares_band(signature, &other, *bands, *rows)
+                    && crate::minhash::estimated_jaccard(signature, &other) >= *threshold
+            }
+            Stage::Rapidfuzz(threshold) => {
+                let (similarity, n_blocks) = fit();
+                n_blocks > 0 && similarity >= *threshold
+            }
+        })
+    }
+}
+
+impl Stage {
+    fn new(filter: Filter, config: &PredictionConfig, state: &State<'_>) -> Self {
+        let settings = with_defaults(config.filters);
+        match filter {
+            Filter::Length => {
+                let n = state.len() as f64;
+                let least = ((n * settings.length_min_ratio).floor() as usize).max(1);
+                let most = (n * settings.length_max_ratio).floor() as usize;
+                Self::Length(least..=most)
+            }
+            Filter::Jaccard => Self::Jaccard {
+                threshold: settings.jaccard_threshold,
+                least_overlap: settings.jaccard_min_overlap,
+            },
+            Filter::Minhash => {
+                let hasher = MinHasher::new(settings.minhash_num_hashes);
+                let signature = hasher.signature(state.texts.iter().copied());
+                Self::Minhash {
+                    threshold: settings.minhash_threshold,
+                    bands: settings.minhash_bands,
+                    rows: settings.minhash_rows,
+                    hasher,
+                    signature,
+                }
+            }
+            Filter::Rapidfuzz | Filter::Bloom => {
+                let threshold = config.recall_threshold;
+                Self::Rapidfuzz(if threshold == 0.0 {
+                    RAPIDFUZZ_DEFAULT
+                } else {
+                    threshold
+                })
+            }
+        }
+    }
+}
+
+/// KATO takes a setting of 0 for one that was not made.
+fn with_defaults(settings: FilterSettings) -> FilterSettings {
+    let defaults = FilterSettings::default();
+    let number = |value: f64, default: f64| if value == 0.0 { default } else { value };
+    let count = |value: usize, default: usize| if value == 0 { default } else { value };
+    FilterSettings {
+        length_min_ratio: number(settings.length_min_ratio, defaults.length_min_ratio),
+        length_max_ratio: number(settings.length_max_ratio, defaults.length_max_ratio),
+        jaccard_threshold: number(settings.jaccard_threshold, defaults.jaccard_threshold),
+        jaccard_min_overlap: count(settings.jaccard_min_overlap, defaults.jaccard_min_overlap),
+        minhash_threshold: number(settings.minhash_threshold, defaults.minhash_threshold),
+        minhash_bands: count(settings.minhash_bands, defaults.minhash_bands),
+        minhash_rows: count(settings.minhash_rows, defaults.minhash_rows),
+        minhash_num_hashes: count(settings.minhash_num_hashes, defaults.minhash_num_hashes),
+    }
+}

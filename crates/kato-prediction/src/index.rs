@@ -1,0 +1,408 @@
+//! One node's patterns in memory, kept so that predictions touch few of them.
+
+mod tiers;
+
+use std::hash::BuildHasher;
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
+use kato_model::{EmotiveMap, Event, PatternName};
+
+use self::tiers::{Move, OPEN_PATTERNS, Tiers};
+pub(crate) use self::tiers::{Pages, Place};
+use crate::collections::HashMap;
+use crate::page::PAGE_PATTERNS;
+use crate::page_class::PageClass;
+use crate::symbols::{SymbolSnapshot, Symbols};
+use crate::{IndexError, SymbolId};
+
+/// One node's patterns in memory: learned one by one or loaded from a store, looked up by name, and searched.
+///
+/// # Exactness and cost
+///
+/// [`predict`](Self::predict) gives what comparing the state with every pattern would give, ties resolved by name. Patterns
+/// lie in pages of up to 65,536, one length a page, with postings by symbol. A page's patterns are visited in the order of
+/// an upper bound of their score (multiset overlap ≥ longest common subsequence ≥ matching blocks), and only as long as the
+/// bound can still reach an answer. So the cost grows with the patterns that could matter, not with those that are there.
+///
+/// # Memory
+///
+/// A pattern of five symbols of a vocabulary below 65,536 takes about 60 bytes in all: 20 for the name, 4 for the frequency,
+/// 2 a symbol, 2 a posting and its share of the posting directory, 5 to 10 for the look-up by name. Patterns of names cost
+/// more, as nearly every symbol is one of its own. [`heap_bytes`](Self::heap_bytes) tells.
+///
+/// ```
+/// use kato_model::Event;
+/// use kato_prediction::{PatternIndex, PredictionConfig};
+///
+/// let event = |symbol: &str| Event::new([symbol]);
+/// let mut index = PatternIndex::new();
+/// index.learn(&["a", "b", "c"].map(event))?;
+///
+/// let answer = index.predict(&["a", "b"].map(event), &PredictionConfig::default());
+/// assert_eq!(answer.predictions[0].future, [event("c")]);
+/// # Ok::<(), kato_prediction::IndexError>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct PatternIndex {
+    symbols: Symbols,
+    tiers: Tiers,
+    by_name: HashTable<Place>,
+    // Names come from users, so the hasher is keyed at random.
+    hasher: RandomState,
+    emotives: HashMap<PatternName, EmotiveMap>,
+    affinities: HashMap<SymbolId, EmotiveMap>,
+    finalized: Option<Finalized>,
+    /// Reused by [`learn`](Self::learn).
+    scratch: Vec<SymbolId>,
+}
+
+/// What `finalize-training` found: the statistics of that time.
+#[derive(Debug)]
+pub(crate) struct Finalized {
+    pub(crate) symbols: SymbolSnapshot,
+    pub(crate) n_symbols: usize,
+    pub(crate) n_patterns: usize,
+}
+
+/// How often a symbol was learned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexedSymbolCounts {
+    /// Occurrences over all learns.
+    pub frequency: u64,
+    /// Distinct patterns that hold the symbol (`pattern_member_frequency`).
+    pub n_patterns: u64,
+}
+
+impl PatternIndex {
+    /// An empty index.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts one learn of a pattern, adding it if it is new; returns its name.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Malformed`] when there is no symbol, [`IndexError::Full`]; then nothing changed.
+    pub fn learn(&mut self, events: &[Event]) -> Result<PatternName, IndexError> {
+        let name = PatternName::of_events(events);
+        self.learn_named(name, events)?;
+        Ok(name)
+    }
+
+    /// [`learn`](Self::learn) where the name is known already; the caller vouches that it is the name of these events.
+    /// Returns whether the pattern is new.
+    ///
+    /// # Errors
+    ///
+    /// As [`learn`](Self::learn).
+    pub fn learn_named(&mut self, name: PatternName, events: &[Event]) -> Result<bool, IndexError> {
+        let mut symbols = std::mem::take(&mut self.scratch);
+        symbols.clear();
+        let learned = self.learn_symbols(name, events, &mut symbols);
+        self.scratch = symbols;
+        learned
+    }
+
+    fn learn_symbols(
+        &mut self,
+        name: PatternName,
+        events: &[Event],
+        symbols: &mut Vec<SymbolId>,
+    ) -> Result<bool, IndexError> {
+        for symbol in events.iter().flat_map(Event::symbols) {
+            symbols.push(self.symbols.intern(symbol)?);
+        }
+        let lengths: Option<Vec<u32>> = events
+            .iter()
+            .any(|event| event.len() != 1)
+            .then(|| events.iter().map(|event| event.len() as u32).collect());
+        self.add(name, symbols, lengths.as_deref(), 1, OPEN_PATTERNS)
+    }
+
+    /// The id of a symbol for [`insert`](Self::insert).
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Full`].
+    pub fn intern(&mut self, symbol: &str) -> Result<SymbolId, IndexError> {
+        self.symbols.intern(symbol)
+    }
+
+    /// The id of a pattern name as a symbol: [`intern`](Self::intern) without making its text.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Full`].
+    pub fn intern_name(&mut self, name: &PatternName) -> Result<SymbolId, IndexError> {
+        self.symbols.intern_name(name)
+    }
+
+    /// Counts `frequency` learns of a pattern by its interned symbols, adding it if it is new: how stored patterns are
+    /// loaded. Returns whether it is new. Call [`seal`](Self::seal) after the last.
+    ///
+    /// `event_lengths` are the numbers of symbols of the events, `None` when each is one. The caller vouches that the name is
+    /// that of the content.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Malformed`] when there is no symbol, a symbol is unknown, or the lengths do not add up;
+    /// [`IndexError::Full`]. Then nothing changed.
+    pub fn insert(
+        &mut self,
+        name: PatternName,
+        symbols: &[SymbolId],
+        event_lengths: Option<&[u32]>,
+        frequency: u64,
+    ) -> Result<bool, IndexError> {
+        self.add(name, symbols, event_lengths, frequency, PAGE_PATTERNS)
+    }
+
+    /// [`insert`](Self::insert) that seals open pages at `limit` patterns.
+    fn add(
+        &mut self,
+        name: PatternName,
+        symbols: &[SymbolId],
+        event_lengths: Option<&[u32]>,
+        frequency: u64,
+        limit: usize,
+    ) -> Result<bool, IndexError> {
+        let adds_up = |lengths: &[u32]| {
+            lengths.iter().map(|&length| length as usize).sum::<usize>() == symbols.len()
+        };
+        if symbols.is_empty()
+            || !event_lengths.is_none_or(adds_up)
+            || !symbols.iter().all(|&symbol| self.symbols.knows(symbol))
+        {
+            return Err(IndexError::Malformed {
+                symbols: symbols.len(),
+            });
+        }
+        let class = PageClass::of(symbols, event_lengths);
+        let place = self.place(&name);
+        if let Some(place) = place {
+            self.tiers.add_frequency(place, frequency);
+        } else {
+            let place = self
+                .tiers
+                .push(&class, name, symbols, event_lengths, frequency)?;
+            let (tiers, hasher) = (&self.tiers, &self.hasher);
+            let hash = |place: &Place| hasher.hash_one(tiers.pages().name(*place));
+            self.by_name
+                .insert_unique(hasher.hash_one(name), place, hash);
+        }
+        self.count_symbols(symbols, frequency, place.is_none());
+        let moves = self.tiers.tidy(&class, limit);
+        self.follow(&moves);
+        Ok(place.is_none())
+    }
+
+    /// Puts everything inserted so far into searchable pages, so that the next prediction is fast.
+    pub fn seal(&mut self) {
+        let moves = self.tiers.seal_all();
+        self.follow(&moves);
+    }
+
+    /// Sets the mean emotives that predictions show for a pattern; `false` if the pattern is unknown.
+    pub fn set_emotives(&mut self, name: &PatternName, mean: EmotiveMap) -> bool {
+        if self.place(name).is_none() {
+            return false;
+        }
+        if mean.is_empty() {
+            self.emotives.remove(name);
+        } else {
+            self.emotives.insert(*name, mean);
+        }
+        true
+    }
+
+    /// Adds to the affinity of every distinct symbol of a pattern; `false` if the pattern is unknown.
+    pub fn add_affinity(&mut self, name: &PatternName, emotives: &EmotiveMap) -> bool {
+        let Some(place) = self.place(name) else {
+            return false;
+        };
+        let mut symbols = Vec::new();
+        self.tiers.pages().read_symbols(place, &mut symbols);
+        symbols.sort_unstable();
+        symbols.dedup();
+        for symbol in symbols {
+            let sums = self.affinities.entry(symbol).or_default();
+            for (emotive, value) in emotives {
+                *sums.entry(emotive.clone()).or_default() += value;
+            }
+        }
+        true
+    }
+
+    /// Affinity of a symbol: for every emotive the running sum over learns. Empty if there is none.
+    #[must_use]
+    pub fn affinity(&self, symbol: &str) -> EmotiveMap {
+        let sums = self
+            .symbols
+            .id(symbol)
+            .and_then(|id| self.affinities.get(&id));
+        sums.cloned().unwrap_or_default()
+    }
+
+    /// The events of a pattern; `None` if it is unknown.
+    #[must_use]
+    pub fn events(&self, name: &PatternName) -> Option<Vec<Event>> {
+        Some(self.events_at(self.place(name)?))
+    }
+
+    /// How often a pattern was learned; 0 if never.
+    #[must_use]
+    pub fn frequency(&self, name: &PatternName) -> u64 {
+        self.place(name)
+            .map_or(0, |place| self.tiers.pages().frequency(place))
+    }
+
+    /// Number of distinct patterns.
+    #[must_use]
+    pub fn n_patterns(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Number of distinct symbols of the patterns.
+    #[must_use]
+    pub fn n_symbols(&self) -> usize {
+        self.symbols.n_used()
+    }
+
+    /// Counts of a symbol; zeros if no pattern holds it.
+    #[must_use]
+    pub fn symbol_counts(&self, symbol: &str) -> IndexedSymbolCounts {
+        self.symbols
+            .id(symbol)
+            .map_or_else(IndexedSymbolCounts::default, |id| {
+                self.symbols.count(id).into()
+            })
+    }
+
+    /// All symbols of the patterns with their counts, in no particular order.
+    pub fn symbols(&self) -> impl Iterator<Item = (String, IndexedSymbolCounts)> {
+        self.symbols
+            .used()
+            .map(|(id, count)| (self.symbols.text(id).into_owned(), count.into()))
+    }
+
+    /// All symbols that have an affinity, with their sums, in no particular order.
+    pub fn affinities(&self) -> impl Iterator<Item = (String, &EmotiveMap)> {
+        self.affinities
+            .iter()
+            .map(|(&id, sums)| (self.symbols.text(id).into_owned(), sums))
+    }
+
+    /// KATO's `finalize-training`: from now on the entropies and `tfidf_score` of all patterns known now are those of their
+    /// whole content with the statistics of now, instead of those of the present. Returns the number of patterns.
+    pub fn finalize(&mut self) -> usize {
+        self.tiers.finalize();
+        self.finalized = Some(Finalized {
+            symbols: self.symbols.snapshot(),
+            n_symbols: self.n_symbols(),
+            n_patterns: self.n_patterns(),
+        });
+        self.n_patterns()
+    }
+
+    /// Bytes of memory that the index takes, emotives and affinities not counted.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.symbols.heap_bytes()
+            + self.tiers.heap_bytes()
+            + self.by_name.capacity() * (size_of::<Place>() + 1)
+    }
+
+    pub(crate) fn pages(&self) -> &Pages {
+        self.tiers.pages()
+    }
+
+    pub(crate) fn symbol_table(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    pub(crate) fn finalized(&self) -> Option<&Finalized> {
+        self.finalized.as_ref()
+    }
+
+    pub(crate) fn emotives_of(&self, name: &PatternName) -> EmotiveMap {
+        self.emotives.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Affinity of a symbol to one emotive; 0 if there is none.
+    pub(crate) fn affinity_to(&self, symbol: SymbolId, emotive: &str) -> f64 {
+        let sums = self.affinities.get(&symbol);
+        sums.and_then(|sums| sums.get(emotive))
+            .copied()
+            .unwrap_or(0.0)
+    }
+
+    pub(crate) fn events_at(&self, place: Place) -> Vec<Event> {
+        let pages = self.tiers.pages();
+        let mut symbols = Vec::new();
+        pages.read_symbols(place, &mut symbols);
+        let mut texts = symbols
+            .iter()
+            .map(|&symbol| self.symbols.text(symbol).into_owned());
+        let mut event =
+            |length: usize| Event::in_given_order(texts.by_ref().take(length).collect());
+        match pages.event_lengths(place) {
+            None => (0..symbols.len()).map(|_| event(1)).collect(),
+            Some(lengths) => lengths
+                .iter()
+                .map(|&length| event(length as usize))
+                .collect(),
+        }
+    }
+
+    fn place(&self, name: &PatternName) -> Option<Place> {
+        let pages = self.tiers.pages();
+        self.by_name
+            .find(self.hasher.hash_one(name), |&place| {
+                pages.name(place) == *name
+            })
+            .copied()
+    }
+
+    fn count_symbols(&mut self, symbols: &[SymbolId], frequency: u64, is_new: bool) {
+        for (idx, symbol) in symbols.iter().enumerate() {
+            // Short patterns are the rule, so looking back is cheaper than sorting; long ones count symbol by symbol.
+            let is_first = is_new
+                && if symbols.len() <= 64 {
+                    !symbols[..idx].contains(symbol)
+                } else {
+                    false
+                };
+            self.symbols.add(*symbol, frequency, is_first);
+        }
+        if is_new && symbols.len() > 64 {
+            let mut distinct = symbols.to_vec();
+            distinct.sort_unstable();
+            distinct.dedup();
+            for symbol in distinct {
+                self.symbols.add(symbol, 0, true);
+            }
+        }
+    }
+
+    /// Makes look-ups find patterns at their new places.
+    fn follow(&mut self, moves: &[Move]) {
+        for (name, from, to) in moves {
+            let hash = self.hasher.hash_one(name);
+            if let Some(place) = self.by_name.find_mut(hash, |place| place == from) {
+                *place = *to;
+            }
+        }
+    }
+}
+
+impl From<crate::symbols::SymbolCount> for IndexedSymbolCounts {
+    fn from(count: crate::symbols::SymbolCount) -> Self {
+        Self {
+            frequency: count.frequency,
+            n_patterns: u64::from(count.n_patterns),
+        }
+    }
+}

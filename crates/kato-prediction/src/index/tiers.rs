@@ -1,0 +1,252 @@
+//! How patterns move into pages: appended to an open one, sealed when there are some, merged when there are many.
+
+use std::collections::BTreeMap;
+
+use kato_model::PatternName;
+
+use crate::page::{PAGE_PATTERNS, Page};
+use crate::page_class::PageClass;
+use crate::{IndexError, SymbolId};
+
+/// Patterns that an open page collects while learning: every prediction compares each of them.
+pub(crate) const OPEN_PATTERNS: usize = 4096;
+
+/// Symbols of an open page after which it is sealed anyway.
+const OPEN_SYMBOLS: usize = 1 << 20;
+
+/// Sealed pages of a class that are merged once there are that many, unless they are large already.
+const FAN_IN: usize = 16;
+
+/// Most pages: their numbers are 16-bit numbers.
+const PAGES: usize = 1 << 16;
+
+/// Where a pattern lies: page number and place in the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    pub(crate) fn new(page: u16, place: u16) -> Self {
+        Self(u32::from(page) << 16 | u32::from(place))
+    }
+
+    fn page(self) -> usize {
+        (self.0 >> 16) as usize
+    }
+
+    fn place(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+/// A pattern's way from one place to another.
+pub(super) type Move = (PatternName, Place, Place);
+
+/// All pages of an index by number.
+#[derive(Debug, Default)]
+pub(crate) struct Pages(Vec<Page>);
+
+impl Pages {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, &Page)> {
+        (0..).zip(&self.0).filter(|(_, page)| page.len() > 0)
+    }
+
+    pub(crate) fn name(&self, place: Place) -> PatternName {
+        self.0[place.page()].names()[usize::from(place.place())]
+    }
+
+    pub(crate) fn frequency(&self, place: Place) -> u64 {
+        self.0[place.page()].frequency(place.place())
+    }
+
+    pub(crate) fn event_lengths(&self, place: Place) -> Option<&[u32]> {
+        self.0[place.page()].event_lengths(place.place())
+    }
+
+    pub(crate) fn read_symbols(&self, place: Place, out: &mut Vec<SymbolId>) {
+        self.0[place.page()].read_symbols(place.place(), out);
+    }
+
+    pub(crate) fn is_finalized(&self, place: Place) -> bool {
+        self.0[place.page()].is_finalized(place.place())
+    }
+}
+
+/// The pages of an index and which of them belong together.
+#[derive(Debug, Default)]
+pub(super) struct Tiers {
+    pages: Pages,
+    /// Numbers of empty pages.
+    free: Vec<u16>,
+    classes: BTreeMap<PageClass, Tier>,
+}
+
+/// The pages of one class.
+#[derive(Debug)]
+struct Tier {
+    open: u16,
+    sealed: Vec<u16>,
+}
+
+impl Tiers {
+    pub(super) fn pages(&self) -> &Pages {
+        &self.pages
+    }
+
+    pub(super) fn add_frequency(&mut self, place: Place, added: u64) {
+        self.pages.0[place.page()].add_frequency(place.place(), added);
+    }
+
+    pub(super) fn finalize(&mut self) {
+        self.pages.0.iter_mut().for_each(Page::finalize);
+    }
+
+    /// Appends a new pattern to the open page of its class.
+    pub(super) fn push(
+        &mut self,
+        class: &PageClass,
+        name: PatternName,
+        symbols: &[SymbolId],
+        event_lengths: Option<&[u32]>,
+        frequency: u64,
+    ) -> Result<Place, IndexError> {
+        const TOO_LONG: IndexError = IndexError::Full {
+            what: "symbols in one pattern",
+            limit: u32::MAX as u64 / 2,
+        };
+        if symbols.len() > u32::MAX as usize / 2 {
+            return Err(TOO_LONG);
+        }
+        let number = match self.classes.get(class) {
+            Some(tier) => tier.open,
+            None => {
+                let open = self.allocate(Page::open(class.clone()))?;
+                let sealed = Vec::new();
+                self.classes.insert(class.clone(), Tier { open, sealed });
+                open
+            }
+        };
+        // Sealing needs a free page later, and an error then would come too late.
+        self.check_free()?;
+        let page = &mut self.pages.0[usize::from(number)];
+        let place = page.push(name, symbols, event_lengths, frequency);
+        Ok(Place::new(number, place))
+    }
+
+    /// Seals the open page of a class if it has reached `limit`, and merges small pages if there are many.
+    pub(super) fn tidy(&mut self, class: &PageClass, limit: usize) -> Vec<Move> {
+        let Some(tier) = self.classes.get(class) else {
+            return Vec::new();
+        };
+        let open = &self.pages.0[usize::from(tier.open)];
+        if open.len() < limit && open.n_symbols() < OPEN_SYMBOLS {
+            return Vec::new();
+        }
+        self.seal(class)
+    }
+
+    /// Seals the open page of every class.
+    pub(super) fn seal_all(&mut self) -> Vec<Move> {
+        let classes: Vec<PageClass> = self.classes.keys().cloned().collect();
+        classes.iter().flat_map(|class| self.seal(class)).collect()
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.pages.0.capacity() * size_of::<Page>()
+            + self.pages.0.iter().map(Page::heap_bytes).sum::<usize>()
+    }
+
+    fn check_free(&self) -> Result<(), IndexError> {
+        // One page each for sealing and for merging.
+        if self.free.len() + PAGES - self.pages.0.len() >= 2 {
+            return Ok(());
+        }
+        Err(IndexError::Full {
+            what: "pages of 65536 patterns",
+            limit: PAGES as u64,
+        })
+    }
+
+    fn allocate(&mut self, page: Page) -> Result<u16, IndexError> {
+        self.check_free()?;
+        Ok(self.place_page(page))
+    }
+
+    /// Puts a page under a number that is not in use. There is one: [`check_free`](Self::check_free).
+    fn place_page(&mut self, page: Page) -> u16 {
+        if let Some(number) = self.free.pop() {
+            self.pages.0[usize::from(number)] = page;
+            return number;
+        }
+        self.pages.0.push(page);
+        (self.pages.0.len() - 1) as u16
+    }
+
+    fn seal(&mut self, class: &PageClass) -> Vec<Move> {
+        let Some(tier) = self.classes.get(class) else {
+            return Vec::new();
+        };
+        let open = tier.open;
+        if self.pages.0[usize::from(open)].len() == 0 {
+            return Vec::new();
+        }
+        let (sealed, mut moves) = self.merge(&[open], class);
+        // Merging emptied the page and made its number free; it goes on as the open page.
+        self.free.retain(|&number| number != open);
+        let tier = self.classes.get_mut(class).expect("it was just found");
+        tier.sealed.push(sealed);
+        let size = |number: &u16| self.pages.0[usize::from(*number)].len();
+        let mut small: Vec<u16> = tier.sealed.clone();
+        small.retain(|number| size(number) <= PAGE_PATTERNS / 2);
+        if small.len() < FAN_IN {
+            return moves;
+        }
+        small.sort_by_key(size);
+        let mut fitting = 0;
+        let (mut n_patterns, mut n_symbols) = (0, 0);
+        for &number in &small {
+            let page = &self.pages.0[usize::from(number)];
+            if !page.fits_with(n_patterns, n_symbols) {
+                break;
+            }
+            n_patterns += page.len();
+            n_symbols += page.n_symbols();
+            fitting += 1;
+        }
+        small.truncate(fitting);
+        if small.len() < 2 {
+            return moves;
+        }
+        tier.sealed.retain(|number| !small.contains(number));
+        let (merged, more) = self.merge(&small, class);
+        if let Some(tier) = self.classes.get_mut(class) {
+            tier.sealed.push(merged);
+        }
+        // A pattern of the page just sealed moves twice; the moves are followed in order.
+        moves.extend(more);
+        moves
+    }
+
+    /// Replaces pages by one sealed page under another number.
+    fn merge(&mut self, numbers: &[u16], class: &PageClass) -> (u16, Vec<Move>) {
+        let inputs: Vec<Page> = numbers
+            .iter()
+            .map(|&number| {
+                let empty = Page::open(class.clone());
+                std::mem::replace(&mut self.pages.0[usize::from(number)], empty)
+            })
+            .collect();
+        let (merged, origins) = Page::merge(&inputs, class.clone());
+        // The new number is none of the old ones, so that no old place equals a new one.
+        let to = self.place_page(merged);
+        let moves = (0..)
+            .zip(&origins)
+            .map(|(place, &(input, old_place))| {
+                let from = Place::new(numbers[usize::from(input)], old_place);
+                let to = Place::new(to, place);
+                (self.pages.name(to), from, to)
+            })
+            .collect();
+        self.free.extend(numbers);
+        (to, moves)
+    }
+}

@@ -1,0 +1,214 @@
+//! Matching blocks: the longest common run, then the same on either side of it.
+
+use std::hash::Hash;
+
+use super::grams::{self, GramNames};
+
+/// Rectangles of at most this many pairs are searched pair by pair.
+const DIRECT_PAIRS: usize = 4096;
+
+/// So are long thin ones, where pairs are at most this many times the symbols.
+const DIRECT_WIDTH: usize = 16;
+
+/// A run of symbols that pattern and state share: `pattern[pattern_start..][..len]` equals `state[state_start..][..len]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MatchingBlock {
+    /// Index of the first symbol in the pattern.
+    pub pattern_start: usize,
+    /// Index of the first symbol in the state.
+    pub state_start: usize,
+    /// Number of symbols, at least 1.
+    pub len: usize,
+}
+
+impl MatchingBlock {
+    /// Index behind the last symbol in the pattern.
+    #[must_use]
+    pub fn pattern_end(&self) -> usize {
+        self.pattern_start + self.len
+    }
+
+    /// Index behind the last symbol in the state.
+    #[must_use]
+    pub fn state_end(&self) -> usize {
+        self.state_start + self.len
+    }
+}
+
+/// The blocks that pattern and state share, found longest first and then on either side of it.
+///
+/// Of the longest common runs the one that starts first in the pattern is taken, of these the one that starts first in the
+/// state; then the same is done with what lies before it in both, and with what lies behind it in both.
+///
+/// Shape: in order of position, none empty, no two of them adjacent in both sequences; empty if no symbol is shared. This is
+/// not a longest common subsequence (see [`lcs_length`](super::lcs_length)), whose length it can only fall short of.
+///
+/// Complexity: nothing but the result and a stack is allocated while sequences are short. For a symbols against b in general
+/// O((a + b) · s · log min(a, b)) time, where s ≤ √(2 · min(a, b)) counts different block lengths inside each other, and
+/// O((a + b) · log l) memory, where l is the longest block's length.
+///
+/// ```
+/// use kato_prediction::matching::{MatchingBlock, matching_blocks};
+/// let blocks = matching_blocks(&["a", "b", "x", "c"], &["a", "b", "c"]);
+/// assert_eq!(
+///     blocks,
+///     [
+///         MatchingBlock { pattern_start: 0, state_start: 0, len: 2 },
+///         MatchingBlock { pattern_start: 3, state_start: 2, len: 1 },
+///     ]
+/// );
+/// ```
+#[must_use]
+pub fn matching_blocks<T: Eq + Hash>(pattern: &[T], state: &[T]) -> Vec<MatchingBlock> {
+    let mut blocks = Blocks(Vec::new());
+    let mut names = None;
+    // What is left to do, the leftmost last: an own stack, since no input may overflow the thread's.
+    let mut stack = vec![Step::Search(Rectangle::whole(pattern.len(), state.len()))];
+    while let Some(step) = stack.pop() {
+        match step {
+            Step::Emit(block) => blocks.push(block),
+            Step::Search(rectangle) if rectangle.is_small() => {
+                if let Some(block) = longest_run(pattern, state, rectangle) {
+                    stack.push(Step::Search(rectangle.right_of(block)));
+                    stack.push(Step::Emit(block));
+                    stack.push(Step::Search(rectangle.left_of(block)));
+                }
+            }
+            Step::Search(rectangle) => {
+                let names = names.get_or_insert_with(|| GramNames::new(pattern, state));
+                push_spine(
+                    &mut stack,
+                    rectangle,
+                    &grams::longest_runs(names, rectangle),
+                );
+            }
+        }
+    }
+    blocks.0
+}
+
+enum Step {
+    Search(Rectangle),
+    Emit(MatchingBlock),
+}
+
+/// Ranges of pattern and state that are searched together.
+#[derive(Clone, Copy)]
+pub(super) struct Rectangle {
+    pub(super) pattern_start: usize,
+    pub(super) pattern_end: usize,
+    pub(super) state_start: usize,
+    pub(super) state_end: usize,
+    /// No run inside is longer than this.
+    pub(super) bound: usize,
+}
+
+impl Rectangle {
+    fn whole(pattern_len: usize, state_len: usize) -> Self {
+        Self {
+            pattern_start: 0,
+            pattern_end: pattern_len,
+            state_start: 0,
+            state_end: state_len,
+            bound: pattern_len.min(state_len),
+        }
+    }
+
+    fn is_small(&self) -> bool {
+        let (width, height) = (
+            self.pattern_end - self.pattern_start,
+            self.state_end - self.state_start,
+        );
+        let pairs = width.saturating_mul(height);
+        pairs <= DIRECT_PAIRS || pairs <= DIRECT_WIDTH.saturating_mul(width + height)
+    }
+
+    /// What lies before a longest run. Another run of its length there would have been found in its place.
+    fn left_of(&self, block: MatchingBlock) -> Self {
+        Self {
+            pattern_end: block.pattern_start,
+            state_end: block.state_start,
+            bound: block.len - 1,
+            ..*self
+        }
+    }
+
+    /// What lies behind a longest run.
+    fn right_of(&self, block: MatchingBlock) -> Self {
+        Self {
+            pattern_start: block.pattern_end(),
+            state_start: block.state_end(),
+            bound: block.len,
+            ..*self
+        }
+    }
+}
+
+/// Pushes what a rectangle's equally long runs divide it into.
+fn push_spine(stack: &mut Vec<Step>, rectangle: Rectangle, runs: &[MatchingBlock]) {
+    let Some(last) = runs.last() else { return };
+    let first = stack.len();
+    let mut rest = rectangle;
+    for &run in runs {
+        stack.push(Step::Search(rest.left_of(run)));
+        stack.push(Step::Emit(run));
+        rest = rest.right_of(run);
+    }
+    // There is no run of this length left, or it would be on the spine.
+    rest.bound = last.len - 1;
+    stack.push(Step::Search(rest));
+    stack[first..].reverse();
+}
+
+/// The longest run in a rectangle; of equally long ones the first in the pattern, then in the state.
+fn longest_run<T: Eq>(pattern: &[T], state: &[T], rectangle: Rectangle) -> Option<MatchingBlock> {
+    let pattern_part = &pattern[rectangle.pattern_start..rectangle.pattern_end];
+    let state_part = &state[rectangle.state_start..rectangle.state_end];
+    let bound = rectangle
+        .bound
+        .min(pattern_part.len())
+        .min(state_part.len());
+    let (mut start, mut longest) = ((0, 0), 0);
+    for (i, symbol) in pattern_part.iter().enumerate() {
+        if longest == bound || pattern_part.len() - i <= longest {
+            break;
+        }
+        // From here on, runs are too short even if they reach the end.
+        for j in 0..state_part.len() - longest.min(state_part.len()) {
+            // Only where a run starts, so that no run is walked twice.
+            let is_start = i == 0 || j == 0 || pattern_part[i - 1] != state_part[j - 1];
+            if state_part[j] != *symbol || !is_start {
+                continue;
+            }
+            let run = pattern_part[i..]
+                .iter()
+                .zip(&state_part[j..])
+                .take_while(|(a, b)| a == b)
+                .count();
+            if run > longest {
+                (start, longest) = ((i, j), run);
+            }
+        }
+    }
+    (longest > 0).then(|| MatchingBlock {
+        pattern_start: rectangle.pattern_start + start.0,
+        state_start: rectangle.state_start + start.1,
+        len: longest,
+    })
+}
+
+/// Blocks in order of position, adjacent ones merged.
+struct Blocks(Vec<MatchingBlock>);
+
+impl Blocks {
+    fn push(&mut self, block: MatchingBlock) {
+        if let Some(last) = self.0.last_mut()
+            && last.pattern_end() == block.pattern_start
+            && last.state_end() == block.state_start
+        {
+            last.len += block.len;
+        } else {
+            self.0.push(block);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The formulas of predictions, one pure function per metric.
+//!
+//! They are those of KATO 3.10.1, in its order of operations, so that results agree to the last bits of a double. The words:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | state | the observed symbols, all events of the short-term memory in one list |
+//! | present | the whole events of a pattern from its first to its last match |
+//! | matches | symbols of the state that a pattern matches, counted with repetition |
+//! | extras | symbols of the state that are not matches, counted with repetition |
+//! | block | a run of consecutive symbols that pattern and state share, see [`matching`](crate::matching) |
+//! | ensemble | the predictions of one answer before it is cut to `max_predictions` |
+//! | probability of a symbol | share of the distinct patterns that contain it |
+//!
+//! Sums and products over symbols are made in ascending order of their terms: lists of the same symbols in another order get
+//! the same value to the last bit, and so does a knowledge base that was learned in another order.
+//!
+//! No function panics. Where a denominator is 0, the documented value takes the place of a division by 0; numbers that are
+//! not finite give results that are not finite.
+
+mod affinity;
+mod ensemble;
+mod entropy;
+mod fit;
+mod symbols;
+
+pub use affinity::{
+    affinity_weight, weighted_confidence, weighted_evidence, weighted_similarity, weighted_snr,
+};
+pub use ensemble::{
+    aggregate_potential, bayesian_posterior, bayesian_prior, pattern_probability,
+    predictive_information, weighted_strength,
+};
+pub use entropy::{entropy, entropy_term, global_normalized_entropy, normalized_entropy};
+pub use fit::{
+    cohesion, confidence, evidence, fragmentation, potential, pre_potential, single_symbol_snr, snr,
+};
+pub use symbols::{confluence, cosine_distance, itfdf_similarity, tfidf_score};
+
+/// `numerator / denominator`, or 0 where either is 0 (and never −0, which would print and sort as something else).
+fn ratio_or_zero(numerator: f64, denominator: f64) -> f64 {
+    if numerator == 0.0 || denominator == 0.0 {
+        0.0
+    } else {
+        numerator / denominator
+    }
+}
+
+/// The sum of terms, independent of their order; 0 for none (and not −0, as the standard library has it).
+fn sum(terms: impl Iterator<Item = f64>) -> f64 {
+    ascending(terms)
+        .into_iter()
+        .fold(0.0, |sum, term| sum + term)
+}
+
+/// The product of factors, independent of their order; 1 for none.
+fn product(factors: impl Iterator<Item = f64>) -> f64 {
+    ascending(factors).into_iter().product()
+}
+
+fn ascending(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}

@@ -1,0 +1,85 @@
+//! Patterns are kept apart by length and shape, so that one bound holds for all of a page.
+
+use std::ops::RangeInclusive;
+
+use crate::SymbolId;
+
+/// Lengths up to this have a class of their own.
+const EXACT: usize = 32;
+
+/// Classes of each doubling above [`EXACT`].
+const STEPS: usize = 4;
+
+/// What the patterns of a page have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PageClass {
+    pub(crate) lengths: LengthClass,
+    /// Every event holds one symbol, and no two neighbours are equal, as in nearly all patterns of text. Then one matching
+    /// block is all of the present.
+    pub(crate) is_plain: bool,
+}
+
+impl PageClass {
+    pub(crate) fn of(symbols: &[SymbolId], event_lengths: Option<&[u32]>) -> Self {
+        Self {
+            lengths: LengthClass::of(symbols.len()),
+            is_plain: event_lengths.is_none() && symbols.windows(2).all(|pair| pair[0] != pair[1]),
+        }
+    }
+}
+
+/// A range of pattern lengths: one length up to 32, a quarter of an octave above.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LengthClass(usize);
+
+impl LengthClass {
+    pub(crate) fn of(length: usize) -> Self {
+        if length <= EXACT {
+            return Self(length);
+        }
+        let octave = (length / EXACT).ilog2() as usize;
+        let step = (EXACT / STEPS) << octave;
+        Self(EXACT + octave * STEPS + (length - (EXACT << octave)) / step + 1)
+    }
+
+    /// The lengths of the class. The first is the shortest that a member can have.
+    pub(crate) fn lengths(&self) -> RangeInclusive<usize> {
+        if self.0 <= EXACT {
+            return self.0..=self.0;
+        }
+        let place = self.0 - EXACT - 1;
+        let (octave, part) = (place / STEPS, place % STEPS);
+        let step = (EXACT / STEPS) << octave;
+        let first = (EXACT << octave) + part * step;
+        // The length at the bottom of the first octave has a class of its own.
+        let shortest = if first == EXACT { EXACT + 1 } else { first };
+        shortest..=first + step - 1
+    }
+
+    /// The one length of all members, if there is just one.
+    pub(crate) fn exact(&self) -> Option<usize> {
+        (self.0 <= EXACT).then_some(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_lies_in_its_class_and_classes_ascend() {
+        for length in 0..100_000 {
+            let class = LengthClass::of(length);
+            assert!(class.lengths().contains(&length), "{length} {class:?}");
+            assert!(class <= LengthClass::of(length + 1));
+        }
+    }
+
+    #[test]
+    fn short_lengths_have_classes_of_their_own() {
+        assert_eq!(LengthClass::of(5).lengths(), 5..=5);
+        assert_eq!(LengthClass::of(33).lengths(), 33..=39);
+        assert_eq!(LengthClass::of(40).lengths(), 40..=47);
+        assert_eq!(LengthClass::of(1000).lengths(), 896..=1023);
+    }
+}

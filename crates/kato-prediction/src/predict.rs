@@ -1,0 +1,93 @@
+//! From a state to predictions: search, metrics of the survivors, ranking, texts.
+
+mod ensemble;
+mod futures;
+mod single_symbol;
+mod survivor;
+mod texts;
+
+use kato_model::Event;
+
+use self::ensemble::Ensemble;
+use crate::candidate::Candidates;
+use crate::search::{Ranked, full_scan, search};
+use crate::state::State;
+use crate::{PatternIndex, Prediction, PredictionConfig, Predictions, RankMetric};
+
+/// KATO keeps that many times `max_predictions` candidates, by `pre_potential`, before it computes the rest.
+const CANDIDATES_PER_PREDICTION: usize = 3;
+
+impl PatternIndex {
+    /// What a state resembles and what would come next: KATO 3.10.1's predictions.
+    ///
+    /// The state is a short-term memory, oldest event first. One symbol alone is answered by the patterns that begin with
+    /// it; no symbol at all by nothing. If more than three times `max_predictions` patterns reach the threshold, the best by
+    /// [`pre_potential`](Prediction::pre_potential) are kept, then the best by the ranking metric. Ties go to the earlier
+    /// name, so an answer is a function of patterns, state and settings.
+    ///
+    /// Cost: see [`PatternIndex`]. Grows with all patterns, not just promising ones, when `recall_threshold` is 0 and few
+    /// patterns match, with fuzzy matching, and for states several times as long as the patterns, where the score says little
+    /// about the number of matches. Similarity by characters costs about a microsecond for every candidate that is kept.
+    #[must_use]
+    pub fn predict(&self, state: &[Event], config: &PredictionConfig) -> Predictions {
+        self.answer(state, config, |state, candidates, limit| {
+            search(self, state, candidates, limit)
+        })
+    }
+
+    /// [`predict`](Self::predict) by comparing the state with every pattern: the yardstick of its exactness and speed.
+    #[must_use]
+    pub fn predict_by_full_scan(&self, state: &[Event], config: &PredictionConfig) -> Predictions {
+        self.answer(state, config, |_, candidates, limit| {
+            full_scan(self, candidates, limit)
+        })
+    }
+
+    fn answer(
+        &self,
+        events: &[Event],
+        config: &PredictionConfig,
+        best: impl FnOnce(&State<'_>, &mut Candidates<'_>, usize) -> Vec<Ranked>,
+    ) -> Predictions {
+        let state = State::new(events, self.symbol_table());
+        if state.len() == 0 || config.max_predictions == 0 {
+            return Predictions::default();
+        }
+        if state.len() == 1 {
+            return single_symbol::predict(self, &state, config);
+        }
+        let mut candidates = Candidates::new(&state, self.symbol_table(), config);
+        if candidates.are_none() {
+            return Predictions::default();
+        }
+        let most = config
+            .max_predictions
+            .saturating_mul(CANDIDATES_PER_PREDICTION);
+        // One more than are kept, to know whether some were cut.
+        let mut survivors = best(&state, &mut candidates, most.saturating_add(1));
+        let is_cut = survivors.len() > most;
+        survivors.truncate(most);
+        Ensemble::new(self, &state, config, &survivors).predictions(is_cut)
+    }
+}
+
+/// Sorts by a metric, descending, missing values last, ties by name; keeps the first.
+fn rank<T>(
+    items: &mut Vec<T>,
+    metric: RankMetric,
+    limit: usize,
+    prediction: impl Fn(&T) -> &Prediction,
+) {
+    let value = |item: &T| {
+        let value = prediction(item).metric(metric);
+        // Not a number sorts with what is missing.
+        value
+            .filter(|value| !value.is_nan())
+            .unwrap_or(f64::NEG_INFINITY)
+    };
+    items.sort_by(|a, b| {
+        let by_value = value(b).total_cmp(&value(a));
+        by_value.then_with(|| prediction(a).name.cmp(&prediction(b).name))
+    });
+    items.truncate(limit);
+}

@@ -1,0 +1,74 @@
+//! Futures that several predictions share, and how much weight each has.
+
+use super::survivor::Survivor;
+use crate::collections::HashMap;
+use crate::metrics::aggregate_potential;
+
+/// The distinct futures of an ensemble.
+#[derive(Debug, Default)]
+pub(super) struct Futures {
+    pub(super) distinct: Vec<Future>,
+    /// For every survivor its entry in `distinct`; `None` if its future is empty.
+    of_survivors: Vec<Option<usize>>,
+    total_weight: f64,
+}
+
+/// Equal futures, which are equal event lists up to the order within events.
+#[derive(Debug)]
+pub(super) struct Future {
+    /// The survivor that spells it.
+    pub(super) first: usize,
+    pub(super) n_patterns: usize,
+    /// Σ frequency × similarity.
+    pub(super) weight: f64,
+}
+
+impl Futures {
+    pub(super) fn new(survivors: &[Survivor<'_>]) -> Self {
+        let mut futures = Self::default();
+        let mut known: HashMap<Vec<u32>, usize> = HashMap::default();
+        for (idx, survivor) in survivors.iter().enumerate() {
+            if survivor.split.future.is_empty() {
+                futures.of_survivors.push(None);
+                continue;
+            }
+            let entry = *known.entry(key(survivor)).or_insert_with(|| {
+                futures.distinct.push(Future {
+                    first: idx,
+                    n_patterns: 0,
+                    weight: 0.0,
+                });
+                futures.distinct.len() - 1
+            });
+            let prediction = &survivor.prediction;
+            let future = &mut futures.distinct[entry];
+            future.n_patterns += 1;
+            future.weight += prediction.frequency as f64 * prediction.similarity;
+            futures.of_survivors.push(Some(entry));
+        }
+        futures.total_weight = futures.distinct.iter().map(|future| future.weight).sum();
+        futures
+    }
+
+    /// Share of the weight of a survivor's future; `None` if the future is empty.
+    pub(super) fn potential_of(&self, survivor: usize) -> Option<f64> {
+        let entry = self.of_survivors[survivor]?;
+        Some(self.potential(&self.distinct[entry]))
+    }
+
+    pub(super) fn potential(&self, future: &Future) -> f64 {
+        aggregate_potential(future.weight, self.total_weight)
+    }
+}
+
+/// Equal for equal futures: every event's length, then its symbols in order.
+fn key(survivor: &Survivor<'_>) -> Vec<u32> {
+    let mut key = Vec::new();
+    for event in survivor.events(survivor.split.future.clone()) {
+        key.push(event.len() as u32);
+        let start = key.len();
+        key.extend(event.iter().map(|symbol| symbol.0));
+        key[start..].sort_unstable();
+    }
+    key
+}

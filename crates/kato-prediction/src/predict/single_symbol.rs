@@ -1,0 +1,142 @@
+//! One symbol alone: the patterns that begin with it, the shorter the better.
+
+use kato_model::Event;
+
+use super::rank;
+use crate::candidate::similarity;
+use crate::index::{PatternIndex, Place};
+use crate::matching::CharacterProfile;
+use crate::metrics::{
+    cohesion, confidence, evidence, fragmentation, pre_potential, single_symbol_snr,
+};
+use crate::page::Page;
+use crate::search::{Ranked, Top};
+use crate::state::{State, UNKNOWN};
+use crate::weights::AffinityWeights;
+use crate::{Prediction, PredictionConfig, Predictions, RankMetric, SymbolId};
+
+/// KATO's fast path: threshold, filters and ranking metric have no say, and there is no ensemble.
+pub(super) fn predict(
+    index: &PatternIndex,
+    state: &State<'_>,
+    config: &PredictionConfig,
+) -> Predictions {
+    let symbol = state.ids[0];
+    if symbol == UNKNOWN {
+        return Predictions::default();
+    }
+    // Without weights only the length matters, so the best can be told before anything else is known.
+    let limit = match config.affinity_emotive {
+        None => config.max_predictions,
+        Some(_) => usize::MAX,
+    };
+    let mut top = Top::new(limit);
+    for (number, page) in index.pages().iter() {
+        offer_page(number, page, symbol, &mut top);
+    }
+    let characters = (!config.use_token_matching).then(|| CharacterProfile::new(state.texts[0]));
+    let mut predictions: Vec<Prediction> = top
+        .into_sorted()
+        .iter()
+        .map(|ranked| prediction(index, state, config, characters.as_ref(), ranked))
+        .collect();
+    rank(
+        &mut predictions,
+        RankMetric::Potential,
+        config.max_predictions,
+        |prediction| prediction,
+    );
+    Predictions {
+        predictions,
+        future_potentials: Vec::new(),
+    }
+}
+
+fn offer_page(number: u16, page: &Page, symbol: SymbolId, top: &mut Top) {
+    let shortest = *page.class().lengths.lengths().start();
+    let upper = potential(shortest.max(1));
+    if top.worst().is_some_and(|worst| upper < worst.score) {
+        return;
+    }
+    let mut symbols = Vec::new();
+    let mut offer = |place: u16| {
+        let name = page.names()[usize::from(place)];
+        if !top.accepts(upper, &name) {
+            // Names of a sealed page ascend.
+            return false;
+        }
+        if page.first_symbol(place) == Some(symbol) {
+            page.read_symbols(place, &mut symbols);
+            let score = potential(symbols.len());
+            if top.accepts(score, &name) {
+                let place = Place::new(number, place);
+                top.push(Ranked { score, name, place });
+            }
+        }
+        true
+    };
+    match page.postings() {
+        Some(postings) => {
+            let mut places = postings.places(symbol).iter();
+            while places.next().is_some_and(|&place| offer(place)) {}
+        }
+        None => {
+            for place in 0..page.len() {
+                offer(place as u16);
+            }
+        }
+    }
+}
+
+/// Potential of a pattern of this length without weights.
+fn potential(length: usize) -> f64 {
+    pre_potential(
+        evidence(1, length),
+        confidence(1, 1),
+        single_symbol_snr(1, 0),
+        cohesion(1),
+    )
+}
+
+fn prediction(
+    index: &PatternIndex,
+    state: &State<'_>,
+    config: &PredictionConfig,
+    characters: Option<&CharacterProfile>,
+    ranked: &Ranked,
+) -> Prediction {
+    let table = index.symbol_table();
+    let mut symbols = Vec::new();
+    index.pages().read_symbols(ranked.place, &mut symbols);
+    let text = |symbol: &SymbolId| table.text(*symbol).into_owned();
+    let single = |symbol: &SymbolId| Event::in_given_order(vec![text(symbol)]);
+    let mut prediction = Prediction::of(ranked.name, index.pages().frequency(ranked.place));
+    prediction.emotives = index.emotives_of(&ranked.name);
+    prediction.matches = vec![state.texts[0].to_owned()];
+    prediction.present = vec![Event::in_given_order(prediction.matches.clone())];
+    prediction.future = symbols[1..].iter().map(single).collect();
+    prediction.sequence = index.events_at(ranked.place);
+    prediction.similarity = similarity(&symbols, state, table, characters, || 1);
+    prediction.evidence = evidence(1, symbols.len());
+    prediction.confidence = confidence(1, 1);
+    prediction.snr = single_symbol_snr(1, 0);
+    prediction.fragmentation = fragmentation(1);
+    if let Some(emotive) = config.affinity_emotive.as_deref() {
+        let observed = &symbols[..1];
+        prediction.weighted = AffinityWeights::of(index, symbols.iter().copied(), emotive).metrics(
+            observed,
+            observed,
+            observed,
+            &symbols,
+            &[],
+        );
+    }
+    let weighted = prediction.weighted;
+    prediction.potential = pre_potential(
+        weighted.evidence.unwrap_or(prediction.evidence),
+        weighted.confidence.unwrap_or(prediction.confidence),
+        weighted.snr.unwrap_or(prediction.snr),
+        cohesion(1),
+    );
+    prediction
+}

@@ -1,0 +1,104 @@
+//! A pattern that survived the search, with what all its metrics are made of.
+
+use crate::fuzzy::{FuzzyMatcher, FuzzySymbol};
+use crate::index::{PatternIndex, Place};
+use crate::matching::matching_blocks;
+use crate::metrics::{cohesion, confidence, evidence, fragmentation, snr};
+use crate::outline::Outline;
+use crate::search::Ranked;
+use crate::split::Split;
+use crate::state::State;
+use crate::{Prediction, SymbolId};
+
+/// A prediction without texts, and the numbers that the texts and the ensemble's metrics come from.
+#[derive(Debug)]
+pub(super) struct Survivor<'a> {
+    /// Texts are filled in for those that become part of the answer.
+    pub(super) prediction: Prediction,
+    pub(super) place: Place,
+    pub(super) symbols: Vec<SymbolId>,
+    pub(super) event_lengths: Option<&'a [u32]>,
+    pub(super) split: Split,
+    /// Positions of the matches in the state, ascending.
+    pub(super) matches: Vec<usize>,
+    /// Fuzzy matching's pairs, exact ones included; empty without it.
+    pub(super) fuzzy: Vec<FuzzySymbol>,
+    /// 1 / (fragmentation + 1).
+    pub(super) cohesion: f64,
+}
+
+impl<'a> Survivor<'a> {
+    pub(super) fn new(
+        index: &'a PatternIndex,
+        state: &State<'_>,
+        fuzzy: Option<&mut FuzzyMatcher<'_>>,
+        ranked: &Ranked,
+        similarity: impl FnOnce(&[SymbolId]) -> f64,
+    ) -> Self {
+        let mut symbols = Vec::new();
+        index.pages().read_symbols(ranked.place, &mut symbols);
+        let event_lengths = index.pages().event_lengths(ranked.place);
+        let blocks = matching_blocks(&symbols, &state.ids);
+        let outline = Outline::of_blocks(&blocks);
+        let (matches, fuzzy): (Vec<usize>, _) = match fuzzy {
+            None => {
+                let positions = blocks
+                    .iter()
+                    .flat_map(|block| block.state_start..block.state_start + block.len);
+                (positions.collect(), Vec::new())
+            }
+            Some(fuzzy) => {
+                let accepted = fuzzy.accepted(&symbols);
+                let positions = accepted.iter().map(|symbol| symbol.position).collect();
+                (positions, accepted)
+            }
+        };
+        let first_match = matches.first().map(|&position| state.ids[position]);
+        let (start, end) = match outline.n_blocks {
+            0 => (0, symbols.len()),
+            _ => (outline.start, outline.end),
+        };
+        let split = Split::new(symbols.len(), event_lengths, start, end, |place| {
+            first_match == Some(symbols[place])
+        });
+        let mut prediction = Prediction::of(ranked.name, index.pages().frequency(ranked.place));
+        prediction.similarity = similarity(&symbols);
+        prediction.evidence = evidence(matches.len(), symbols.len());
+        prediction.confidence = confidence(matches.len(), split.present_symbols.len());
+        prediction.snr = snr(matches.len(), state.len() - matches.len());
+        prediction.fragmentation = fragmentation(outline.n_blocks);
+        Self {
+            prediction,
+            place: ranked.place,
+            split,
+            matches,
+            fuzzy,
+            event_lengths,
+            symbols,
+            cohesion: cohesion(outline.n_blocks),
+        }
+    }
+
+    /// Symbols of the present's events.
+    pub(super) fn present(&self) -> &[SymbolId] {
+        &self.symbols[self.split.present_symbols.clone()]
+    }
+
+    /// The symbols of each event of a range of events.
+    pub(super) fn events(
+        &self,
+        events: std::ops::Range<usize>,
+    ) -> impl Iterator<Item = &[SymbolId]> {
+        let lengths = self.event_lengths;
+        let length = move |event: usize| lengths.map_or(1, |lengths| lengths[event] as usize);
+        let start = match lengths {
+            None => events.start,
+            Some(_) => (0..events.start).map(length).sum(),
+        };
+        events.scan(start, move |at, event| {
+            let from = *at;
+            *at += length(event);
+            Some(&self.symbols[from..*at])
+        })
+    }
+}

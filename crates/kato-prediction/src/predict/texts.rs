@@ -1,0 +1,77 @@
+//! Texts of the predictions that become part of an answer.
+
+use kato_model::Event;
+
+use super::survivor::Survivor;
+use crate::state::State;
+use crate::symbols::Symbols;
+use crate::{Anomaly, Prediction, SymbolId};
+
+impl Survivor<'_> {
+    /// The prediction with all its texts.
+    pub(super) fn with_texts(self, state: &State<'_>, table: &Symbols) -> Prediction {
+        let text = |&symbol: &SymbolId| table.text(symbol).into_owned();
+        let missing = |event: &[SymbolId]| {
+            let is_missing = |symbol: &&SymbolId| !self.is_matched(**symbol, state);
+            event.iter().filter(is_missing).map(text).collect()
+        };
+        let present = self.split.present.clone();
+        let matches = self.matches.iter().map(|&at| state.texts[at].to_owned());
+        let anomalies = self
+            .fuzzy
+            .iter()
+            .filter(|found| state.ids[found.position] != self.symbols[found.place])
+            .map(|found| Anomaly {
+                observed: state.texts[found.position].to_owned(),
+                expected: text(&self.symbols[found.place]),
+                similarity: found.ratio,
+            });
+        Prediction {
+            matches: matches.collect(),
+            past: self.texts_of(self.split.past.clone(), table),
+            present: self.texts_of(present.clone(), table),
+            future: self.texts_of(self.split.future.clone(), table),
+            missing: self.events(present).map(missing).collect(),
+            extras: self.extras(state),
+            anomalies: anomalies.collect(),
+            sequence: self.texts_of(0..self.split.future.end, table),
+            ..self.prediction
+        }
+    }
+
+    /// Some events of the pattern as texts.
+    pub(super) fn texts_of(&self, events: std::ops::Range<usize>, table: &Symbols) -> Vec<Event> {
+        let text = |&symbol: &SymbolId| table.text(symbol).into_owned();
+        self.events(events)
+            .map(|event| Event::in_given_order(event.iter().map(text).collect()))
+            .collect()
+    }
+
+    /// Positions of the state whose symbols are nowhere in the present.
+    pub(super) fn extra_positions(&self, state: &State<'_>) -> impl Iterator<Item = usize> {
+        let ids = state.ids.iter().enumerate();
+        ids.filter(|(_, id)| !self.present().contains(id))
+            .map(|(position, _)| position)
+    }
+
+    fn extras(&self, state: &State<'_>) -> Vec<Vec<String>> {
+        let mut extras: Vec<Vec<String>> = Vec::with_capacity(state.events.len());
+        let mut positions = self.extra_positions(state).peekable();
+        let mut end = 0;
+        for event in state.events {
+            end += event.len();
+            let mut texts = Vec::new();
+            while let Some(position) = positions.next_if(|&position| position < end) {
+                texts.push(state.texts[position].to_owned());
+            }
+            extras.push(texts);
+        }
+        extras
+    }
+
+    fn is_matched(&self, symbol: SymbolId, state: &State<'_>) -> bool {
+        self.matches
+            .iter()
+            .any(|&position| state.ids[position] == symbol)
+    }
+}

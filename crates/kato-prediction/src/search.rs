@@ -1,0 +1,82 @@
+//! Exact top-k search: which patterns have the best scores, without comparing most of them.
+
+mod page_scan;
+mod tally;
+mod top;
+
+use std::rc::Rc;
+
+use self::page_scan::PageScan;
+use self::tally::Tally;
+pub(crate) use self::top::{Ranked, Top};
+use crate::bounds::Bounds;
+use crate::candidate::Candidates;
+use crate::collections::HashMap;
+use crate::index::{PatternIndex, Place};
+use crate::page::Page;
+use crate::state::State;
+
+/// The `limit` best patterns by score, ties by name.
+///
+/// Equal to comparing every pattern: a pattern is skipped only if [`Bounds`] prove that it scores below the `limit`-th best
+/// so far, or equal to it with a later name. Patterns that share a pair of neighbours with the state come first, as their
+/// scores are the highest; they raise the bar for all others.
+pub(crate) fn search(
+    index: &PatternIndex,
+    state: &State<'_>,
+    candidates: &mut Candidates<'_>,
+    limit: usize,
+) -> Vec<Ranked> {
+    let mut top = Top::new(limit);
+    let mut all_bounds: HashMap<_, Rc<Bounds>> = HashMap::default();
+    let mut scans = Vec::new();
+    for (number, page) in index.pages().iter() {
+        let class = page.class();
+        if !candidates.allow_lengths(&class.lengths.lengths()) {
+            continue;
+        }
+        let bounds = all_bounds
+            .entry(class)
+            .or_insert_with(|| Rc::new(Bounds::new(state.len(), class, candidates.bound_rules())));
+        scans.push(PageScan::new(number, page, state, Rc::clone(bounds)));
+    }
+    let mut tally = Tally::new();
+    for scan in &scans {
+        scan.offer_with_pairs(&mut tally, candidates, &mut top);
+    }
+    for scan in &scans {
+        scan.offer_without_pairs(&mut tally, candidates, &mut top);
+    }
+    top.into_sorted()
+}
+
+/// The same by comparing every pattern.
+pub(crate) fn full_scan(
+    index: &PatternIndex,
+    candidates: &mut Candidates<'_>,
+    limit: usize,
+) -> Vec<Ranked> {
+    let mut top = Top::new(limit);
+    for (number, page) in index.pages().iter() {
+        for place in (0..page.len()).map(|place| place as u16) {
+            candidates.load(page, place);
+            offer(number, page, place, candidates, &mut top);
+        }
+    }
+    top.into_sorted()
+}
+
+/// Scores the loaded pattern and keeps it if it is among the best.
+fn offer(number: u16, page: &Page, place: u16, candidates: &mut Candidates<'_>, top: &mut Top) {
+    let Some(score) = candidates.score(page, place) else {
+        return;
+    };
+    let name = page.names()[usize::from(place)];
+    if top.accepts(score, &name) && candidates.passes() {
+        top.push(Ranked {
+            score,
+            name,
+            place: Place::new(number, place),
+        });
+    }
+}

@@ -1,0 +1,104 @@
+//! Predictions as KATO 3.10.1's JSON objects.
+
+use kato_model::Event;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::{EnsembleMetrics, Prediction};
+
+impl Serialize for Prediction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match &self.ensemble {
+            Some(ensemble) => {
+                map.serialize_entry("type", "prototypical")?;
+                self.serialize_common(&mut map)?;
+                self.serialize_ensemble(ensemble, &mut map)?;
+            }
+            None => {
+                self.serialize_common(&mut map)?;
+                self.serialize_single_symbol(&mut map)?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl Prediction {
+    fn serialize_common<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("name", &self.name.to_string())?;
+        map.serialize_entry("frequency", &self.frequency)?;
+        map.serialize_entry("emotives", &self.emotives)?;
+        map.serialize_entry("matches", &self.matches)?;
+        map.serialize_entry("anomalies", &self.anomalies)?;
+        map.serialize_entry("potential", &self.potential)?;
+        map.serialize_entry("evidence", &self.evidence)?;
+        map.serialize_entry("similarity", &self.similarity)?;
+        map.serialize_entry("fragmentation", &self.fragmentation)?;
+        map.serialize_entry("snr", &self.snr)?;
+        map.serialize_entry("confidence", &self.confidence)?;
+        map.serialize_entry("weighted_similarity", &self.weighted.similarity)?;
+        map.serialize_entry("weighted_evidence", &self.weighted.evidence)?;
+        map.serialize_entry("weighted_confidence", &self.weighted.confidence)?;
+        map.serialize_entry("weighted_snr", &self.weighted.snr)
+    }
+
+    fn serialize_ensemble<M: SerializeMap>(
+        &self,
+        ensemble: &EnsembleMetrics,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
+        map.serialize_entry("past", &self.past)?;
+        map.serialize_entry("present", &self.present)?;
+        map.serialize_entry("future", &self.future)?;
+        map.serialize_entry("missing", &self.missing)?;
+        map.serialize_entry("extras", &self.extras)?;
+        map.serialize_entry("sequence", &self.sequence)?;
+        let EnsembleMetrics {
+            entropy,
+            normalized_entropy,
+            global_normalized_entropy,
+            itfdf_similarity,
+            tfidf_score,
+            confluence,
+            predictive_information,
+            pattern_probability,
+            weighted_strength,
+            bayesian_prior,
+            bayesian_likelihood,
+            bayesian_posterior,
+        } = ensemble;
+        map.serialize_entry("entropy", entropy)?;
+        map.serialize_entry("normalized_entropy", normalized_entropy)?;
+        map.serialize_entry("global_normalized_entropy", global_normalized_entropy)?;
+        map.serialize_entry("itfdf_similarity", itfdf_similarity)?;
+        map.serialize_entry("tfidf_score", tfidf_score)?;
+        map.serialize_entry("confluence", confluence)?;
+        map.serialize_entry("predictive_information", predictive_information)?;
+        map.serialize_entry("pattern_probability", pattern_probability)?;
+        map.serialize_entry("weighted_strength", weighted_strength)?;
+        map.serialize_entry("bayesian_prior", bayesian_prior)?;
+        map.serialize_entry("bayesian_likelihood", bayesian_likelihood)?;
+        map.serialize_entry("bayesian_posterior", bayesian_posterior)?;
+        if let Some(pre_potential) = self.pre_potential {
+            map.serialize_entry("_pre_potential", &pre_potential)?;
+        }
+        Ok(())
+    }
+
+    /// Lists are flat on this path.
+    fn serialize_single_symbol<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        fn flat(events: &[Event]) -> Vec<&str> {
+            let symbols = events.iter().flat_map(Event::symbols);
+            symbols.map(String::as_str).collect()
+        }
+        let length: usize = self.sequence.iter().map(Event::len).sum();
+        map.serialize_entry("pattern_data", &self.sequence)?;
+        map.serialize_entry("length", &length)?;
+        map.serialize_entry("missing", &self.missing)?;
+        map.serialize_entry("present", &flat(&self.present))?;
+        map.serialize_entry("past", &flat(&self.past))?;
+        map.serialize_entry("future", &flat(&self.future))?;
+        map.serialize_entry("extras", &self.extras)
+    }
+}

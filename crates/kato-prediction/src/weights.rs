@@ -1,0 +1,52 @@
+//! Affinity weighting: how much a symbol counts by what it was felt to mean.
+
+use crate::collections::HashMap;
+use crate::index::PatternIndex;
+use crate::metrics::{
+    affinity_weight, weighted_confidence, weighted_evidence, weighted_similarity, weighted_snr,
+};
+use crate::state::State;
+use crate::{SymbolId, WeightedMetrics};
+
+/// Weights of symbols by their affinity to one emotive. Symbols without an entry count nothing.
+#[derive(Debug)]
+pub(crate) struct AffinityWeights(HashMap<SymbolId, f64>);
+
+impl AffinityWeights {
+    /// Weights of the symbols of the state, and of no others, as in KATO.
+    pub(crate) fn of_state(index: &PatternIndex, state: &State<'_>, emotive: &str) -> Self {
+        Self::of(index, state.ids.iter().copied(), emotive)
+    }
+
+    pub(crate) fn of(
+        index: &PatternIndex,
+        symbols: impl Iterator<Item = SymbolId>,
+        emotive: &str,
+    ) -> Self {
+        let weight = |symbol: SymbolId| {
+            let frequency = index.symbol_table().count(symbol).frequency;
+            affinity_weight(index.affinity_to(symbol, emotive), frequency)
+        };
+        Self(symbols.map(|symbol| (symbol, weight(symbol))).collect())
+    }
+
+    pub(crate) fn metrics(
+        &self,
+        matches: &[SymbolId],
+        state: &[SymbolId],
+        present: &[SymbolId],
+        pattern: &[SymbolId],
+        extras: &[SymbolId],
+    ) -> WeightedMetrics {
+        let sum = |symbols: &[SymbolId]| -> f64 {
+            symbols.iter().filter_map(|symbol| self.0.get(symbol)).sum()
+        };
+        let (matches, pattern) = (sum(matches), sum(pattern));
+        WeightedMetrics {
+            similarity: weighted_similarity(matches, sum(state), pattern),
+            evidence: Some(weighted_evidence(matches, pattern)),
+            confidence: Some(weighted_confidence(matches, sum(present))),
+            snr: Some(weighted_snr(matches, sum(extras))),
+        }
+    }
+}

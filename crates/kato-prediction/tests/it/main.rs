@@ -1,0 +1,15 @@
+//! Predictions through the public interface, against recorded results and independent implementations.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+mod equivalence;
+mod golden;
+mod matching;
+mod metrics;
+mod naive;
+mod oracle;
+mod predictions;
