@@ -103,6 +103,11 @@ impl Bounds {
         by_overlap[overlap.min(by_overlap.len() - 1)]
     }
 
+    /// The largest number of pairs that is told from larger ones.
+    pub(crate) fn most_pairs(&self) -> usize {
+        self.upper.len() - 1
+    }
+
     /// The largest overlap that there can be.
     pub(crate) fn most(&self) -> usize {
         self.upper[0].len() - 1

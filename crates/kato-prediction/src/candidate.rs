@@ -7,10 +7,10 @@ use crate::filter::FilterChain;
 use crate::fuzzy::FuzzyMatcher;
 use crate::matching::{CharacterProfile, token_similarity};
 use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
-use crate::outline::{Common, Matcher, Outline};
+use crate::outline::{Matcher, Outline};
 use crate::page::Page;
 use crate::split::Split;
-use crate::state::State;
+use crate::state::{Common, State};
 use crate::symbols::Symbols;
 use crate::{PredictionConfig, SymbolId};
 
@@ -25,9 +25,8 @@ pub(crate) struct Candidates<'a> {
     /// The state's text, where similarity is that of characters.
     characters: Option<CharacterProfile>,
     filters: FilterChain,
-    /// Symbols of the loaded pattern.
+    /// Symbols of the pattern that was scored last.
     symbols: Vec<SymbolId>,
-    common: Common,
     outline: Outline,
 }
 
@@ -48,7 +47,6 @@ impl<'a> Candidates<'a> {
             characters,
             filters: FilterChain::new(config, state),
             symbols: Vec::new(),
-            common: Common::default(),
             outline: Outline::default(),
         }
     }
@@ -80,23 +78,17 @@ impl<'a> Candidates<'a> {
         self.config.recall_threshold == 0.0
     }
 
-    /// Takes the next pattern and tells what it has in common with the state.
+    /// The score of a pattern that has this in common with the state; `None` if it cannot be a prediction. What takes
+    /// longer to find out is left to [`passes`](Self::passes).
     #[inline]
-    pub(crate) fn load(&mut self, page: &Page, place: u16) -> Common {
-        page.read_symbols(place, &mut self.symbols);
-        self.common = self.matcher.load(&self.symbols);
-        self.common
-    }
-
-    /// The score of the loaded pattern; `None` if it cannot be a prediction. What takes longer to find out is left to
-    /// [`passes`](Self::passes).
-    #[inline]
-    pub(crate) fn score(&mut self, page: &Page, place: u16) -> Option<f64> {
-        let length = self.symbols.len();
-        let shares = self.common.symbols > 0;
+    pub(crate) fn score(&mut self, page: &Page, place: u16, common: Common) -> Option<f64> {
+        let shares = common.symbols > 0;
         if !shares && !self.keeps_unmatched() {
             return None;
         }
+        page.read_symbols(place, &mut self.symbols);
+        self.matcher.load(&self.symbols);
+        let length = self.symbols.len();
         if self.characters.is_none() {
             let lcs = if shares { self.matcher.lcs() } else { 0 };
             let similarity = token_similarity(lcs, length + self.state.len());
@@ -137,7 +129,7 @@ impl<'a> Candidates<'a> {
         ))
     }
 
-    /// Whether the loaded pattern passes what is left: similarity of characters, and the filters.
+    /// Whether the pattern that was scored last passes what is left: similarity of characters, and the filters.
     pub(crate) fn passes(&self) -> bool {
         let threshold = self.config.recall_threshold;
         let reaches = |similarity: f64| similarity >= threshold;
@@ -150,7 +142,7 @@ impl<'a> Candidates<'a> {
             })
     }
 
-    /// Similarity of the loaded pattern.
+    /// Similarity of the pattern that was scored last.
     fn similarity(&self) -> f64 {
         similarity(
             &self.symbols,

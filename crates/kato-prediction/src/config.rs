@@ -93,7 +93,7 @@ pub struct PredictionConfig {
     pub rank_sort_algo: RankMetric,
     /// The emotive whose affinities weigh the symbols; `None`, the default, switches weighting off.
     pub affinity_emotive: Option<String>,
-    /// Stages that narrow the candidates; none by default.
+    /// Stages that narrow the candidates; none by default. A stage that is there twice counts once.
     pub filter_pipeline: Vec<Filter>,
     /// Settings of the stages.
     pub filters: FilterSettings,
@@ -131,7 +131,7 @@ pub struct FilterSettings {
     pub minhash_bands: usize,
     /// Rows of a band. Default 5.
     pub minhash_rows: usize,
-    /// Values of a signature. Default 100.
+    /// Values of a signature; more than 1024 count as 1024. Default 100.
     pub minhash_num_hashes: usize,
 }
 

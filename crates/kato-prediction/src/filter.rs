@@ -41,14 +41,21 @@ impl FilterChain {
     pub(crate) fn new(config: &PredictionConfig, state: &State<'_>) -> Self {
         let mut stages = Vec::new();
         let mut has_source = false;
+        let mut known = Vec::new();
         for filter in &config.filter_pipeline {
+            // Twice the same stage passes what one does, and pipelines come from users.
+            if known.contains(filter) {
+                continue;
+            }
             match filter {
                 Filter::Length | Filter::Jaccard | Filter::Minhash => {
                     has_source = true;
+                    known.push(*filter);
                     stages.push(Stage::new(*filter, config, state));
                 }
                 // It narrows what an earlier stage selected; without one there is nothing to narrow.
                 Filter::Rapidfuzz if has_source => {
+                    known.push(*filter);
                     stages.push(Stage::new(*filter, config, state));
                 }
                 Filter::Rapidfuzz | Filter::Bloom => {}
@@ -94,7 +101,7 @@ impl FilterChain {
                 let distinct: HashSet<SymbolId> = pattern.iter().copied().collect();
                 let common = distinct
                     .iter()
-                    .filter(|&&symbol| state.symbol(symbol).is_some())
+                    .filter(|&&symbol| state.holds(symbol))
                     .count();
                 let union = distinct.len() + self.n_distinct - common;
                 common >= *least_overlap && common as f64 / union as f64 >= *threshold

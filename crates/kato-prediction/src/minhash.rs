@@ -13,6 +13,9 @@ use mersenne_twister::MersenneTwister;
 /// The Mersenne prime 2⁶¹ − 1.
 const MODULUS: u64 = (1 << 61) - 1;
 
+/// Most values of a signature: settings come from users, and each value costs memory and time for every pattern.
+const MOST_HASHES: usize = 1024;
+
 /// The seed that KATO leaves at its default.
 const SEED: u32 = 1;
 
@@ -24,7 +27,7 @@ pub(crate) struct MinHasher {
 }
 
 impl MinHasher {
-    /// The first `num_hashes` functions of the family, which are the same for every length.
+    /// The first `num_hashes` functions of the family, at most 1024, which are the same for every length.
     pub(crate) fn new(num_hashes: usize) -> Self {
         let mut random = MersenneTwister::new(SEED);
         let mut function = || {
@@ -33,7 +36,9 @@ impl MinHasher {
             (factor, summand)
         };
         Self {
-            functions: (0..num_hashes).map(|_| function()).collect(),
+            functions: (0..num_hashes.min(MOST_HASHES))
+                .map(|_| function())
+                .collect(),
         }
     }
 
@@ -124,6 +129,14 @@ mod tests {
         assert!((estimate - 1.0 / 3.0).abs() < 0.06, "{estimate}");
         assert_eq!(estimated_jaccard(&of(0..60), &of(0..60)), 1.0);
         assert_eq!(estimated_jaccard(&[], &[]), 0.0);
+    }
+
+    #[test]
+    fn no_setting_makes_a_signature_that_does_not_fit() {
+        assert_eq!(
+            MinHasher::new(usize::MAX).signature(["a"]).len(),
+            MOST_HASHES
+        );
     }
 
     #[test]

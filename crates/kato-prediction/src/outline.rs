@@ -2,10 +2,7 @@
 
 use crate::SymbolId;
 use crate::matching::{MatchingBlock, lcs_length, matching_blocks};
-use crate::state::State;
-
-/// Patterns and states of up to that many symbols are matched with machine words.
-const WORD: usize = u64::BITS as usize;
+use crate::state::{State, WORD};
 
 /// What is left of the matching blocks when only the score is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,15 +27,6 @@ impl Outline {
                 .map_or(0, |block| block.pattern_start + block.len),
         }
     }
-}
-
-/// Upper bounds of what a pattern shares with the state, told without matching them.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Common {
-    /// Symbols of the pattern that the state holds; none if nothing matches.
-    pub(crate) symbols: usize,
-    /// Pairs of neighbours in the pattern that are neighbours in the state.
-    pub(crate) pairs: usize,
 }
 
 /// Compares patterns with one state; holds what is reused from pattern to pattern.
@@ -72,29 +60,17 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Takes the next pattern and tells what it has in common with the state.
+    /// Takes the next pattern.
     #[inline]
-    pub(crate) fn load(&mut self, pattern: &[SymbolId]) -> Common {
+    pub(crate) fn load(&mut self, pattern: &[SymbolId]) {
+        self.rows.clear();
         self.pattern = None;
         if pattern.len() > WORD || self.state.len() > WORD {
             self.pattern = Some(pattern.to_vec());
-            let in_state = |symbol: &&SymbolId| self.state.symbol(**symbol).is_some();
-            return Common {
-                symbols: pattern.iter().filter(in_state).count(),
-                pairs: pattern.len(),
-            };
+        } else {
+            let masks = pattern.iter().map(|&symbol| self.state.mask(symbol));
+            self.rows.extend(masks);
         }
-        self.rows.clear();
-        let mut common = Common::default();
-        let mut before = 0u64;
-        for &symbol in pattern {
-            let mask = self.state.symbol(symbol).map_or(0, |symbol| symbol.mask);
-            common.symbols += usize::from(mask != 0);
-            common.pairs += usize::from(before << 1 & mask != 0);
-            before = mask;
-            self.rows.push(mask);
-        }
-        common
     }
 
     /// Length of the longest common subsequence with the loaded pattern.

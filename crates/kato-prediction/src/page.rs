@@ -7,11 +7,12 @@ mod symbol_column;
 use kato_model::PatternName;
 
 use self::frequencies::Frequencies;
-pub(crate) use self::postings::Postings;
 use self::postings::PostingsBuilder;
+pub(crate) use self::postings::{Postings, SymbolLists};
 use self::symbol_column::SymbolColumn;
 use crate::collections::HashMap;
 use crate::page_class::PageClass;
+use crate::state::{Common, State};
 use crate::symbols::SymbolId;
 
 /// Most patterns of a page: places in it are 16-bit numbers.
@@ -87,29 +88,45 @@ impl Page {
         self.symbols.read(self.range(place), out);
     }
 
+    /// What a pattern has in common with a state.
+    #[inline]
+    pub(crate) fn common(&self, place: u16, state: &State<'_>) -> Common {
+        self.symbols.common(self.range(place), state)
+    }
+
+    /// Asks for the symbols of some patterns, so that reading them soon after finds them in the cache.
+    pub(crate) fn read_ahead(&self, places: impl Iterator<Item = u16>) {
+        let starts = places.map(|place| self.range(place).start);
+        let sum = starts.fold(0u32, |sum, start| sum ^ self.symbols.get(start).0);
+        // The sum has no meaning; it keeps the compiler from leaving the reads out.
+        std::hint::black_box(sum);
+    }
+
     pub(crate) fn first_symbol(&self, place: u16) -> Option<SymbolId> {
         let range = self.range(place);
         (!range.is_empty()).then(|| self.symbols.get(range.start))
     }
 
     /// Places of the patterns in which `second` may follow `first`, in two ascending parts: in those of the first part it
-    /// does. Nothing while the page is open.
-    pub(crate) fn places_of_pair(&self, first: SymbolId, second: SymbolId) -> [&[u16]; 2] {
-        let Some(postings) = &self.postings else {
-            return [&[], &[]];
-        };
-        let (by_follower, several) = postings.followed(first);
-        let follower = |place: &u16| self.follower(*place, first);
+    /// does. `lists` are those of `first`.
+    pub(crate) fn places_of_pair<'a>(
+        &self,
+        lists: &SymbolLists<'a>,
+        first: SymbolId,
+        second: SymbolId,
+    ) -> [&'a [u16]; 2] {
+        let follower = |place: &u16| self.symbols.follower(self.range(*place), first);
+        let by_follower = lists.by_follower;
         let start = by_follower.partition_point(|place| follower(place) < Some(second));
-        let length = by_follower[start..].partition_point(|place| follower(place) == Some(second));
-        [&by_follower[start..start + length], several]
-    }
-
-    /// The symbol after the first occurrence of a symbol in a pattern.
-    fn follower(&self, place: u16, symbol: SymbolId) -> Option<SymbolId> {
-        let range = self.range(place);
-        let at = range.clone().find(|&idx| self.symbols.get(idx) == symbol)?;
-        (at + 1 < range.end).then(|| self.symbols.get(at + 1))
+        let found = &by_follower[start..];
+        // Most pairs are rare, so the end is near.
+        let mut reach = 1;
+        while reach < found.len() && follower(&found[reach]) == Some(second) {
+            reach *= 2;
+        }
+        let length = found[..reach.min(found.len())]
+            .partition_point(|place| follower(place) == Some(second));
+        [&found[..length], lists.several_followers]
     }
 
     pub(crate) fn is_finalized(&self, place: u16) -> bool {

@@ -6,7 +6,7 @@ mod single_symbol;
 mod survivor;
 mod texts;
 
-use kato_model::Event;
+use kato_model::{Event, PatternName};
 
 use self::ensemble::Ensemble;
 use crate::candidate::Candidates;
@@ -38,8 +38,8 @@ impl PatternIndex {
     /// [`predict`](Self::predict) by comparing the state with every pattern: the yardstick of its exactness and speed.
     #[must_use]
     pub fn predict_by_full_scan(&self, state: &[Event], config: &PredictionConfig) -> Predictions {
-        self.answer(state, config, |_, candidates, limit| {
-            full_scan(self, candidates, limit)
+        self.answer(state, config, |state, candidates, limit| {
+            full_scan(self, state, candidates, limit)
         })
     }
 
@@ -47,7 +47,7 @@ impl PatternIndex {
         &self,
         events: &[Event],
         config: &PredictionConfig,
-        best: impl FnOnce(&State<'_>, &mut Candidates<'_>, usize) -> Vec<Ranked>,
+        find: impl FnOnce(&State<'_>, &mut Candidates<'_>, usize) -> Vec<Ranked>,
     ) -> Predictions {
         let state = State::new(events, self.symbol_table());
         if state.len() == 0 || config.max_predictions == 0 {
@@ -64,30 +64,33 @@ impl PatternIndex {
             .max_predictions
             .saturating_mul(CANDIDATES_PER_PREDICTION);
         // One more than are kept, to know whether some were cut.
-        let mut survivors = best(&state, &mut candidates, most.saturating_add(1));
+        let mut survivors = find(&state, &mut candidates, most.saturating_add(1));
         let is_cut = survivors.len() > most;
         survivors.truncate(most);
+        survivors.sort_unstable_by_key(|ranked| ranked.name);
         Ensemble::new(self, &state, config, &survivors).predictions(is_cut)
     }
 }
 
-/// Sorts by a metric, descending, missing values last, ties by name; keeps the first.
-fn rank<T>(
-    items: &mut Vec<T>,
+/// The indices of the `limit` best predictions by a metric, descending, missing values last, ties by name.
+fn best<'p>(
+    predictions: impl Iterator<Item = &'p Prediction>,
     metric: RankMetric,
     limit: usize,
-    prediction: impl Fn(&T) -> &Prediction,
-) {
-    let value = |item: &T| {
-        let value = prediction(item).metric(metric);
-        // Not a number sorts with what is missing.
-        value
-            .filter(|value| !value.is_nan())
-            .unwrap_or(f64::NEG_INFINITY)
-    };
-    items.sort_by(|a, b| {
-        let by_value = value(b).total_cmp(&value(a));
-        by_value.then_with(|| prediction(a).name.cmp(&prediction(b).name))
-    });
-    items.truncate(limit);
+) -> Vec<usize> {
+    let mut order: Vec<(f64, PatternName, usize)> = predictions
+        .enumerate()
+        .map(|(idx, prediction)| {
+            // Not a number sorts with what is missing; adding 0 makes the two zeros one.
+            let value = prediction.metric(metric).filter(|value| !value.is_nan());
+            (
+                value.unwrap_or(f64::NEG_INFINITY) + 0.0,
+                prediction.name,
+                idx,
+            )
+        })
+        .collect();
+    order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    order.truncate(limit);
+    order.into_iter().map(|(_, _, idx)| idx).collect()
 }

@@ -14,7 +14,7 @@ use crate::candidate::Candidates;
 use crate::collections::HashMap;
 use crate::index::{PatternIndex, Place};
 use crate::page::Page;
-use crate::state::State;
+use crate::state::{Common, State};
 
 /// The `limit` best patterns by score, ties by name.
 ///
@@ -42,10 +42,10 @@ pub(crate) fn search(
     }
     let mut tally = Tally::new();
     for scan in &scans {
-        scan.offer_with_pairs(&mut tally, candidates, &mut top);
+        scan.offer_first(&mut tally, candidates, &mut top);
     }
     for scan in &scans {
-        scan.offer_without_pairs(&mut tally, candidates, &mut top);
+        scan.offer_rest(&mut tally, candidates, &mut top);
     }
     top.into_sorted()
 }
@@ -53,29 +53,36 @@ pub(crate) fn search(
 /// The same by comparing every pattern.
 pub(crate) fn full_scan(
     index: &PatternIndex,
+    state: &State<'_>,
     candidates: &mut Candidates<'_>,
     limit: usize,
 ) -> Vec<Ranked> {
     let mut top = Top::new(limit);
     for (number, page) in index.pages().iter() {
         for place in (0..page.len()).map(|place| place as u16) {
-            candidates.load(page, place);
-            offer(number, page, place, candidates, &mut top);
+            let common = page.common(place, state);
+            offer((number, page, place), common, candidates, &mut top);
         }
     }
     top.into_sorted()
 }
 
-/// Scores the loaded pattern and keeps it if it is among the best.
-fn offer(number: u16, page: &Page, place: u16, candidates: &mut Candidates<'_>, top: &mut Top) {
-    let Some(score) = candidates.score(page, place) else {
+/// Scores a pattern and keeps it if it is among the best.
+fn offer(
+    (number, page, place): (u16, &Page, u16),
+    common: Common,
+    candidates: &mut Candidates<'_>,
+    top: &mut Top,
+) {
+    let Some(score) = candidates.score(page, place, common) else {
         return;
     };
-    let name = page.names()[usize::from(place)];
-    if top.accepts(score, &name) && candidates.passes() {
+    // A name is read only if the score leaves it open, as reading it mostly means waiting for memory.
+    let name = &page.names()[usize::from(place)];
+    if top.accepts(score, name) && candidates.passes() {
         top.push(Ranked {
             score,
-            name,
+            name: *name,
             place: Place::new(number, place),
         });
     }

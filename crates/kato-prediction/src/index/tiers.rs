@@ -47,7 +47,8 @@ pub(crate) struct Pages(Vec<Page>);
 
 impl Pages {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, &Page)> {
-        (0..).zip(&self.0).filter(|(_, page)| page.len() > 0)
+        let numbers = 0..=u16::MAX;
+        numbers.zip(&self.0).filter(|(_, page)| page.len() > 0)
     }
 
     pub(crate) fn name(&self, place: Place) -> PatternName {
@@ -238,7 +239,8 @@ impl Tiers {
         let (merged, origins) = Page::merge(&inputs, class.clone());
         // The new number is none of the old ones, so that no old place equals a new one.
         let to = self.place_page(merged);
-        let moves = (0..)
+        // Inclusive: counting on behind the last place of a full page would overflow.
+        let moves = (0..=u16::MAX)
             .zip(&origins)
             .map(|(place, &(input, old_place))| {
                 let from = Place::new(numbers[usize::from(input)], old_place);

@@ -18,6 +18,17 @@ pub(crate) struct Postings {
     followed: Box<[u16]>,
 }
 
+/// The places of the patterns of one page that hold one symbol.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SymbolLists<'a> {
+    /// Ascending.
+    pub(crate) places: &'a [u16],
+    /// Where the symbol after it is always the same: by that, then ascending.
+    pub(super) by_follower: &'a [u16],
+    /// Where it is not, ascending.
+    pub(super) several_followers: &'a [u16],
+}
+
 /// Where a symbol's lists begin. They end where those of the next symbol begin; a last entry ends the last symbol's.
 #[derive(Debug, Clone, Copy)]
 struct Lists {
@@ -28,29 +39,15 @@ struct Lists {
 }
 
 impl Postings {
-    /// Places of the patterns that hold the symbol, ascending.
-    pub(crate) fn places(&self, symbol: SymbolId) -> &[u16] {
-        let Some(idx) = self.find(symbol) else {
-            return &[];
-        };
-        &self.places[as_range(self.lists[idx].places, self.lists[idx + 1].places)]
-    }
-
-    /// Places of the patterns where something follows the symbol: those where it is always the same, by follower and
-    /// place; and those where it is not, by place.
-    pub(super) fn followed(&self, symbol: SymbolId) -> (&[u16], &[u16]) {
-        let Some(idx) = self.find(symbol) else {
-            return (&[], &[]);
-        };
+    /// The patterns that hold the symbol; `None` if there are none.
+    pub(crate) fn lists(&self, symbol: SymbolId) -> Option<SymbolLists<'_>> {
+        let idx = self.symbols.binary_search(&symbol.0).ok()?;
         let (lists, next) = (self.lists[idx], self.lists[idx + 1]);
-        (
-            &self.followed[as_range(lists.followed, lists.several)],
-            &self.followed[as_range(lists.several, next.followed)],
-        )
-    }
-
-    fn find(&self, symbol: SymbolId) -> Option<usize> {
-        self.symbols.binary_search(&symbol.0).ok()
+        Some(SymbolLists {
+            places: &self.places[as_range(lists.places, next.places)],
+            by_follower: &self.followed[as_range(lists.followed, lists.several)],
+            several_followers: &self.followed[as_range(lists.several, next.followed)],
+        })
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::state::{Common, State};
 use crate::symbols::SymbolId;
 
 /// Symbol ids, one pattern after another.
@@ -60,6 +61,35 @@ impl SymbolColumn {
             Self::Narrow(ids) => u32::from(ids[idx]),
             Self::Wide(ids) => ids[idx],
         })
+    }
+
+    /// What the symbols of a range have in common with a state.
+    #[inline]
+    pub(super) fn common(&self, range: Range<usize>, state: &State<'_>) -> Common {
+        match self {
+            Self::Narrow(ids) => {
+                let symbols = ids[range].iter().map(|&id| SymbolId(u32::from(id)));
+                state.common(symbols)
+            }
+            Self::Wide(ids) => state.common(ids[range].iter().map(|&id| SymbolId(id))),
+        }
+    }
+
+    /// The symbol after the first occurrence of a symbol in a range.
+    #[inline]
+    pub(super) fn follower(&self, range: Range<usize>, symbol: SymbolId) -> Option<SymbolId> {
+        match self {
+            Self::Narrow(ids) => {
+                let ids = &ids[range];
+                let at = ids.iter().position(|&id| u32::from(id) == symbol.0)?;
+                ids.get(at + 1).map(|&id| SymbolId(u32::from(id)))
+            }
+            Self::Wide(ids) => {
+                let ids = &ids[range];
+                let at = ids.iter().position(|&id| id == symbol.0)?;
+                ids.get(at + 1).map(|&id| SymbolId(id))
+            }
+        }
     }
 
     /// Replaces `out` by the symbols of a range.

@@ -1,7 +1,7 @@
 //! Metrics that relate the survivors of a search to each other and to the node's statistics.
 
+use super::best;
 use super::futures::Futures;
-use super::rank;
 use super::survivor::Survivor;
 use crate::candidate::similarity;
 use crate::collections::HashSet;
@@ -10,7 +10,7 @@ use crate::index::{Finalized, PatternIndex};
 use crate::matching::CharacterProfile;
 use crate::outline::Matcher;
 use crate::search::Ranked;
-use crate::state::{State, UNKNOWN};
+use crate::state::{State, StateSymbol};
 use crate::weights::AffinityWeights;
 use crate::{EnsembleMetrics, FuturePotential, PredictionConfig, Predictions, SymbolId, metrics};
 
@@ -23,9 +23,12 @@ pub(super) struct Ensemble<'a> {
     survivors: Vec<Survivor<'a>>,
     /// Symbols that match or are missing in some survivor: only they have a probability.
     relevant: HashSet<SymbolId>,
+    /// Probabilities of the state's distinct symbols.
+    state_shares: Vec<f64>,
 }
 
 impl<'a> Ensemble<'a> {
+    /// The ensemble of what a search found, given in name order.
     pub(super) fn new(
         index: &'a PatternIndex,
         state: &'a State<'a>,
@@ -37,21 +40,17 @@ impl<'a> Ensemble<'a> {
         let mut fuzzy = FuzzyMatcher::new(state, table, config.fuzzy_token_threshold);
         let characters =
             (!config.use_token_matching).then(|| CharacterProfile::new(&state.texts.join(" ")));
-        let mut survivors: Vec<Survivor<'_>> = ranked
+        let survivors: Vec<Survivor<'_>> = ranked
             .iter()
             .map(|ranked| {
                 Survivor::new(index, state, fuzzy.as_mut(), ranked, |symbols| {
                     similarity(symbols, state, table, characters.as_ref(), || {
-                        if matcher.load(symbols).symbols > 0 {
-                            matcher.lcs()
-                        } else {
-                            0
-                        }
+                        matcher.load(symbols);
+                        matcher.lcs()
                     })
                 })
             })
             .collect();
-        survivors.sort_unstable_by_key(|survivor| survivor.prediction.name);
         let relevant = survivors
             .iter()
             .flat_map(|survivor| {
@@ -59,13 +58,20 @@ impl<'a> Ensemble<'a> {
                 matched.chain(survivor.present().iter().copied())
             })
             .collect();
-        Self {
+        let mut ensemble = Self {
             index,
             state,
             config,
             survivors,
             relevant,
-        }
+            state_shares: Vec::new(),
+        };
+        let share = |symbol: &StateSymbol| match ensemble.relevant.contains(&symbol.id) {
+            true => ensemble.share(symbol.id),
+            false => 0.0,
+        };
+        ensemble.state_shares = state.distinct.iter().map(share).collect();
+        ensemble
     }
 
     /// The answer; `is_cut` says whether candidates were left out of it.
@@ -74,12 +80,13 @@ impl<'a> Ensemble<'a> {
         self.rate(&futures, is_cut);
         let future_potentials = self.future_potentials(&futures);
         let table = self.index.symbol_table();
-        let (metric, limit) = (self.config.rank_sort_algo, self.config.max_predictions);
-        rank(&mut self.survivors, metric, limit, |survivor| {
-            &survivor.prediction
-        });
-        let predictions = self.survivors.into_iter().map(|survivor| {
-            let mut prediction = survivor.with_texts(self.state, table);
+        let order = best(
+            self.survivors.iter().map(|survivor| &survivor.prediction),
+            self.config.rank_sort_algo,
+            self.config.max_predictions,
+        );
+        let predictions = order.into_iter().map(|idx| {
+            let mut prediction = self.survivors[idx].with_texts(self.state, table);
             prediction.emotives = self.index.emotives_of(&prediction.name);
             prediction
         });
@@ -174,13 +181,13 @@ impl<'a> Ensemble<'a> {
         };
         let counts = described.iter().map(|&(_, count)| count);
         let probability = |symbol: SymbolId| match finalized {
-            None => self.probability(symbol),
+            None => self.share(symbol),
             Some(finalized) => probability_then(finalized, symbol),
         };
-        let cached = |symbol: SymbolId| {
-            self.relevant
-                .contains(&symbol)
-                .then(|| self.probability(symbol))
+        let cached = |symbol: SymbolId| match finalized {
+            // What the present holds is relevant.
+            None => Some(self.share(symbol)),
+            Some(_) => self.relevant.contains(&symbol).then(|| self.share(symbol)),
         };
         let (f, similarity) = (prediction.frequency, prediction.similarity);
         let prior = metrics::bayesian_prior(f, total_frequency);
@@ -206,10 +213,7 @@ impl<'a> Ensemble<'a> {
             confluence: metrics::confluence(
                 f,
                 n_patterns,
-                survivor
-                    .present()
-                    .iter()
-                    .map(|&symbol| self.probability(symbol)),
+                survivor.present().iter().map(|&symbol| self.share(symbol)),
             ),
             predictive_information: metrics::predictive_information(strength, aggregate_potential),
             pattern_probability: metrics::pattern_probability(f, total_frequency),
@@ -220,11 +224,8 @@ impl<'a> Ensemble<'a> {
         }
     }
 
-    /// Share of the patterns that hold the symbol, if it matters to any survivor.
-    fn probability(&self, symbol: SymbolId) -> f64 {
-        if symbol == UNKNOWN || !self.relevant.contains(&symbol) {
-            return 0.0;
-        }
+    /// Share of the patterns that hold the symbol.
+    fn share(&self, symbol: SymbolId) -> f64 {
         let n_patterns = self.index.symbol_table().count(symbol).n_patterns;
         f64::from(n_patterns) / self.index.n_patterns() as f64
     }
@@ -235,18 +236,15 @@ impl<'a> Ensemble<'a> {
             let found = present.binary_search_by_key(&symbol, |&(symbol, _)| symbol);
             found.map_or(0, |idx| present[idx].1)
         };
-        let of_state = self.state.distinct.iter().map(|symbol| {
-            let probability = self.probability(symbol.id);
+        let state = self.state.distinct.iter().zip(&self.state_shares);
+        let of_state = state.map(|(symbol, share)| {
             let count = in_present(symbol.id);
-            (
-                probability * f64::from(symbol.count),
-                probability * count as f64,
-            )
+            (share * f64::from(symbol.count), share * count as f64)
         });
         let elsewhere = present
             .iter()
-            .filter(|(symbol, _)| self.state.symbol(*symbol).is_none())
-            .map(|&(symbol, count)| (0.0, self.probability(symbol) * count as f64));
+            .filter(|(symbol, _)| !self.state.holds(*symbol))
+            .map(|&(symbol, count)| (0.0, self.share(symbol) * count as f64));
         metrics::cosine_distance(of_state.chain(elsewhere))
     }
 

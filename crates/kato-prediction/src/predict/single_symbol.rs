@@ -2,7 +2,7 @@
 
 use kato_model::Event;
 
-use super::rank;
+use super::best;
 use crate::candidate::similarity;
 use crate::index::{PatternIndex, Place};
 use crate::matching::CharacterProfile;
@@ -35,19 +35,29 @@ pub(super) fn predict(
         offer_page(number, page, symbol, &mut top);
     }
     let characters = (!config.use_token_matching).then(|| CharacterProfile::new(state.texts[0]));
-    let mut predictions: Vec<Prediction> = top
+    let mut predictions: Vec<Option<Prediction>> = top
         .into_sorted()
         .iter()
-        .map(|ranked| prediction(index, state, config, characters.as_ref(), ranked))
+        .map(|ranked| {
+            Some(prediction(
+                index,
+                state,
+                config,
+                characters.as_ref(),
+                ranked,
+            ))
+        })
         .collect();
-    rank(
-        &mut predictions,
+    let order = best(
+        predictions.iter().flatten(),
         RankMetric::Potential,
         config.max_predictions,
-        |prediction| prediction,
     );
     Predictions {
-        predictions,
+        predictions: order
+            .into_iter()
+            .filter_map(|idx| predictions[idx].take())
+            .collect(),
         future_potentials: Vec::new(),
     }
 }
@@ -77,7 +87,8 @@ fn offer_page(number: u16, page: &Page, symbol: SymbolId, top: &mut Top) {
     };
     match page.postings() {
         Some(postings) => {
-            let mut places = postings.places(symbol).iter();
+            let places = postings.lists(symbol).map_or(&[][..], |lists| lists.places);
+            let mut places = places.iter();
             while places.next().is_some_and(|&place| offer(place)) {}
         }
         None => {

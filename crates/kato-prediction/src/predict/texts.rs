@@ -3,16 +3,19 @@
 use kato_model::Event;
 
 use super::survivor::Survivor;
+use crate::collections::HashSet;
 use crate::state::State;
 use crate::symbols::Symbols;
 use crate::{Anomaly, Prediction, SymbolId};
 
 impl Survivor<'_> {
     /// The prediction with all its texts.
-    pub(super) fn with_texts(self, state: &State<'_>, table: &Symbols) -> Prediction {
+    pub(super) fn with_texts(&self, state: &State<'_>, table: &Symbols) -> Prediction {
         let text = |&symbol: &SymbolId| table.text(symbol).into_owned();
+        let matched: Vec<SymbolId> = self.matches.iter().map(|&at| state.ids[at]).collect();
+        let matched = Members::of(&matched);
         let missing = |event: &[SymbolId]| {
-            let is_missing = |symbol: &&SymbolId| !self.is_matched(**symbol, state);
+            let is_missing = |symbol: &&SymbolId| !matched.hold(**symbol);
             event.iter().filter(is_missing).map(text).collect()
         };
         let present = self.split.present.clone();
@@ -35,7 +38,7 @@ impl Survivor<'_> {
             extras: self.extras(state),
             anomalies: anomalies.collect(),
             sequence: self.texts_of(0..self.split.future.end, table),
-            ..self.prediction
+            ..self.prediction.clone()
         }
     }
 
@@ -49,8 +52,9 @@ impl Survivor<'_> {
 
     /// Positions of the state whose symbols are nowhere in the present.
     pub(super) fn extra_positions(&self, state: &State<'_>) -> impl Iterator<Item = usize> {
+        let present = Members::of(self.present());
         let ids = state.ids.iter().enumerate();
-        ids.filter(|(_, id)| !self.present().contains(id))
+        ids.filter(move |(_, id)| !present.hold(**id))
             .map(|(position, _)| position)
     }
 
@@ -68,10 +72,30 @@ impl Survivor<'_> {
         }
         extras
     }
+}
 
-    fn is_matched(&self, symbol: SymbolId, state: &State<'_>) -> bool {
-        self.matches
-            .iter()
-            .any(|&position| state.ids[position] == symbol)
+/// Up to so many symbols it takes less to look at each than to hash them.
+const FEW: usize = 64;
+
+/// The symbols of a list, asked for again and again: hashed where there are many, so that long states stay affordable.
+enum Members<'a> {
+    Few(&'a [SymbolId]),
+    Many(HashSet<SymbolId>),
+}
+
+impl<'a> Members<'a> {
+    fn of(symbols: &'a [SymbolId]) -> Self {
+        if symbols.len() <= FEW {
+            Self::Few(symbols)
+        } else {
+            Self::Many(symbols.iter().copied().collect())
+        }
+    }
+
+    fn hold(&self, symbol: SymbolId) -> bool {
+        match self {
+            Self::Few(symbols) => symbols.contains(&symbol),
+            Self::Many(symbols) => symbols.contains(&symbol),
+        }
     }
 }

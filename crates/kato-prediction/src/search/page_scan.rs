@@ -1,6 +1,6 @@
 //! Searching one page: what is shared from postings first, patterns only where that promises enough.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 use std::rc::Rc;
 
@@ -10,57 +10,80 @@ use super::tally::{Postings, Tally};
 use super::{Top, offer};
 use crate::bounds::Bounds;
 use crate::candidate::Candidates;
-use crate::page::Page;
-use crate::state::State;
+use crate::page::{Page, SymbolLists};
+use crate::state::{State, StatePair};
 
 /// Looking at a pattern costs about as much as reading that many postings.
 const PATTERN_COST: usize = 16;
+
+/// Patterns whose symbols are asked for together, so that the processor waits for memory once and not for each.
+const READ_AHEAD: usize = 32;
+
+/// If so small a share of a page's patterns is in question, how to find fewer is not.
+const FEW: usize = 32;
 
 /// The search for one state in one page.
 #[derive(Debug)]
 pub(super) struct PageScan<'a> {
     number: u16,
     page: &'a Page,
+    state: &'a State<'a>,
     bounds: Rc<Bounds>,
+    /// Parallel to the state's distinct symbols.
+    lists: Vec<Option<SymbolLists<'a>>>,
     /// Places of the state's symbols, the longest list first.
     symbols: Vec<Postings<'a>>,
-    /// Places of the state's pairs of neighbours.
-    pairs: Vec<Postings<'a>>,
+    /// Places of the state's pairs of neighbours, once asked for.
+    pairs: OnceCell<Vec<Postings<'a>>>,
     /// Where the names begin that are not before a name.
     tie_end: Cell<Option<(PatternName, usize)>>,
+    offered: Cell<Offered>,
+}
+
+/// Which patterns of a page need no further look.
+#[derive(Debug, Clone, Copy)]
+enum Offered {
+    None,
+    WithPairs,
+    All,
 }
 
 impl<'a> PageScan<'a> {
-    pub(super) fn new(number: u16, page: &'a Page, state: &State<'_>, bounds: Rc<Bounds>) -> Self {
-        let is_some = |(places, _): &Postings<'_>| !places.is_empty();
-        let of_symbol = |postings: &'a crate::page::Postings| {
-            let symbols = state.distinct.iter();
-            symbols.map(|symbol| (postings.places(symbol.id), symbol.count as usize))
+    pub(super) fn new(
+        number: u16,
+        page: &'a Page,
+        state: &'a State<'a>,
+        bounds: Rc<Bounds>,
+    ) -> Self {
+        let lists: Vec<Option<SymbolLists<'_>>> = match page.postings() {
+            None => Vec::new(),
+            Some(postings) => {
+                let symbols = state.distinct.iter();
+                symbols.map(|symbol| postings.lists(symbol.id)).collect()
+            }
         };
-        let mut symbols: Vec<Postings<'_>> = page
-            .postings()
-            .into_iter()
-            .flat_map(of_symbol)
-            .filter(is_some)
+        let mut symbols: Vec<Postings<'_>> = lists
+            .iter()
+            .zip(&state.distinct)
+            .filter_map(|(lists, symbol)| Some((lists.as_ref()?.places, symbol.count as usize)))
             .collect();
         symbols.sort_unstable_by_key(|(places, _)| Reverse(places.len()));
-        let of_pair = |&(first, second, count)| {
-            let parts = page.places_of_pair(first, second);
-            parts.map(|places: &'a [u16]| (places, count))
-        };
-        let pairs = state.pairs.iter().flat_map(of_pair).filter(is_some);
         Self {
             number,
             page,
+            state,
             bounds,
+            lists,
             symbols,
-            pairs: pairs.collect(),
+            pairs: OnceCell::new(),
             tie_end: Cell::new(None),
+            offered: Cell::new(Offered::None),
         }
     }
 
-    /// Offers the patterns that share a pair of neighbours with the state; of an open page all patterns.
-    pub(super) fn offer_with_pairs(
+    /// The first round: offers the patterns that share a pair of neighbours with the state, unless the bar is so high that
+    /// the second round finds all that matter by fewer postings. Of an open page all patterns are offered.
+    pub(super) fn offer_first(
         &self,
         tally: &mut Tally,
         candidates: &mut Candidates<'_>,
@@ -70,14 +93,33 @@ impl<'a> PageScan<'a> {
             for place in 0..self.page.len() {
                 self.offer(place as u16, candidates, top);
             }
+            self.offered.set(Offered::All);
             return;
         }
-        let most_pairs = self.pairs.iter().map(|(_, count)| count).sum();
+        if top.worst().is_some() {
+            let Some(least) = self.least_overlap(self.state.n_pairs(), top) else {
+                // The bar only rises.
+                self.offered.set(Offered::All);
+                return;
+            };
+            let (_, n_left_out) = self.leave_out(least);
+            let n_needed = n_postings(&self.symbols[n_left_out..]);
+            let are_few = n_needed <= self.page.len() / FEW;
+            if least > 0 && (are_few || n_needed <= n_postings(self.pairs())) {
+                return;
+            }
+        }
+        self.offer_with_pairs(tally, candidates, top);
+        self.offered.set(Offered::WithPairs);
+    }
+
+    fn offer_with_pairs(&self, tally: &mut Tally, candidates: &mut Candidates<'_>, top: &mut Top) {
+        let most_pairs = self.pairs().iter().map(|(_, count)| count).sum();
         let Some(least) = (1..=most_pairs).find_map(|n_pairs| self.least_overlap(n_pairs, top))
         else {
             return;
         };
-        tally.count_pairs(&self.pairs);
+        tally.count_pairs(self.pairs());
         // All lists tell the overlap exactly, some of them a bound of it, and none nothing.
         let affordable = tally.touched().len() * PATTERN_COST;
         let (left_out, n_left_out) = self.leave_out(least);
@@ -91,25 +133,25 @@ impl<'a> PageScan<'a> {
             self.bounds.most()
         };
         let overlap = |place| tally.symbols(place).saturating_add(overlap_of_uncounted);
-        let promising = tally
-            .touched()
-            .iter()
-            .map(|&place| (tally.pairs(place), overlap(place), place));
-        self.offer_best_first(promising, candidates, top);
+        let touched = tally.touched().iter();
+        let touched = touched.map(|&place| (tally.pairs(place), overlap(place), place));
+        self.offer_best_first(touched, candidates, top);
         tally.clear();
     }
 
-    /// Offers the patterns of a sealed page that share no pair of neighbours with the state.
-    pub(super) fn offer_without_pairs(
+    /// The second round: offers the patterns that the first one left.
+    pub(super) fn offer_rest(
         &self,
         tally: &mut Tally,
         candidates: &mut Candidates<'_>,
         top: &mut Top,
     ) {
-        if self.page.postings().is_none() {
-            return;
-        }
-        let Some(least) = self.least_overlap(0, top) else {
+        let (most_pairs, offered_pairs) = match self.offered.get() {
+            Offered::All => return,
+            Offered::WithPairs => (0, self.pairs()),
+            Offered::None => (self.state.n_pairs(), &[][..]),
+        };
+        let Some(least) = self.least_overlap(most_pairs, top) else {
             return;
         };
         let most: usize = self.symbols.iter().map(|(_, count)| count).sum();
@@ -124,18 +166,29 @@ impl<'a> PageScan<'a> {
         } else {
             tally.add_to_touched(left_out);
         }
-        // Only to tell which patterns have been offered.
-        tally.count_pairs(&self.pairs);
-        let promising = tally
-            .touched()
-            .iter()
-            .map(|&place| (tally.pairs(place), tally.symbols(place), place))
-            .filter(|&(n_pairs, overlap, _)| n_pairs == 0 && overlap >= least);
-        self.offer_best_first(promising, candidates, top);
+        tally.count_pairs(offered_pairs);
+        let touched = tally.touched().iter();
+        let touched = touched
+            .filter(|&&place| tally.pairs(place) == 0)
+            .map(|&place| (most_pairs, tally.symbols(place), place));
+        self.offer_best_first(touched, candidates, top);
         if least == 0 {
             self.offer_unmatched(tally, candidates, top);
         }
         tally.clear();
+    }
+
+    fn pairs(&self) -> &[Postings<'a>] {
+        self.pairs.get_or_init(|| {
+            let of_pair = |pair: &StatePair| {
+                let lists = self.lists.get(pair.first)?.as_ref()?;
+                let first = self.state.distinct[pair.first].id;
+                let parts = self.page.places_of_pair(lists, first, pair.second);
+                Some(parts.map(|places| (places, pair.count)))
+            };
+            let pairs = self.state.pairs.iter().filter_map(of_pair).flatten();
+            pairs.filter(|(places, _)| !places.is_empty()).collect()
+        })
     }
 
     /// Offers the patterns that share nothing with the state, in name order.
@@ -159,23 +212,33 @@ impl<'a> PageScan<'a> {
         candidates: &mut Candidates<'_>,
         top: &mut Top,
     ) {
+        // The bar as least overlaps, since there are many more patterns than pairs.
+        let least: Vec<usize> = (0..=self.bounds.most_pairs())
+            .map(|n_pairs| self.least_overlap(n_pairs, top).unwrap_or(usize::MAX))
+            .collect();
+        let last = least.len() - 1;
         let mut promising: Vec<_> = patterns
+            .filter(|&(n_pairs, overlap, _)| overlap >= least[n_pairs.min(last)])
             .filter(|&(n_pairs, overlap, place)| self.may_enter(place, overlap, n_pairs, top))
             .collect();
         promising.sort_unstable_by_key(|&(n_pairs, overlap, place)| {
             (Reverse(n_pairs), Reverse(overlap), place)
         });
-        for (n_pairs, overlap, place) in promising {
-            if self.may_enter(place, overlap, n_pairs, top) {
-                self.offer(place, candidates, top);
+        for group in promising.chunks(READ_AHEAD) {
+            self.page
+                .read_ahead(group.iter().map(|&(_, _, place)| place));
+            for &(n_pairs, overlap, place) in group {
+                if self.may_enter(place, overlap, n_pairs, top) {
+                    self.offer(place, candidates, top);
+                }
             }
         }
     }
 
     fn offer(&self, place: u16, candidates: &mut Candidates<'_>, top: &mut Top) {
-        let common = candidates.load(self.page, place);
+        let common = self.page.common(place, self.state);
         if self.may_enter(place, common.symbols, common.pairs, top) {
-            offer(self.number, self.page, place, candidates, top);
+            offer((self.number, self.page, place), common, candidates, top);
         }
     }
 

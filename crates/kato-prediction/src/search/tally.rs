@@ -5,7 +5,7 @@ use crate::page::PAGE_PATTERNS;
 /// Upper bounds of common symbols and pairs by place; all 0 between pages.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    symbols: Vec<u16>,
+    symbols: Vec<u8>,
     pairs: Vec<u8>,
     /// Places that were counted, in order of discovery.
     touched: Vec<u16>,
@@ -28,17 +28,17 @@ impl Tally {
     }
 
     pub(crate) fn symbols(&self, place: u16) -> usize {
-        usize::from(self.symbols[usize::from(place)])
+        at_least(self.symbols[usize::from(place)])
     }
 
     pub(crate) fn pairs(&self, place: u16) -> usize {
-        usize::from(self.pairs[usize::from(place)])
+        at_least(self.pairs[usize::from(place)])
     }
 
     /// Counts common pairs; their places become touched.
     pub(crate) fn count_pairs(&mut self, lists: &[Postings<'_>]) {
         for (places, count) in lists {
-            let count = u8::try_from(*count).unwrap_or(u8::MAX);
+            let count = capped(*count);
             for &place in *places {
                 let pairs = &mut self.pairs[usize::from(place)];
                 if *pairs == 0 {
@@ -69,7 +69,7 @@ impl Tally {
             let count = capped(*count);
             for &place in *places {
                 // A product instead of a branch, which would often be mispredicted.
-                let counts = u16::from(self.pairs[usize::from(place)] != 0);
+                let counts = u8::from(self.pairs[usize::from(place)] != 0);
                 let symbols = &mut self.symbols[usize::from(place)];
                 *symbols = symbols.saturating_add(count * counts);
             }
@@ -82,7 +82,7 @@ impl Tally {
             let count = capped(*count);
             for &place in *places {
                 let symbols = &mut self.symbols[usize::from(place)];
-                *symbols = symbols.saturating_add(count * u16::from(*symbols != 0));
+                *symbols = symbols.saturating_add(count * u8::from(*symbols != 0));
             }
         }
     }
@@ -106,7 +106,15 @@ impl Tally {
     }
 }
 
-/// Counts beyond any bound's reach need not be told apart; two of them must not overflow.
-fn capped(count: usize) -> u16 {
-    count.min(usize::from(u16::MAX / 2)) as u16
+/// Counts are kept in a byte, so that those of a page fit into the processor's cache. One that reached the end of the byte
+/// may stand for any larger one.
+fn at_least(count: u8) -> usize {
+    match count {
+        u8::MAX => usize::MAX,
+        _ => usize::from(count),
+    }
+}
+
+fn capped(count: usize) -> u8 {
+    u8::try_from(count).unwrap_or(u8::MAX)
 }
