@@ -11,7 +11,6 @@
     reason = "a program tells its user how it failed"
 )]
 
-use std::io::{self, BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -21,8 +20,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use indicatif::ProgressBar;
 use kato_examples::inspect::{
-    Decoder, Histograms, Overview, PatternView, View, export, find, import, is_closed_pipe,
-    terminal_width,
+    Decoder, Histograms, Overview, PatternView, export, find, import, is_closed_pipe, show,
 };
 use kato_examples::interrupt::{INTERRUPTED, stop_on_interrupt};
 use kato_scheduler::{RunConfiguration, StopSignal};
@@ -97,7 +95,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     if let Some(file) = &args.import {
         stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
         let store = EmbeddedStore::open(&args.kb)?;
-        return show(&import(&one_node(&store, args)?, file, stop)?, args);
+        return show(&import(&one_node(&store, args)?, file, stop)?, args.json);
     }
     let store = EmbeddedStore::open_read_only(&args.kb)?;
     if let Some(file) = &args.export {
@@ -106,7 +104,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
         return if file == Path::new("-") {
             Ok(())
         } else {
-            show(&exported, args)
+            show(&exported, args.json)
         };
     }
     if let Some(name) = &args.pattern {
@@ -116,7 +114,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
                 .ok()
                 .as_ref(),
         );
-        return show(&PatternView::of(&trace, &store, &decoder)?, args);
+        return show(&PatternView::of(&trace, &store, &decoder)?, args.json);
     }
     let spinner = ProgressBar::new_spinner();
     spinner.enable_steady_tick(Duration::from_millis(100));
@@ -124,11 +122,11 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     if args.histogram {
         let histograms = Histograms::of(&store, args.node.as_deref(), reading)?;
         spinner.finish_and_clear();
-        return show(&histograms, args);
+        return show(&histograms, args.json);
     }
     let overview = Overview::of(&store, args.node.as_deref(), args.top, reading)?;
     spinner.finish_and_clear();
-    show(&overview, args)
+    show(&overview, args.json)
 }
 
 fn one_node<'a>(store: &'a EmbeddedStore, args: &Args) -> Result<KnowledgeBase<'a>> {
@@ -136,16 +134,4 @@ fn one_node<'a>(store: &'a EmbeddedStore, args: &Args) -> Result<KnowledgeBase<'
         Some(node) => KnowledgeBase::of(store, node)?,
         None => KnowledgeBase::at(store, 0)?,
     })
-}
-
-fn show(view: &impl View, args: &Args) -> Result<()> {
-    let mut out = BufWriter::new(stdout().lock());
-    if args.json {
-        // As an I/O error, so that a closed pipe is known for what it is.
-        serde_json::to_writer(&mut out, view).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        write!(out, "{}", view.text(terminal_width()))?;
-    }
-    Ok(out.flush()?)
 }

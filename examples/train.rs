@@ -25,7 +25,9 @@ use kato_learner::{
     ChunkSpan, Delimiter, Dropped, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy,
     TextMode, TokenLimit,
 };
-use kato_loader::{OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit};
+use kato_loader::{
+    OnBadRecord, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit,
+};
 use kato_scheduler::{
     RunConfiguration, TrainingOptions, TrainingReport, default_workers, loader_at_checkpoint, train,
 };
@@ -103,6 +105,12 @@ struct Args {
     /// End after this many documents of the corpus.
     #[arg(long, value_name = "N")]
     max_samples: Option<u64>,
+    /// Hold out this share of the documents, chosen by hash, for `evaluate`: 0.05 is every twentieth.
+    #[arg(long, value_name = "SHARE")]
+    hold_out: Option<f64>,
+    /// Decides which documents are held out.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "hold_out")]
+    seed: u64,
     /// Skip what cannot be read or learned and list it in DIR/skipped.jsonl, instead of ending with an error.
     #[arg(long)]
     skip_errors: bool,
@@ -141,7 +149,7 @@ enum Tail {
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
     let learner = learner(&args)?;
-    let configuration = RunConfiguration::of(&learner);
+    let configuration = RunConfiguration::of(&learner).with_split(split(&args));
     // Before the knowledge base is made, so that a mistyped path leaves nothing behind.
     loader(&args)?.build()?;
     let store = match args.resume {
@@ -225,6 +233,12 @@ fn learner(args: &Args) -> Result<HierarchicalConceptLearner> {
     Ok(learner)
 }
 
+/// The documents that are learned; all without --hold-out.
+fn split(args: &Args) -> Option<Split> {
+    let share = args.hold_out?;
+    Some(Split::training(share, args.seed))
+}
+
 fn loader(args: &Args) -> Result<StreamingDatasetLoaderBuilder> {
     let inputs = if args.input.is_empty() {
         repository::own_text()
@@ -250,6 +264,9 @@ fn loader(args: &Args) -> Result<StreamingDatasetLoaderBuilder> {
     if let Some(id_field) = &args.id_field {
         builder = builder.with_id_field(id_field);
     }
+    if let Some(split) = split(args) {
+        builder = builder.with_split(split);
+    }
     if let Some(max_samples) = args.max_samples {
         builder = builder.with_max_documents(max_samples);
     }
@@ -262,6 +279,9 @@ fn summary(report: &TrainingReport, args: &Args) -> String {
         HumanCount(report.samples_processed),
         HumanCount(report.tokens)
     );
+    if report.held_out_samples > 0 {
+        text += &format!("; {} samples held out", HumanCount(report.held_out_samples));
+    }
     if report.session_samples < report.samples_processed {
         text += &format!(
             "; {} samples in this session",

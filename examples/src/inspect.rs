@@ -2,15 +2,18 @@
 //!
 //! Every [`View`] is a value that serialises as the JSON that `inspect --json` prints, and that has a text for people.
 
-mod decode;
+pub(crate) mod decode;
 mod exchange;
 mod find;
 mod histogram;
-mod layout;
+pub(crate) mod layout;
 mod overview;
 mod settings;
 mod tree;
 
+use std::io::{self, BufWriter, Write, stdout};
+
+use anyhow::Result;
 use serde::Serialize;
 
 pub use decode::Decoder;
@@ -25,4 +28,21 @@ pub use tree::PatternView;
 pub trait View: Serialize {
     /// The text for people, in lines of at most `width` columns where that can be, the last one ended.
     fn text(&self, width: usize) -> String;
+}
+
+/// Prints a view to standard output: as one line of JSON, or as text for people.
+///
+/// # Errors
+///
+/// When it cannot be written; see [`is_closed_pipe`].
+pub fn show(view: &impl View, as_json: bool) -> Result<()> {
+    let mut out = BufWriter::new(stdout().lock());
+    if as_json {
+        // As an I/O error, so that a closed pipe is known for what it is.
+        serde_json::to_writer(&mut out, view).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", view.text(terminal_width()))?;
+    }
+    Ok(out.flush()?)
 }

@@ -1,8 +1,13 @@
-//! What the example binaries share: the corpus generator, the views of a knowledge base, progress, signals.
+//! What the example binaries share: the corpus generator, the views of a knowledge base and of what it answers, progress,
+//! signals.
 
 pub mod corpus;
+pub mod evaluate;
+pub mod generation;
 pub mod inspect;
 pub mod interrupt;
+pub mod open;
+pub mod prediction;
 pub mod reporter;
 pub mod repository;
 

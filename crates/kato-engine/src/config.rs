@@ -99,7 +99,7 @@ pub struct SessionConfig {
     pub minhash_bands: u64,
     /// Rows of a band. Default 5.
     pub minhash_rows: u64,
-    /// Values of a signature. Default 100.
+    /// Values of a signature; more than 1024 count as 1024. Default 100.
     pub minhash_num_hashes: u64,
     /// Without effect. Default 0.01.
     pub bloom_false_positive_rate: f64,
@@ -161,7 +161,8 @@ impl SessionConfig {
             filter_pipeline: self
                 .filter_pipeline
                 .iter()
-                .filter_map(|name| filter(name))
+                // A stage of another name selects and narrows nothing, as this one.
+                .map(|name| filter(name).unwrap_or(Filter::Bloom))
                 .collect(),
             filters: FilterSettings {
                 length_min_ratio: self.length_min_ratio,

@@ -208,6 +208,12 @@ impl Node {
         self.cell().read().index().symbols().collect()
     }
 
+    /// Counts of one symbol; zeros if the node never learned it.
+    #[must_use]
+    pub fn symbol_counts(&self, symbol: &str) -> IndexedSymbolCounts {
+        self.cell().read().index().symbol_counts(symbol)
+    }
+
     /// Affinities of all symbols that have any: for every emotive the sum over learns of its mean (KATO's
     /// `/symbols/affinity`).
     #[must_use]

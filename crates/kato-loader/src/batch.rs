@@ -8,18 +8,18 @@ use crate::document::{Document, DocumentId};
 
 /// Consecutive documents of a corpus, their texts side by side in one buffer.
 ///
-/// Shape: never empty; indices rise by one from [`first_index`](Self::first_index).
+/// Shape: never empty; indices rise, by one unless the loader reads one side of a [`Split`](crate::Split).
 #[derive(Clone, Debug)]
 pub struct DocumentBatch {
     text: String,
     entries: Vec<Entry>,
     files: Vec<Arc<str>>,
-    first_index: u64,
     cursor: Cursor,
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
+    index: u64,
     end: usize,
     /// Index into `files`.
     file: usize,
@@ -58,12 +58,11 @@ impl DocumentRef<'_> {
 }
 
 impl DocumentBatch {
-    pub(crate) fn new(first_index: u64, capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self {
             text: String::with_capacity(capacity),
             entries: Vec::new(),
             files: Vec::new(),
-            first_index,
             cursor: Cursor::default(),
         }
     }
@@ -74,7 +73,7 @@ impl DocumentBatch {
     }
 
     /// Ends the document whose text was appended; an empty id is none.
-    pub(crate) fn push(&mut self, file: &Arc<str>, record: u64, id: &str) {
+    pub(crate) fn push(&mut self, index: u64, file: &Arc<str>, record: u64, id: &str) {
         if !self
             .files
             .last()
@@ -83,6 +82,7 @@ impl DocumentBatch {
             self.files.push(Arc::clone(file));
         }
         self.entries.push(Entry {
+            index,
             end: self.text.len(),
             file: self.files.len() - 1,
             record,
@@ -115,13 +115,15 @@ impl DocumentBatch {
     /// Index of the first document.
     #[must_use]
     pub fn first_index(&self) -> u64 {
-        self.first_index
+        self.entries.first().map_or(0, |entry| entry.index)
     }
 
-    /// Indices of the documents.
+    /// From the index of the first document to behind that of the last. All of them are here, unless the loader reads one
+    /// side of a [`Split`](crate::Split).
     #[must_use]
     pub fn indices(&self) -> Range<u64> {
-        self.first_index..self.first_index + self.entries.len() as u64
+        let end = self.entries.last().map_or(0, |entry| entry.index + 1);
+        self.first_index()..end
     }
 
     /// The position behind the last document: where to resume once this batch and all before it are done.
@@ -148,7 +150,7 @@ impl DocumentBatch {
             _ => self.entries[at - 1].end,
         };
         DocumentRef {
-            index: self.first_index + at as u64,
+            index: self.entries[at].index,
             text: &self.text[start..self.entries[at].end],
             batch: self,
             at,

@@ -11,6 +11,7 @@ use crate::loader::StreamingDatasetLoader;
 use crate::options::{
     Compression, DEFAULT_LEDGER_CAPACITY, Format, OnBadRecord, Selection, TextUnit,
 };
+use crate::split::Split;
 
 /// Settings of a [`StreamingDatasetLoader`]; made by [`StreamingDatasetLoader::builder`].
 ///
@@ -22,6 +23,7 @@ pub struct StreamingDatasetLoaderBuilder {
     on_bad_record: OnBadRecord,
     ledger_capacity: usize,
     max_documents: Option<u64>,
+    split: Option<Split>,
     resume_from: Cursor,
     expected: Option<CorpusIdentity>,
 }
@@ -32,6 +34,7 @@ pub(crate) struct Running {
     pub(crate) on_bad_record: OnBadRecord,
     pub(crate) ledger_capacity: usize,
     pub(crate) max_documents: u64,
+    pub(crate) split: Option<Split>,
 }
 
 impl StreamingDatasetLoaderBuilder {
@@ -42,9 +45,16 @@ impl StreamingDatasetLoaderBuilder {
             on_bad_record: OnBadRecord::default(),
             ledger_capacity: DEFAULT_LEDGER_CAPACITY,
             max_documents: None,
+            split: None,
             resume_from: Cursor::default(),
             expected: None,
         }
+    }
+
+    pub(crate) fn like(identity: &CorpusIdentity) -> Self {
+        let mut builder = Self::new();
+        builder.selection = identity.selection().clone();
+        builder
     }
 
     /// Adds a file, a directory, a glob, or `-` for standard input.
@@ -129,10 +139,21 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Ends the stream after this many documents, those before a resumed position included. Default: no limit.
+    /// Ends the stream after this many documents of the corpus, those before a resumed position and those on the other side
+    /// of a split included. Default: no limit.
     #[must_use]
     pub fn with_max_documents(mut self, documents: u64) -> Self {
         self.max_documents = Some(documents);
+        self
+    }
+
+    /// Reads one side of a split and passes over the documents of the other. Default: all documents.
+    ///
+    /// Passed-over documents count: indices, cursor and [`Counts::documents`](crate::Counts::documents) are those of the whole
+    /// corpus, whose identity is the same on both sides.
+    #[must_use]
+    pub fn with_split(mut self, split: Split) -> Self {
+        self.split = Some(split);
         self
     }
 
@@ -185,6 +206,7 @@ impl StreamingDatasetLoaderBuilder {
     /// is out of range, the corpus is not the expected one, or the cursor does not lie in it.
     pub fn build(self) -> Result<StreamingDatasetLoader, LoadError> {
         check_options(&self.selection, self.ledger_capacity)?;
+        self.split.as_ref().map_or(Ok(()), Split::check)?;
         let listing = inputs::resolve(self.inputs, &self.selection)?;
         if let Some(expected) = &self.expected {
             let differences = expected.diff(&CorpusIdentity::of(&self.selection, &listing.files));
@@ -197,6 +219,7 @@ impl StreamingDatasetLoaderBuilder {
             on_bad_record: self.on_bad_record,
             ledger_capacity: self.ledger_capacity,
             max_documents: self.max_documents.unwrap_or(u64::MAX),
+            split: self.split,
         };
         Ok(StreamingDatasetLoader::new(
             listing,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Documents yielded.
+    /// Documents yielded, and those passed over because they are on the other side of a split.
     pub documents: u64,
     /// Records skipped because their text is empty or white space.
     pub blank: u64,
@@ -72,7 +72,7 @@ impl Cursor {
         self.mark.byte_offset
     }
 
-    /// Number of documents yielded so far, and so the index of the next one.
+    /// Number of documents of the corpus that lie behind, and so the index of the next one.
     #[must_use]
     pub fn documents(&self) -> u64 {
         self.counts.documents

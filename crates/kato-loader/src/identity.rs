@@ -86,6 +86,22 @@ impl CorpusIdentity {
         &self.files
     }
 
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.options
+    }
+
+    /// This corpus under the names of `other`'s files, one after the other: what is left to [`diff`](Self::diff) after a
+    /// corpus was moved. `self` unchanged when the numbers of files differ.
+    #[must_use]
+    pub fn with_names_of(mut self, other: &Self) -> Self {
+        if self.files.len() == other.files.len() {
+            for (file, other) in self.files.iter_mut().zip(&other.files) {
+                file.name.clone_from(&other.name);
+            }
+        }
+        self
+    }
+
     /// A short name of the whole identity: 64 hex digits, equal exactly when the identities are.
     #[must_use]
     pub fn digest(&self) -> String {

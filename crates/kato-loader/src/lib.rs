@@ -10,6 +10,8 @@
 //! - **Identity**: a [`CorpusIdentity`] says in words how the corpus at hand differs from the one a run was started on.
 //! - **No silent loss**: a record that cannot be read ends the stream ([`OnBadRecord::Fail`]), or is listed with file, line,
 //!   offset and reason ([`OnBadRecord::Skip`], [`BadRecord`]). A file that is cut off is never an ordinary end.
+//! - **Held-out documents**: a [`Split`] leaves out a share of the documents, chosen by hash, and reads exactly those another
+//!   time.
 //! - **Bounded memory**: files are streamed, and the longest record is limited.
 //!
 //! # Examples
@@ -48,6 +50,7 @@ mod inputs;
 mod loader;
 mod options;
 mod records;
+mod split;
 mod walk;
 
 pub use bad_record::{BadReason, BadRecord, Lost};
@@ -61,3 +64,4 @@ pub use loader::StreamingDatasetLoader;
 pub use options::{
     Compression, DEFAULT_LEDGER_CAPACITY, DEFAULT_MAX_RECORD_BYTES, Format, OnBadRecord, TextUnit,
 };
+pub use split::Split;

@@ -17,6 +17,7 @@ use crate::identity::CorpusIdentity;
 use crate::inputs::{InputFile, Listing, Source};
 use crate::options::{Compression, Format, OnBadRecord, Selection};
 use crate::records::{self, RecordReader, Sink, Step};
+use crate::split::Split;
 
 /// Documents beyond a batch's target for which room is kept, so that the last one seldom moves the others.
 const BATCH_SLACK_BYTES: usize = 64 << 10;
@@ -69,6 +70,21 @@ impl StreamingDatasetLoader {
     #[must_use]
     pub fn builder() -> StreamingDatasetLoaderBuilder {
         StreamingDatasetLoaderBuilder::new()
+    }
+
+    /// Starts choosing inputs that are to be read with the options of a corpus that was read before.
+    #[must_use]
+    pub fn builder_like(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
+        StreamingDatasetLoaderBuilder::like(identity)
+    }
+
+    /// Reads a corpus again: its files with its options, and no other corpus in their place. Streams are read once only.
+    #[must_use]
+    pub fn builder_of(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
+        let files = identity.files().iter().map(|file| &file.name);
+        Self::builder_like(identity)
+            .with_inputs(files)
+            .expect_identity(identity.clone())
     }
 
     pub(crate) fn new(
@@ -128,12 +144,13 @@ impl StreamingDatasetLoader {
         let capacity = target_bytes
             .min(self.selection.record_limit())
             .saturating_add(BATCH_SLACK_BYTES);
-        let mut batch = DocumentBatch::new(self.cursor.counts.documents, capacity);
+        let mut batch = DocumentBatch::new(capacity);
         while batch.is_empty() || batch.text_bytes() < target_bytes {
             match self.advance(batch.text_mut()) {
                 Ok(Some(record)) => {
                     let file = &self.files[record.file].name;
-                    batch.push(file, record.number, &self.id);
+                    let index = self.cursor.counts.documents - 1;
+                    batch.push(index, file, record.number, &self.id);
                 }
                 Ok(None) => break,
                 Err(error) if batch.is_empty() => return Err(error),
@@ -153,6 +170,12 @@ impl StreamingDatasetLoader {
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.cursor
+    }
+
+    /// The side of a split that is read; `None` when all documents are.
+    #[must_use]
+    pub fn split(&self) -> Option<Split> {
+        self.running.split
     }
 
     /// What became of the records so far, those before a resumed position included.
@@ -246,11 +269,15 @@ impl StreamingDatasetLoader {
                 Step::Record => {
                     self.cursor.mark = mark;
                     if self.keep(&text[start..]) {
+                        let index_in_corpus = self.cursor.counts.documents;
                         self.cursor.counts.documents += 1;
-                        return Ok(Some(Record {
-                            file: index,
-                            number: mark.record,
-                        }));
+                        let split = &self.running.split;
+                        if split.is_none_or(|split| split.contains(index_in_corpus)) {
+                            return Ok(Some(Record {
+                                file: index,
+                                number: mark.record,
+                            }));
+                        }
                     }
                 }
                 Step::Bad(fault) => {

@@ -48,18 +48,40 @@ fn ratio_or_zero(numerator: f64, denominator: f64) -> f64 {
 
 /// The sum of terms, independent of their order; 0 for none (and not −0, as the standard library has it).
 fn sum(terms: impl Iterator<Item = f64>) -> f64 {
-    ascending(terms)
-        .into_iter()
-        .fold(0.0, |sum, term| sum + term)
+    fold_ascending(terms, 0.0, |sum, term| sum + term)
 }
 
 /// The product of factors, independent of their order; 1 for none.
 fn product(factors: impl Iterator<Item = f64>) -> f64 {
-    ascending(factors).into_iter().product()
+    fold_ascending(factors, 1.0, |product, factor| product * factor)
 }
 
-fn ascending(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values
+/// Folds values in ascending order. There are few as a rule, and then no memory is asked for.
+fn fold_ascending(
+    mut values: impl Iterator<Item = f64>,
+    start: f64,
+    fold: impl Fn(f64, f64) -> f64,
+) -> f64 {
+    const FEW: usize = 16;
+    let in_order = |values: &mut [f64]| {
+        values.sort_unstable_by(f64::total_cmp);
+        values
+            .iter()
+            .fold(start, |folded, &value| fold(folded, value))
+    };
+    let mut few = [0.0; FEW];
+    let mut n_values = 0;
+    for value in values.by_ref().take(FEW) {
+        few[n_values] = value;
+        n_values += 1;
+    }
+    match values.next() {
+        None => in_order(&mut few[..n_values]),
+        Some(next) => {
+            let mut many = few.to_vec();
+            many.push(next);
+            many.extend(values);
+            in_order(&mut many)
+        }
+    }
 }

@@ -63,6 +63,13 @@ impl Checkpoint {
         }
     }
 
+    /// Documents passed over because a split holds them out.
+    #[must_use]
+    pub fn held_out(&self) -> u64 {
+        let taken = self.counters.samples + self.counters.failed;
+        self.cursor.documents().saturating_sub(taken)
+    }
+
     /// Reads a store's checkpoint; `None` where nothing was ever committed.
     ///
     /// # Errors

@@ -33,6 +33,8 @@ pub struct TrainingReport {
     pub short_records: u64,
     /// Documents learned in this session.
     pub session_samples: u64,
+    /// Documents passed over because a split holds them out.
+    pub held_out_samples: u64,
     /// Whether the corpus was read to its end; otherwise, also after a limit on documents, the run can be resumed.
     pub complete: bool,
     /// Bytes of the store on the disk, if it has a disk of its own.

@@ -1,6 +1,7 @@
 //! What a run was started with, as its knowledge base remembers it.
 
 use kato_learner::{HierarchicalConceptLearner, LearnerConfig};
+use kato_loader::Split;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,17 +14,28 @@ pub struct RunConfiguration {
     pub tokenizer_fingerprint: String,
     /// The learner's settings.
     pub learner: LearnerConfig,
+    /// The side of a split that is learned; `None` when no document is held out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
 }
 
 impl RunConfiguration {
-    /// The configuration of a run with this learner.
+    /// The configuration of a run with this learner that holds no document out.
     #[must_use]
     pub fn of(learner: &HierarchicalConceptLearner) -> Self {
         Self {
             tokenizer: learner.tokenizer().name().to_owned(),
             tokenizer_fingerprint: learner.tokenizer().fingerprint().to_owned(),
             learner: learner.config().clone(),
+            split: None,
         }
+    }
+
+    /// The same on one side of a split; the loader's [`split`](kato_loader::StreamingDatasetLoader::split) must be the same.
+    #[must_use]
+    pub fn with_split(mut self, split: Option<Split>) -> Self {
+        self.split = split;
+        self
     }
 
     /// As JSON, for the store's configuration.
@@ -54,8 +66,24 @@ impl RunConfiguration {
         let was = serde_json::to_value(&self.learner).unwrap_or_default();
         let now = serde_json::to_value(&other.learner).unwrap_or_default();
         diff_values("", &was, &now, &mut differences);
+        if self.split != other.split {
+            let (was, now) = (in_words(self.split), in_words(other.split));
+            differences.push(format!("held-out documents: it was {was}, now it is {now}"));
+        }
         differences
     }
+}
+
+/// What a run leaves out of its corpus.
+fn in_words(split: Option<Split>) -> String {
+    split.map_or("none".to_owned(), |split| {
+        let side = if split.is_held_out() { "all but " } else { "" };
+        format!(
+            "{side}a share of {} with seed {}",
+            split.share(),
+            split.seed()
+        )
+    })
 }
 
 /// Lists the leaves that differ, with their path.
@@ -100,5 +128,15 @@ mod tests {
             "min_paragraph_chars: it was 10, now it is 0"
         );
         assert!(differences[1].starts_with("nodes: it was [{"));
+
+        let split = was.clone().with_split(Some(Split::training(0.05, 7)));
+        assert_eq!(
+            RunConfiguration::from_json(&split.to_json()).unwrap(),
+            split
+        );
+        assert_eq!(
+            was.diff(&split),
+            ["held-out documents: it was none, now it is a share of 0.05 with seed 7"]
+        );
     }
 }

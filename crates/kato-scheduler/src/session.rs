@@ -172,7 +172,7 @@ fn check_resumable(
     }
     let was = RunConfiguration::from_json(store.configuration())
         .map_err(|source| TrainError::Checkpoint { source })?;
-    let mut differences = was.diff(&RunConfiguration::of(learner));
+    let mut differences = was.diff(&RunConfiguration::of(learner).with_split(loader.split()));
     if store.nodes() != learner.node_names() {
         let (was, now) = (store.nodes().join(", "), learner.node_names().join(", "));
         differences.push(format!(
@@ -269,6 +269,7 @@ impl Session {
             blank_records: counts.blank,
             short_records: counts.short,
             session_samples,
+            held_out_samples: checkpoint.held_out(),
             complete: checkpoint.complete,
             disk_bytes: store.disk_bytes(),
             stage_seconds: StageSeconds {

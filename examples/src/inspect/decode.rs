@@ -73,6 +73,6 @@ fn part(symbol: &Symbol) -> String {
 }
 
 /// The beginning of a name: enough to tell patterns apart, and what `--pattern` accepts.
-pub(super) fn short(name: &PatternName) -> String {
+pub(crate) fn short(name: &PatternName) -> String {
     format!("{name:.8}")
 }

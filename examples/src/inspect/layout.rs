@@ -25,12 +25,12 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Text in quotes on one line of at most `width` columns; what is cut off is marked.
-pub(super) fn quoted(text: &str, width: usize) -> String {
+pub(crate) fn quoted(text: &str, width: usize) -> String {
     format!("\"{}\"", one_line(text, width.max(3) - 2))
 }
 
 /// Text on one line of at most `width` columns, control characters escaped; what is cut off is marked.
-pub(super) fn one_line(text: &str, width: usize) -> String {
+pub(crate) fn one_line(text: &str, width: usize) -> String {
     // No character is narrower than nothing, so long texts need not be escaped to their end.
     let mut line = String::new();
     for character in text.chars() {
@@ -47,7 +47,7 @@ pub(super) fn one_line(text: &str, width: usize) -> String {
 }
 
 /// Rows under a header, as wide as needed: the first column left, the others right.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         let widths = cells.map(|cell| measure_text_width(cell));
@@ -79,12 +79,12 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// A line that stands above others, bold on a terminal.
-pub(super) fn heading(text: &str) -> String {
+pub(crate) fn heading(text: &str) -> String {
     format!("{}\n", console::style(text).bold())
 }
 
 /// Something that people may skip, dim on a terminal.
-pub(super) fn dim(text: &str) -> String {
+pub(crate) fn dim(text: &str) -> String {
     console::style(text).dim().to_string()
 }
 

@@ -13,14 +13,28 @@ fn help(program: &str, argument: &str) -> String {
 
 #[test]
 fn help_is_complete() {
-    for program in ["train", "inspect", "make_corpus"] {
+    for program in [
+        "train",
+        "inspect",
+        "make_corpus",
+        "predict",
+        "generate",
+        "evaluate",
+    ] {
         insta::assert_snapshot!(format!("{program}_help"), help(program, "--help"));
     }
 }
 
 #[test]
 fn short_help_is_shorter_and_wrapped() {
-    for program in ["train", "inspect", "make_corpus"] {
+    for program in [
+        "train",
+        "inspect",
+        "make_corpus",
+        "predict",
+        "generate",
+        "evaluate",
+    ] {
         let text = help(program, "-h");
         assert!(
             text.lines().all(|line| line.chars().count() <= 100),

@@ -1,12 +1,14 @@
-//! The programs as their users meet them: `train`, then `inspect` in every mode, and the help of all.
+//! The programs as their users meet them: `train`, then `inspect` in every mode, `predict` and `generate`, and the help of all.
 
 #![expect(
     clippy::unwrap_used,
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod answers;
 mod data;
 mod errors;
+mod evaluate;
 mod help;
 mod programs;
 mod text;

@@ -88,7 +88,7 @@ impl Workplace {
     }
 
     /// Standard output of a program that must succeed and say nothing on standard error.
-    fn succeeds(&self, name: &str, arguments: &[&str]) -> String {
+    pub(crate) fn succeeds(&self, name: &str, arguments: &[&str]) -> String {
         let output = self.run(name, arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{name} {arguments:?}: {stderr}");
@@ -98,7 +98,12 @@ impl Workplace {
 
     /// Exit code and standard error of `inspect` where it must print no result.
     pub(crate) fn inspect_fails(&self, arguments: &[&str]) -> (i32, String) {
-        let output = self.run("inspect", arguments);
+        self.fails("inspect", arguments)
+    }
+
+    /// Exit code and standard error of a program that must print no result.
+    pub(crate) fn fails(&self, name: &str, arguments: &[&str]) -> (i32, String) {
+        let output = self.run(name, arguments);
         assert_eq!(
             String::from_utf8(output.stdout).unwrap(),
             "",

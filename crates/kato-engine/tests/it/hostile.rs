@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::time::{Duration, Instant};
 
 use kato_engine::{
     Engine, EngineError, EngineOptions, Observation, Sequence, Session, SessionConfig, SessionState,
@@ -150,6 +151,56 @@ fn a_long_sequence_is_reported_whole_and_kept_to_its_last_1000_events() {
     let observed = session.observe(Observation::strings(["t"])).unwrap();
     assert_eq!((observed.stm_length, observed.time), (1000, 100_001));
     assert_eq!(session.stm()[0].symbols(), ["s99001"]);
+}
+
+#[test]
+fn half_a_surrogate_pair_is_no_text() {
+    for text in [r#"{"strings": ["\ud800"]}"#, r#"{"strings": ["a\udc00b"]}"#] {
+        let error = serde_json::from_str::<Observation>(text).unwrap_err();
+        assert!(error.is_syntax(), "{error}");
+    }
+    let pair: Observation = serde_json::from_str(r#"{"strings": ["\ud83d\ude00"]}"#).unwrap();
+    assert_eq!(pair.strings, ["😀"]);
+}
+
+#[test]
+fn settings_that_kato_lets_pass_do_no_harm() {
+    let mut session = session();
+    learn(&mut session, &["a", "b", "c"]);
+    session
+        .observe_sequence(Sequence::of(words(&["a", "b"])))
+        .unwrap();
+    let changes = serde_json::json!({
+        "filter_pipeline": vec!["minhash"; 10_000],
+        "minhash_num_hashes": u64::MAX,
+        "minhash_bands": u64::MAX,
+        "minhash_rows": 1,
+        "minhash_threshold": 1e-300,
+        "max_pattern_length": u64::MAX,
+    });
+    let changes = changes.as_object().unwrap();
+    session.config_mut().update(changes).unwrap();
+    let begin = Instant::now();
+    assert_eq!(session.predict().predictions.len(), 1);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_stored_memory_of_100_000_events_is_taken_in_and_cut_by_the_next_observation() {
+    let begin = Instant::now();
+    let stm: Vec<[String; 1]> = (0..100_000).map(|number| [format!("s{number}")]).collect();
+    let state = serde_json::json!({ "stm": stm });
+    let state: SessionState = serde_json::from_value(state).unwrap();
+    let mut first = session();
+    learn(&mut first, &["s5", "s6", "s7"]);
+    let mut session = first.node().resume(SessionConfig::default(), state);
+    // Too unlike for the threshold.
+    assert!(session.predict().predictions.is_empty());
+    session.config_mut().recall_threshold = 1e-9;
+    assert_eq!(session.predict().predictions.len(), 1);
+    session.observe(Observation::strings(["t"])).unwrap();
+    assert_eq!(session.stm().len(), 1000);
+    assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
 /// One thing to do with a session.

@@ -12,4 +12,5 @@ mod hostile;
 mod identity;
 mod inputs;
 mod resume;
+mod split;
 mod support;

@@ -8,8 +8,10 @@
 
 mod equivalence;
 mod golden;
+mod hostile;
 mod matching;
 mod metrics;
 mod naive;
 mod oracle;
+mod pages;
 mod predictions;

@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol};
+use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use kato_scheduler::{Checkpoint, TrainError};
 use kato_store::{
-    EmbeddedStore, PatternStore, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals,
+    EmbeddedStore, PatternStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern,
+    SymbolCounts, Totals,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -108,6 +109,12 @@ impl<S: PatternStore> PatternStore for Faulty<S> {
         node_idx: usize,
     ) -> Result<Scan<'_, (PatternName, u64)>, StoreError> {
         self.inner.scan_frequencies(node_idx)
+    }
+    fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError> {
+        self.inner.visit(node_idx, visitor)
+    }
+    fn vectors(&self, node_idx: usize) -> Result<Scan<'_, (VectorName, Vec<f64>)>, StoreError> {
+        self.inner.vectors(node_idx)
     }
     fn symbol_counts(
         &self,

@@ -10,6 +10,7 @@ mod edges;
 mod endless;
 mod faults;
 mod golden;
+mod holding_out;
 mod interruptions;
 mod laws;
 mod refusals;

@@ -1,0 +1,245 @@
+//! How long a prediction takes at growing numbers of patterns, with the full scan beside it, and what a pattern takes.
+//!
+//! ```sh
+//! cargo run --release -p kato-benches --bin predict_latency -- --kb KB --patterns 100000,1000000,10000000
+//! ```
+//!
+//! `KB` is a knowledge base that `train` made. One node's patterns are loaded into an index up to each number; one in 2,000 is
+//! held out, and states are cut from the held-out patterns: their first symbols, and beyond their length those of the next.
+//! So states look like the text, and what they come from is not in the index. One thread; times are wall-clock.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that prints a table"
+)]
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use kato_model::Event;
+use kato_prediction::{PatternIndex, PredictionConfig, SymbolId};
+use kato_store::{
+    EmbeddedStore, KnowledgeBase, PatternStore, PatternVisitor, SourceSymbols, SymbolRef,
+    VisitedPattern,
+};
+
+/// One pattern in so many is held out to ask with.
+const HELD_OUT: usize = 2_000;
+
+/// Time predictions over a node of a knowledge base.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Directory of a trained knowledge base.
+    #[arg(long)]
+    kb: PathBuf,
+    /// The node whose patterns are indexed.
+    #[arg(long, default_value = "node0")]
+    node: String,
+    /// Numbers of patterns.
+    #[arg(long, value_delimiter = ',', default_values_t = [100_000, 1_000_000])]
+    patterns: Vec<usize>,
+    /// Symbols of the states.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 3, 5, 10, 45])]
+    lengths: Vec<usize>,
+    /// States of each length.
+    #[arg(long, default_value_t = 1_000)]
+    states: usize,
+    /// States that are also answered by the full scan, and compared.
+    #[arg(long, default_value_t = 20)]
+    scans: usize,
+    /// Least similarity of a prediction.
+    #[arg(long, default_value_t = 0.1)]
+    recall_threshold: f64,
+    /// Most predictions of an answer.
+    #[arg(long, default_value_t = 100)]
+    max_predictions: usize,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let store = EmbeddedStore::open_read_only(&arguments.kb)?;
+    let node_idx = KnowledgeBase::of(&store, &arguments.node)?.node_idx();
+    let config = PredictionConfig {
+        recall_threshold: arguments.recall_threshold,
+        max_predictions: arguments.max_predictions,
+        ..PredictionConfig::default()
+    };
+    println!("| patterns | symbols of the state | p50 | p90 | p99 | max | full scan p50 | ratio |");
+    println!("|--:|--:|--:|--:|--:|--:|--:|--:|");
+    for &limit in &arguments.patterns {
+        let began = Instant::now();
+        let mut loader = Loader::new(limit);
+        store.visit(node_idx, &mut loader)?;
+        loader.index.seal();
+        let loading = began.elapsed();
+        let index = loader.index;
+        if loader.held_out.is_empty() {
+            bail!("{} holds too few patterns to hold some out", arguments.node);
+        }
+        for &length in &arguments.lengths {
+            let states = states(&loader.held_out, length, arguments.states);
+            print_row(&index, &states, &config, arguments.scans)
+                .with_context(|| format!("states of {length} symbols"))?;
+        }
+        eprintln!(
+            "{} patterns, {} symbols: loaded in {:.2} s, {:.1} bytes a pattern in all",
+            index.n_patterns(),
+            index.n_symbols(),
+            loading.as_secs_f64(),
+            index.heap_bytes() as f64 / index.n_patterns() as f64,
+        );
+    }
+    Ok(())
+}
+
+fn print_row(
+    index: &PatternIndex,
+    states: &[Vec<Event>],
+    config: &PredictionConfig,
+    n_scans: usize,
+) -> Result<()> {
+    let mut times = Vec::with_capacity(states.len());
+    let mut scans = Vec::new();
+    for (number, state) in states.iter().enumerate() {
+        let began = Instant::now();
+        let answer = index.predict(state, config);
+        times.push(began.elapsed());
+        if number < n_scans {
+            let began = Instant::now();
+            let scanned = index.predict_by_full_scan(state, config);
+            scans.push(began.elapsed());
+            if answer != scanned {
+                bail!("the index and the full scan differ for {state:?}");
+            }
+        }
+    }
+    times.sort_unstable();
+    scans.sort_unstable();
+    let p50 = quantile(&times, 0.5);
+    let scan = quantile(&scans, 0.5);
+    println!(
+        "| {} | {} | {} | {} | {} | {} | {} | {:.0} |",
+        index.n_patterns(),
+        states[0].len(),
+        milliseconds(p50),
+        milliseconds(quantile(&times, 0.9)),
+        milliseconds(quantile(&times, 0.99)),
+        milliseconds(quantile(&times, 1.0)),
+        milliseconds(scan),
+        scan.as_secs_f64() / p50.as_secs_f64(),
+    );
+    Ok(())
+}
+
+/// The smallest time that so large a share of the times does not exceed; they are sorted.
+fn quantile(times: &[Duration], share: f64) -> Duration {
+    let rank = (times.len() as f64 * share).ceil() as usize;
+    times
+        .get(rank.saturating_sub(1))
+        .copied()
+        .unwrap_or_default()
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+/// States of one length, cut from held-out patterns.
+fn states(held_out: &[Vec<String>], length: usize, n_states: usize) -> Vec<Vec<Event>> {
+    (0..n_states)
+        .map(|number| {
+            let patterns = held_out.iter().cycle().skip(number % held_out.len());
+            let symbols = patterns.flatten().take(length);
+            symbols
+                .map(|symbol| Event::new([symbol.as_str()]))
+                .collect()
+        })
+        .collect()
+}
+
+/// Takes in patterns up to a number, and holds some out.
+struct Loader {
+    index: PatternIndex,
+    limit: usize,
+    n_seen: usize,
+    held_out: Vec<Vec<String>>,
+    /// Symbol of the source → symbol of the index, for those met so far.
+    ids: Vec<Option<SymbolId>>,
+    symbols: Vec<SymbolId>,
+}
+
+impl Loader {
+    fn new(limit: usize) -> Self {
+        Self {
+            index: PatternIndex::new(),
+            limit,
+            n_seen: 0,
+            held_out: Vec::new(),
+            ids: Vec::new(),
+            symbols: Vec::new(),
+        }
+    }
+
+    fn id(&mut self, source: &SourceSymbols<'_>, symbol: u32) -> Option<SymbolId> {
+        if let Some(id) = self.ids[symbol as usize] {
+            return Some(id);
+        }
+        let id = match source.get(symbol)? {
+            SymbolRef::Text(text) => self.index.intern(text),
+            SymbolRef::Name(name) => self.index.intern_name(&name),
+        };
+        self.ids[symbol as usize] = id.ok();
+        self.ids[symbol as usize]
+    }
+}
+
+impl PatternVisitor for Loader {
+    fn source(&mut self, source: &SourceSymbols<'_>, _n_patterns: u64) -> ControlFlow<()> {
+        self.ids.clear();
+        self.ids.resize(source.len(), None);
+        ControlFlow::Continue(())
+    }
+
+    fn pattern(
+        &mut self,
+        source: &SourceSymbols<'_>,
+        pattern: &VisitedPattern<'_>,
+    ) -> ControlFlow<()> {
+        if self.index.n_patterns() >= self.limit {
+            return ControlFlow::Break(());
+        }
+        self.n_seen += 1;
+        if self.n_seen.is_multiple_of(HELD_OUT) {
+            let symbols = pattern
+                .symbols
+                .iter()
+                .filter_map(|&symbol| source.get(symbol));
+            self.held_out
+                .push(symbols.map(|symbol| symbol.to_string()).collect());
+            return ControlFlow::Continue(());
+        }
+        let mut symbols = std::mem::take(&mut self.symbols);
+        symbols.clear();
+        symbols.extend(
+            pattern
+                .symbols
+                .iter()
+                .filter_map(|&symbol| self.id(source, symbol)),
+        );
+        let inserted = self.index.insert(
+            pattern.name,
+            &symbols,
+            pattern.event_lengths(),
+            pattern.frequency,
+        );
+        self.symbols = symbols;
+        match inserted {
+            Ok(_) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! One question to a node, and what counts of its answer.
+
+use kato_engine::{Node, SessionConfig};
+
+use crate::document::Chunk;
+use crate::mixture::Evidence;
+use crate::next_symbols::next_symbols;
+
+/// What a node said to a whole chunk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct WholeAnswer {
+    /// Greatest similarity of a prediction; `None` without any.
+    pub(crate) similarity: Option<f64>,
+}
+
+/// What a node said to the beginning of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct NextAnswer {
+    /// Events of the beginning.
+    pub(crate) context: usize,
+    /// Whether the node expected anything.
+    pub(crate) is_answer: bool,
+    /// Whether the node knows the symbol that came.
+    pub(crate) is_known: bool,
+    /// Place of the symbol that came among those expected, from 0.
+    pub(crate) rank: Option<usize>,
+    /// Kind of the answer, and share of the symbol that came in the weight of all expected; `None` where nothing was expected.
+    pub(crate) expected: Option<(Evidence, f64)>,
+}
+
+impl WholeAnswer {
+    pub(crate) fn of(node: &Node, config: &SessionConfig, chunk: &Chunk) -> Self {
+        let answer = node.predict(&chunk.events, config);
+        let similarities = answer
+            .predictions
+            .iter()
+            .map(|prediction| prediction.similarity);
+        Self {
+            similarity: similarities.max_by(f64::total_cmp),
+        }
+    }
+}
+
+impl NextAnswer {
+    /// Asks what follows the first `context` events of a chunk. Only symbols that `is_possible` are expected: the others
+    /// cannot come next, so that they have no part in what is.
+    pub(crate) fn of(
+        node: &Node,
+        config: &SessionConfig,
+        chunk: &Chunk,
+        context: usize,
+        is_possible: impl Fn(&str) -> bool,
+    ) -> Self {
+        let answer = node.predict(&chunk.events[..context], config);
+        let came = chunk.symbol(context).unwrap_or_default();
+        let mut expected = next_symbols(&answer);
+        expected.retain(|next| is_possible(next.symbol));
+        let rank = expected.iter().position(|next| next.symbol == came);
+        let total: f64 = expected.iter().map(|next| next.weight).sum();
+        let share = |rank: usize| expected[rank].weight / total;
+        let with_future = answer
+            .predictions
+            .iter()
+            .filter(|prediction| !prediction.future.is_empty());
+        let similarity = with_future
+            .map(|prediction| prediction.similarity)
+            .max_by(f64::total_cmp);
+        let expected = similarity.filter(|_| total > 0.0).map(|similarity| {
+            let evidence = Evidence {
+                context,
+                similarity,
+            };
+            (evidence, rank.map_or(0.0, share))
+        });
+        Self {
+            context,
+            is_answer: total > 0.0,
+            is_known: node.symbol_counts(came).n_patterns > 0,
+            rank,
+            expected,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a document asks of every level: the chunks that its learn calls would hold.
+
+use kato_learner::{Child, DocumentPlan, PlannedCall, PlannedSymbols};
+use kato_model::{Event, PatternName};
+use kato_tokenizer::Vocabulary;
+
+/// A document that the nodes may never have seen, cut as it would be for learning.
+#[derive(Debug, Default)]
+pub(crate) struct UnseenDocument {
+    /// All tokens that are in a chunk.
+    pub(crate) tokens: Vec<u32>,
+    /// The chunks of each level, from the bottom up.
+    pub(crate) levels: Vec<Vec<Chunk>>,
+}
+
+/// What would be learned as one pattern; at least two events of one symbol each.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) name: PatternName,
+    pub(crate) events: Vec<Event>,
+    /// Place of its first token in the document.
+    pub(crate) first_token: usize,
+}
+
+impl Chunk {
+    pub(crate) fn symbol(&self, idx: usize) -> Option<&str> {
+        self.events.get(idx)?.symbols().first().map(String::as_str)
+    }
+}
+
+/// The tokens of a plan, in order.
+pub(crate) fn tokens_of(plan: &DocumentPlan) -> Vec<u32> {
+    let mut tokens = Vec::with_capacity(plan.n_tokens());
+    for call in plan.calls(0) {
+        if let PlannedSymbols::Tokens(ids) = call.symbols {
+            tokens.extend_from_slice(ids);
+        }
+    }
+    tokens
+}
+
+impl UnseenDocument {
+    pub(crate) fn of(plan: &DocumentPlan, vocabulary: &Vocabulary) -> Self {
+        let mut levels = Vec::with_capacity(plan.n_nodes());
+        let mut below: Vec<Option<PatternName>> = Vec::new();
+        for node_idx in 0..plan.n_nodes() {
+            let chunk = |call: PlannedCall<'_>| {
+                Some(Chunk {
+                    name: call.name?,
+                    events: events_of(&call, &below, vocabulary),
+                    first_token: call.first_token as usize,
+                })
+            };
+            levels.push(plan.calls(node_idx).filter_map(chunk).collect());
+            below = plan.calls(node_idx).map(|call| call.name).collect();
+        }
+        Self {
+            tokens: tokens_of(plan),
+            levels,
+        }
+    }
+}
+
+fn events_of(
+    call: &PlannedCall<'_>,
+    below: &[Option<PatternName>],
+    vocabulary: &Vocabulary,
+) -> Vec<Event> {
+    let event = |symbol: String| Event::in_given_order(vec![symbol]);
+    match call.symbols {
+        PlannedSymbols::Tokens(ids) => {
+            let text = |&id: &u32| vocabulary.get(id).unwrap_or_default().to_owned();
+            ids.iter().map(text).map(event).collect()
+        }
+        PlannedSymbols::Children(children) => {
+            let name = |child: &Child| match child {
+                Child::Below(idx) => below.get(*idx as usize).copied().flatten(),
+                Child::Foreign(name) => Some(*name),
+                _ => None,
+            };
+            let text =
+                |child| name(child).map_or_else(String::new, |name| name.prefixed().to_string());
+            children.iter().map(text).map(event).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,53 @@
+//! Why an evaluation ended without a report.
+
+use kato_loader::LoadError;
+
+/// Why an evaluation ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvaluationError {
+    /// Engine and learner are not of one hierarchy.
+    #[error(
+        "evaluate nodes {}: the learner's nodes are {}; build the learner with the settings that the knowledge base was trained with",
+        engine.join(", "),
+        learner.join(", ")
+    )]
+    OtherNodes {
+        /// The engine's nodes.
+        engine: Vec<String>,
+        /// The learner's nodes.
+        learner: Vec<String>,
+    },
+    /// The documents to evaluate are documents that were trained on.
+    #[error(
+        "evaluate on documents of the training corpus: give the other side of the split that it was trained with, or another corpus"
+    )]
+    NotHeldOut,
+    /// There is nothing to evaluate.
+    #[error(
+        "evaluate on no document: no held-out document has text that the levels could learn; hold out a larger share, or give more documents"
+    )]
+    NoDocuments,
+    /// An option has a value that no evaluation can be made with.
+    #[error("evaluate with option `{option}`: {reason}")]
+    InvalidOption {
+        /// Name of the field.
+        option: &'static str,
+        /// What is allowed.
+        reason: &'static str,
+    },
+    /// A corpus cannot be read.
+    #[error("read the documents")]
+    Load(#[from] LoadError),
+    /// Threads could not be started.
+    #[error("start {threads} threads: use fewer")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the pool said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The caller ended it.
+    #[error("evaluation was stopped")]
+    Stopped,
+}

@@ -1,0 +1,113 @@
+//! An evaluation from its first document to its report.
+
+use std::ops::ControlFlow;
+
+use kato_engine::Engine;
+use kato_learner::HierarchicalConceptLearner;
+
+use crate::code_length::Bits;
+use crate::passes::{Passes, Survey};
+use crate::tally::Tally;
+use crate::unigram::Unigram;
+use crate::{
+    Baseline, Corpora, EvaluationError, EvaluationOptions, EvaluationReport, LevelEvaluation,
+    Progress,
+};
+
+/// Evaluates a hierarchy on documents that it has not seen: see the [crate](crate) for what is asked.
+///
+/// The learner must be the one that the engine's nodes were trained with. `on_progress` is called on the caller's thread, and
+/// ends the evaluation by [`ControlFlow::Break`].
+///
+/// # Memory
+///
+/// Beside the engine: one batch of documents, the baseline ([`EvaluationOptions::max_ngrams`]), and 56 bytes for each
+/// held-out document.
+///
+/// # Errors
+///
+/// Every [`EvaluationError`].
+pub fn evaluate(
+    engine: &Engine,
+    learner: &HierarchicalConceptLearner,
+    corpora: &Corpora<'_>,
+    options: &EvaluationOptions,
+    mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<EvaluationReport, EvaluationError> {
+    options.check()?;
+    check_nodes(engine, learner)?;
+    corpora.check()?;
+    let mut passes = Passes::new(engine, learner, options, &mut on_progress)?;
+    let vocabulary = learner.tokenizer().vocabulary();
+    let baseline = passes.train_baseline(corpora)?;
+    let survey = passes.survey(corpora)?;
+    if survey.n_questions() == 0 {
+        return Err(EvaluationError::NoDocuments);
+    }
+    let unigram = engine
+        .nodes()
+        .next()
+        .map(|node| Unigram::of(&node, vocabulary));
+    let unigram = unigram.ok_or(EvaluationError::NoDocuments)?;
+    let (tallies, bits) = passes.ask(corpora, &survey, &baseline, &unigram)?;
+    let about_baseline = Baseline {
+        order: baseline.order(),
+        order_asked_for: options.ngram_order,
+        ngrams: baseline.n_ngrams() as u64,
+        training_tokens: baseline.n_tokens(),
+    };
+    Ok(report(
+        engine,
+        &survey,
+        tallies,
+        &bits,
+        about_baseline,
+        options,
+    ))
+}
+
+fn check_nodes(
+    engine: &Engine,
+    learner: &HierarchicalConceptLearner,
+) -> Result<(), EvaluationError> {
+    let engine: Vec<String> = engine.nodes().map(|node| node.name().to_owned()).collect();
+    let learner = learner.node_names();
+    if engine == learner {
+        return Ok(());
+    }
+    Err(EvaluationError::OtherNodes {
+        engine,
+        learner: learner.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+fn report(
+    engine: &Engine,
+    survey: &Survey,
+    tallies: Vec<Tally>,
+    bits: &Bits,
+    baseline: Baseline,
+    options: &EvaluationOptions,
+) -> EvaluationReport {
+    let levels = engine
+        .nodes()
+        .zip(tallies)
+        .enumerate()
+        .map(|(level, (node, tally))| {
+            let (recognition, next) = tally.finish();
+            LevelEvaluation {
+                node: node.name().to_owned(),
+                coverage: survey.coverage(level),
+                asked_share: survey.asked_share(level, options.max_questions),
+                recognition,
+                next,
+            }
+        });
+    EvaluationReport {
+        documents: survey.documents,
+        failed: survey.failed,
+        tokens: survey.tokens,
+        levels: levels.collect(),
+        code_length: bits.finish(baseline, options),
+    }
+}

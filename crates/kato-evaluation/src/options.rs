@@ -1,0 +1,65 @@
+//! How much is asked, and of what the models are made.
+
+use std::num::NonZeroUsize;
+
+use kato_engine::SessionConfig;
+
+use crate::EvaluationError;
+
+/// How an evaluation is made. All but [`threads`](Self::threads) decide the result.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct EvaluationOptions {
+    /// Most held-out documents, the first of the corpus. Default: no limit.
+    pub max_documents: Option<u64>,
+    /// About how many questions each level is asked; more than that are sampled evenly by hash. Default 50,000, which is a
+    /// minute or two at a million patterns and a millisecond each.
+    pub max_questions: u64,
+    /// How predictions are made. Default: KATO's defaults (threshold 0.1, 100 predictions).
+    pub session: SessionConfig,
+    /// Similarity, in `0..=1`, from which a chunk counts as recognised. Default 0.5.
+    pub recognition_threshold: f64,
+    /// Tokens of the baseline's longest n-grams. Default 5.
+    pub ngram_order: usize,
+    /// Most distinct n-grams of the baseline, of 70 to 130 bytes each. Where there are more, its order is lowered, and the
+    /// report says so. Default 8 million.
+    pub max_ngrams: usize,
+    /// Resamples of the documents for the confidence intervals. Default 1,000.
+    pub bootstrap_samples: usize,
+    /// Decides which questions are sampled, and the resamples. Default 0.
+    pub seed: u64,
+    /// Threads that plan documents and predict. Default: one per core. The report is the same for any number.
+    pub threads: Option<NonZeroUsize>,
+}
+
+impl Default for EvaluationOptions {
+    fn default() -> Self {
+        Self {
+            max_documents: None,
+            max_questions: 50_000,
+            session: SessionConfig::default(),
+            recognition_threshold: 0.5,
+            ngram_order: 5,
+            max_ngrams: 8_000_000,
+            bootstrap_samples: 1_000,
+            seed: 0,
+            threads: None,
+        }
+    }
+}
+
+impl EvaluationOptions {
+    pub(crate) fn check(&self) -> Result<(), EvaluationError> {
+        let invalid = |option, reason| Err(EvaluationError::InvalidOption { option, reason });
+        if self.max_questions == 0 {
+            return invalid("max_questions", "at least 1 is needed");
+        }
+        if !(0.0..=1.0).contains(&self.recognition_threshold) {
+            return invalid("recognition_threshold", "a similarity lies between 0 and 1");
+        }
+        if self.ngram_order == 0 || self.ngram_order > crate::NgramCounter::MAX_ORDER {
+            return invalid("ngram_order", "1 to 16 tokens are possible");
+        }
+        Ok(())
+    }
+}

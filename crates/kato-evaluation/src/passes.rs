@@ -1,0 +1,152 @@
+//! Reading the documents: once to train the baseline, once to look up what they hold, once to ask.
+
+mod asking;
+mod survey;
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use kato_engine::{Engine, Node};
+use kato_learner::{DocumentPlan, HierarchicalConceptLearner, TextDocument};
+use kato_loader::{DocumentRef, StreamingDatasetLoader};
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+pub(crate) use self::survey::Survey;
+use crate::document::tokens_of;
+use crate::{
+    Corpora, EvaluationError, EvaluationOptions, NgramCounter, NgramModel, Phase, Progress,
+};
+
+/// Text that is planned at once, in bytes.
+const BATCH_BYTES: usize = 512 << 10;
+
+/// How often progress is told.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What all passes share.
+pub(crate) struct Passes<'a> {
+    nodes: Vec<Node>,
+    learner: &'a HierarchicalConceptLearner,
+    options: &'a EvaluationOptions,
+    threads: ThreadPool,
+    on_progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    phase_start: Instant,
+    last_progress: Instant,
+}
+
+/// Documents of one batch, planned; `None` where the learner cannot.
+type Planned<T> = Vec<Option<T>>;
+
+impl<'a> Passes<'a> {
+    pub(crate) fn new(
+        engine: &Engine,
+        learner: &'a HierarchicalConceptLearner,
+        options: &'a EvaluationOptions,
+        on_progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Self, EvaluationError> {
+        let n_threads = options.threads.map_or(0, std::num::NonZeroUsize::get);
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads);
+        let threads = threads.build().map_err(|source| EvaluationError::Threads {
+            threads: n_threads,
+            source: source.into(),
+        })?;
+        let now = Instant::now();
+        Ok(Self {
+            nodes: engine.nodes().collect(),
+            learner,
+            options,
+            threads,
+            on_progress,
+            phase_start: now,
+            last_progress: now,
+        })
+    }
+
+    /// Trains the baseline on the tokens that the lowest node learned.
+    pub(crate) fn train_baseline(
+        &mut self,
+        corpora: &Corpora<'_>,
+    ) -> Result<NgramModel, EvaluationError> {
+        let mut loader = corpora.training()?;
+        let mut counter = NgramCounter::new(self.options.ngram_order, self.options.max_ngrams);
+        self.begin_phase();
+        while let Some(documents) = self.next_planned(&mut loader, u64::MAX, tokens_of)? {
+            for tokens in documents.iter().flatten() {
+                counter.learn(tokens);
+            }
+            self.report_bytes(Phase::Baseline, &loader)?;
+        }
+        let vocabulary = self.learner.tokenizer().vocabulary();
+        Ok(counter.finish(vocabulary.iter().count()))
+    }
+
+    /// The next documents of a loader, at most `limit`, planned on all threads; in order.
+    fn next_planned<T: Send>(
+        &self,
+        loader: &mut StreamingDatasetLoader,
+        limit: u64,
+        planned: impl Fn(&DocumentPlan) -> T + Sync,
+    ) -> Result<Option<Planned<T>>, EvaluationError> {
+        if limit == 0 {
+            return Ok(None);
+        }
+        let batch = loader.next_batch(BATCH_BYTES)?;
+        // Only their number is reported; left alone they would fill the loader's ledger.
+        drop(loader.take_bad_records());
+        let Some(batch) = batch else {
+            return Ok(None);
+        };
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let documents: Vec<DocumentRef<'_>> = batch.iter().take(limit).collect();
+        let plan = |scratch: &mut _, document: &DocumentRef<'_>| {
+            let text = TextDocument {
+                sample_idx: document.index,
+                text: document.text,
+                ..TextDocument::default()
+            };
+            self.learner.plan(&text, scratch).ok().map(&planned)
+        };
+        let new_scratch = || self.learner.new_scratch();
+        let planned = self
+            .threads
+            .install(|| documents.par_iter().map_init(new_scratch, plan).collect());
+        Ok(Some(planned))
+    }
+
+    fn begin_phase(&mut self) {
+        self.phase_start = Instant::now();
+        self.last_progress = self.phase_start;
+    }
+
+    fn report_bytes(
+        &mut self,
+        phase: Phase,
+        loader: &StreamingDatasetLoader,
+    ) -> Result<(), EvaluationError> {
+        self.report(phase, loader.bytes_read(), loader.total_bytes())
+    }
+
+    fn report(
+        &mut self,
+        phase: Phase,
+        done: u64,
+        total: Option<u64>,
+    ) -> Result<(), EvaluationError> {
+        if self.last_progress.elapsed() < PROGRESS_INTERVAL {
+            return Ok(());
+        }
+        self.last_progress = Instant::now();
+        let elapsed = self.phase_start.elapsed();
+        let progress = Progress {
+            phase,
+            done,
+            total,
+            elapsed,
+        };
+        match (self.on_progress)(&progress) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(EvaluationError::Stopped),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The third pass: predictions, on all threads, counted in the order of the documents.
+
+use kato_engine::{Node, SessionConfig};
+use kato_loader::Split;
+use kato_tokenizer::Vocabulary;
+use rayon::prelude::*;
+
+use super::{Passes, Survey};
+use crate::answer::{NextAnswer, WholeAnswer};
+use crate::code_length::{Bits, TokenProbabilities};
+use crate::document::{Chunk, UnseenDocument};
+use crate::tally::Tally;
+use crate::unigram::Unigram;
+use crate::{Corpora, EvaluationError, NgramModel, Phase};
+
+/// Questions between looks at the clock.
+const QUESTIONS_AT_ONCE: usize = 256;
+
+/// Which questions of a level are asked: a share of them, by hash of their number.
+struct Sampling {
+    split: Option<Split>,
+    n_questions: u64,
+}
+
+impl Sampling {
+    fn new(share: f64, seed: u64) -> Self {
+        // A share that is everything has no other side.
+        let split = (share < 1.0).then(|| Split::held_out(share, seed));
+        Self {
+            split,
+            n_questions: 0,
+        }
+    }
+
+    /// Numbers the next question; whether it is asked.
+    fn next_is_asked(&mut self) -> bool {
+        self.n_questions += 1;
+        self.split
+            .is_none_or(|split| split.contains(self.n_questions - 1))
+    }
+}
+
+/// Something to ask a node.
+struct Question<'a> {
+    /// Number of the document in the corpus of those held out.
+    number: u64,
+    document: &'a UnseenDocument,
+    level: usize,
+    chunk: &'a Chunk,
+    about: About,
+}
+
+#[derive(Clone, Copy)]
+enum About {
+    /// What does the whole chunk resemble?
+    Whole,
+    /// What follows its first symbols? At the lowest level also after none, for the code length.
+    Next { context: usize },
+}
+
+#[derive(Clone, Copy)]
+enum Answer {
+    Whole(WholeAnswer),
+    Next {
+        answer: Option<NextAnswer>,
+        token: Option<TokenProbabilities>,
+    },
+}
+
+/// All that is needed to answer a question, on any thread.
+#[derive(Clone, Copy)]
+struct Asker<'a> {
+    nodes: &'a [Node],
+    session: &'a SessionConfig,
+    vocabulary: &'a Vocabulary,
+    ngram: &'a NgramModel,
+    unigram: &'a Unigram,
+}
+
+impl Passes<'_> {
+    /// Asks every level.
+    pub(crate) fn ask(
+        &mut self,
+        corpora: &Corpora<'_>,
+        survey: &Survey,
+        ngram: &NgramModel,
+        unigram: &Unigram,
+    ) -> Result<(Vec<Tally>, Bits), EvaluationError> {
+        let mut loader = corpora.held_out()?;
+        let vocabulary = self.learner.tokenizer().vocabulary();
+        let nodes = self.nodes.clone();
+        let asker = Asker {
+            nodes: &nodes,
+            session: &self.options.session,
+            vocabulary,
+            ngram,
+            unigram,
+        };
+        let mut tallies: Vec<Tally> = self.nodes.iter().map(|_| Tally::default()).collect();
+        let mut bits = Bits::new();
+        let sampling = |level| {
+            let share = survey.asked_share(level, self.options.max_questions);
+            // Levels with equal shares would otherwise ask questions of equal numbers.
+            Sampling::new(share, self.options.seed.wrapping_add(level as u64))
+        };
+        let mut sampling: Vec<Sampling> = (0..self.nodes.len()).map(sampling).collect();
+        let most = self.options.max_documents.unwrap_or(u64::MAX);
+        let mut n_documents = 0;
+        self.begin_phase();
+        let unseen = |plan: &_| UnseenDocument::of(plan, vocabulary);
+        while let Some(documents) = self.next_planned(&mut loader, most - n_documents, unseen)? {
+            let before: u64 = sampling.iter().map(|level| level.n_questions).sum();
+            let questions = questions(&documents, n_documents, &mut sampling);
+            let behind: u64 = sampling.iter().map(|level| level.n_questions).sum();
+            let n_asked = questions.len().max(1) as u64;
+            for (part, questions) in questions.chunks(QUESTIONS_AT_ONCE).enumerate() {
+                let answers: Vec<Answer> = self.threads.install(|| {
+                    questions
+                        .par_iter()
+                        .map(|question| asker.answer(question))
+                        .collect()
+                });
+                for (question, answer) in questions.iter().zip(answers) {
+                    self.count(question, answer, &mut tallies, &mut bits);
+                }
+                let done = (part * QUESTIONS_AT_ONCE + questions.len()) as u64;
+                let passed = before + (behind - before) * done / n_asked;
+                self.report(Phase::Predictions, passed, Some(survey.n_questions()))?;
+            }
+            n_documents += documents.len() as u64;
+        }
+        Ok((tallies, bits))
+    }
+
+    fn count(
+        &self,
+        question: &Question<'_>,
+        answer: Answer,
+        tallies: &mut [Tally],
+        bits: &mut Bits,
+    ) {
+        let tally = &mut tallies[question.level];
+        match answer {
+            Answer::Whole(answer) => tally.add_whole(answer, self.options.recognition_threshold),
+            Answer::Next { answer, token } => {
+                if let Some(answer) = answer {
+                    tally.add_next(answer);
+                }
+                if let Some(token) = token {
+                    bits.add(question.number, token, answer);
+                }
+            }
+        }
+    }
+}
+
+impl Asker<'_> {
+    fn answer(&self, question: &Question<'_>) -> Answer {
+        let (node, chunk) = (&self.nodes[question.level], question.chunk);
+        let context = match question.about {
+            About::Whole => return Answer::Whole(WholeAnswer::of(node, self.session, chunk)),
+            About::Next { context } => context,
+        };
+        let is_possible = |symbol: &str| question.level > 0 || self.vocabulary.id(symbol).is_some();
+        let answer = || NextAnswer::of(node, self.session, chunk, context, is_possible);
+        Answer::Next {
+            answer: (context > 0).then(answer),
+            token: (question.level == 0).then(|| self.token(question.document, chunk, context)),
+        }
+    }
+
+    fn token(
+        &self,
+        document: &UnseenDocument,
+        chunk: &Chunk,
+        context: usize,
+    ) -> TokenProbabilities {
+        let place = chunk.first_token + context;
+        let token = document.tokens[place];
+        TokenProbabilities {
+            ngram_in_chunk: self
+                .ngram
+                .probability(&document.tokens[chunk.first_token..place], token),
+            ngram: self.ngram.probability(&document.tokens[..place], token),
+            unigram: self.unigram.probability(token),
+            uniform: self.unigram.uniform(),
+        }
+    }
+}
+
+/// The questions that are asked about documents, in their order.
+fn questions<'a>(
+    documents: &'a [Option<UnseenDocument>],
+    first_number: u64,
+    sampling: &mut [Sampling],
+) -> Vec<Question<'a>> {
+    let mut questions = Vec::new();
+    for (number, document) in (first_number..).zip(documents) {
+        let Some(document) = document else {
+            continue;
+        };
+        for (level, chunks) in document.levels.iter().enumerate() {
+            for chunk in chunks {
+                let contexts = (0..chunk.events.len()).map(|context| About::Next { context });
+                for about in contexts.chain([About::Whole]) {
+                    let is_question = level == 0 || !matches!(about, About::Next { context: 0 });
+                    if sampling[level].next_is_asked() && is_question {
+                        questions.push(Question {
+                            number,
+                            document,
+                            level,
+                            chunk,
+                            about,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    questions
+}

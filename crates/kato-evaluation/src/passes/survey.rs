@@ -1,0 +1,114 @@
+//! The second pass: what the documents hold, and what of it the nodes know.
+
+use kato_engine::Node;
+use rayon::prelude::*;
+
+use super::Passes;
+use crate::document::{Chunk, UnseenDocument};
+use crate::{Corpora, Coverage, EvaluationError, Phase};
+
+/// What the held-out documents hold.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    pub(crate) documents: u64,
+    pub(crate) failed: u64,
+    pub(crate) tokens: u64,
+    levels: Vec<Coverage>,
+}
+
+impl Survey {
+    pub(crate) fn coverage(&self, level: usize) -> Coverage {
+        self.levels.get(level).copied().unwrap_or_default()
+    }
+
+    /// Everything that could be asked: every chunk, and every symbol as the next one.
+    pub(crate) fn n_questions(&self) -> u64 {
+        (0..self.levels.len())
+            .map(|level| self.n_questions_of(level))
+            .sum()
+    }
+
+    fn n_questions_of(&self, level: usize) -> u64 {
+        let coverage = self.coverage(level);
+        coverage.known_chunks.of + coverage.unknown_symbols.of
+    }
+
+    /// Share of a level's questions that is asked, in `0..=1`.
+    pub(crate) fn asked_share(&self, level: usize, max_questions: u64) -> f64 {
+        let share = max_questions as f64 / self.n_questions_of(level).max(1) as f64;
+        share.min(1.0)
+    }
+}
+
+impl Passes<'_> {
+    /// Counts documents, tokens, chunks and symbols, and looks up which of them the nodes know.
+    pub(crate) fn survey(&mut self, corpora: &Corpora<'_>) -> Result<Survey, EvaluationError> {
+        let mut loader = corpora.held_out()?;
+        let mut survey = Survey {
+            documents: 0,
+            failed: 0,
+            tokens: 0,
+            levels: vec![Coverage::default(); self.nodes.len()],
+        };
+        let vocabulary = self.learner.tokenizer().vocabulary();
+        let most = self.options.max_documents.unwrap_or(u64::MAX);
+        self.begin_phase();
+        loop {
+            let limit = most - survey.documents - survey.failed;
+            let unseen = |plan: &_| UnseenDocument::of(plan, vocabulary);
+            let Some(documents) = self.next_planned(&mut loader, limit, unseen)? else {
+                break;
+            };
+            let of_documents: Vec<Option<Vec<Coverage>>> = self.threads.install(|| {
+                let look_up = |document: &Option<UnseenDocument>| {
+                    let levels = document.as_ref()?.levels.iter().zip(&self.nodes);
+                    Some(
+                        levels
+                            .map(|(chunks, node)| coverage(chunks, node))
+                            .collect(),
+                    )
+                };
+                documents.par_iter().map(look_up).collect()
+            });
+            for (document, coverages) in documents.iter().zip(of_documents) {
+                survey.documents += u64::from(document.is_some());
+                survey.failed += u64::from(document.is_none());
+                survey.tokens += document
+                    .as_ref()
+                    .map_or(0, |document| document.tokens.len() as u64);
+                for (sum, part) in survey
+                    .levels
+                    .iter_mut()
+                    .zip(coverages.into_iter().flatten())
+                {
+                    merge(sum, part);
+                }
+            }
+            self.report_bytes(Phase::Coverage, &loader)?;
+        }
+        survey.failed += loader.counts().bad;
+        Ok(survey)
+    }
+}
+
+fn coverage(chunks: &[Chunk], node: &Node) -> Coverage {
+    let mut coverage = Coverage::default();
+    for chunk in chunks {
+        coverage.known_chunks.add(node.frequency(&chunk.name) > 0);
+        for symbol in chunk.events.iter().flat_map(|event| event.symbols()) {
+            let is_unknown = node.symbol_counts(symbol).n_patterns == 0;
+            coverage.unknown_symbols.add(is_unknown);
+        }
+    }
+    coverage
+}
+
+fn merge(sum: &mut Coverage, part: Coverage) {
+    for (sum, part) in [
+        (&mut sum.known_chunks, part.known_chunks),
+        (&mut sum.unknown_symbols, part.unknown_symbols),
+    ] {
+        sum.count += part.count;
+        sum.of += part.of;
+    }
+}

@@ -1,0 +1,147 @@
+//! What an evaluation found.
+
+use serde::Serialize;
+
+use crate::Share;
+
+/// What a hierarchy does on documents that it has not seen. Serialises as the JSON of `evaluate --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct EvaluationReport {
+    /// Documents evaluated.
+    pub documents: u64,
+    /// Documents that cannot be tokenized, and bad records; not evaluated.
+    pub failed: u64,
+    /// Tokens of these documents that are in a chunk of the lowest level.
+    pub tokens: u64,
+    /// The levels, from the bottom up.
+    pub levels: Vec<LevelEvaluation>,
+    /// The price of a token, in bits.
+    pub code_length: CodeLength,
+}
+
+/// One level of an [`EvaluationReport`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LevelEvaluation {
+    /// Name of the node.
+    pub node: String,
+    /// What the node knows of these documents; over all of them.
+    pub coverage: Coverage,
+    /// Share of the questions that was asked, in `0..=1`; the rest was left out by hash.
+    pub asked_share: f64,
+    /// What the node recognises.
+    pub recognition: Recognition,
+    /// What the node expects: tokens at the lowest level, the names of chunks above.
+    pub next: NextAccuracy,
+}
+
+/// What a node knows of the documents, by look-up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Coverage {
+    /// Chunks that are exactly a pattern of the node.
+    pub known_chunks: Share,
+    /// Symbols of the chunks that are in no pattern of the node.
+    pub unknown_symbols: Share,
+}
+
+/// What a node answers to whole chunks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Recognition {
+    /// Chunks whose most similar prediction reaches the recognition threshold.
+    pub recognised: Share,
+    /// Chunks without any prediction: nothing reaches the recall threshold.
+    pub unanswered: Share,
+    /// Mean similarity of the most similar prediction, in `0..=1`, a chunk without any counting as 0; `None` without chunks.
+    pub mean_similarity: Option<f64>,
+}
+
+/// How often the next symbol is right.
+///
+/// A question is the first k symbols of a chunk, for every k from 1 to one less than its length, as short-term memory; the
+/// right answer is symbol k + 1. The answer is the list of distinct first symbols of the futures, in the order of the
+/// predictions ([`next_symbols`](crate::next_symbols)). Nothing reaches across the boundary of a chunk. An empty answer is a
+/// wrong one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NextAccuracy {
+    /// The first answer is right.
+    pub top_1: Share,
+    /// The right answer is among the first 5.
+    pub top_5: Share,
+    /// The right answer is among the first 10.
+    pub top_10: Share,
+    /// Nothing is expected. Part of what is wrong.
+    pub unanswered: Share,
+    /// The node knows the symbol that is right: no more than these can be answered.
+    pub answerable: Share,
+    /// `top_1` by k, from 1; the last one is for all longer beginnings too.
+    pub top_1_by_context: Vec<Share>,
+}
+
+/// The price of a token in bits, −log₂ of its probability, by several models of the same training documents.
+///
+/// All models are proper: their probabilities sum to 1 over the tokenizer's vocabulary at every position. All are asked at
+/// the same positions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct CodeLength {
+    /// Documents with a position that was asked.
+    pub documents: u64,
+    /// Positions asked: tokens of the lowest level, sampled as its other questions.
+    pub tokens: u64,
+    /// Those of them that are not first in their chunk.
+    pub tokens_in_context: u64,
+    /// Predictions of the lowest node, mixed with token frequencies by how far they have proved right. Sees the chunk so far.
+    pub kato: ModelBits,
+    /// The n-gram model, seeing the chunk so far and nothing before: what the node sees.
+    pub ngram_in_chunk: ModelBits,
+    /// The n-gram model, seeing the document so far.
+    pub ngram: ModelBits,
+    /// Token frequencies of the lowest node.
+    pub unigram: ModelBits,
+    /// All tokens of the vocabulary alike.
+    pub uniform: ModelBits,
+    /// `kato` minus `ngram_in_chunk`, bits per token, by the same documents.
+    pub kato_minus_ngram_in_chunk: Option<Interval>,
+    /// What the n-gram model was trained on.
+    pub baseline: Baseline,
+}
+
+/// What a model pays for a token.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ModelBits {
+    /// Bits per token; `None` where there is no token.
+    pub bits_per_token: Option<f64>,
+    /// Bits per token that is not first in its chunk.
+    pub bits_per_token_in_context: Option<f64>,
+    /// Where bits per token lie with 95 % confidence; `None` with fewer than two documents.
+    pub interval: Option<Interval>,
+}
+
+/// A 95 % confidence interval by resampling documents: the 2.5 and 97.5 percentiles of the bootstrap.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// The n-gram model that was compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Baseline {
+    /// Tokens of its longest n-grams.
+    pub order: usize,
+    /// The order asked for; higher than `order` where that had too many n-grams.
+    pub order_asked_for: usize,
+    /// Distinct n-grams.
+    pub ngrams: u64,
+    /// Tokens it was trained on.
+    pub training_tokens: u64,
+}

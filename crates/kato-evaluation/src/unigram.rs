@@ -1,0 +1,56 @@
+//! How often the lowest node learned each token: what is expected where nothing is predicted.
+
+use kato_engine::Node;
+use kato_tokenizer::Vocabulary;
+
+use crate::discount::{Followers, discount};
+
+/// Token frequencies of a node, discounted towards the uniform distribution over the vocabulary.
+#[derive(Debug)]
+pub(crate) struct Unigram {
+    /// By token id.
+    counts: Vec<u64>,
+    followers: Followers,
+    discount: f64,
+    uniform: f64,
+}
+
+impl Unigram {
+    /// The frequencies of a node's symbols; those that are no tokens of the vocabulary are left out.
+    pub(crate) fn of(node: &Node, vocabulary: &Vocabulary) -> Self {
+        let count = |token| node.symbol_counts(token).frequency;
+        let mut counts = vec![0; vocabulary.len()];
+        let mut n_tokens = 0u64;
+        for (id, token) in vocabulary.iter() {
+            // Several ids may share a string, and the lowest stands for all.
+            if vocabulary.id(token) == Some(id) {
+                counts[id as usize] = count(token);
+                n_tokens += 1;
+            }
+        }
+        let seen = || counts.iter().copied().filter(|&count| count > 0);
+        let followers = Followers {
+            total: seen().sum(),
+            distinct: seen().count() as u64,
+        };
+        let discount = discount(seen());
+        Self {
+            followers,
+            discount,
+            uniform: 1.0 / n_tokens.max(1) as f64,
+            counts,
+        }
+    }
+
+    /// The probability of a token; never 0, and 1 in sum over the distinct tokens of the vocabulary.
+    pub(crate) fn probability(&self, token: u32) -> f64 {
+        let count = self.counts.get(token as usize).copied().unwrap_or(0);
+        self.followers
+            .probability(count, self.discount, self.uniform)
+    }
+
+    /// The probability that every token has in the uniform model.
+    pub(crate) fn uniform(&self) -> f64 {
+        self.uniform
+    }
+}

@@ -1,0 +1,12 @@
+//! Evaluations from outside: answers known by hand, a naive reimplementation, laws, refusals, real text.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+mod by_hand;
+mod laws;
+mod real_text;
+mod refusals;
+mod support;

@@ -1,0 +1,205 @@
+//! Taking text up through the levels.
+
+use kato_model::Event;
+use kato_prediction::Predictions;
+
+use crate::cut::Cut;
+use crate::hierarchy::token_event;
+use crate::ladder::Ladder;
+use crate::{Hierarchy, HierarchyError, Prompt};
+
+/// Most events of an ensemble state, as sessions keep.
+const MAX_EVENTS: usize = 1000;
+
+/// What goes up from a level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ActivationMode {
+    /// A complete chunk goes up as one event: its own name if the level learned it, else the names of the most alike. A level
+    /// starts anew once it holds a full chunk, and sends something up only then, so every level moves at the pace at which it
+    /// was trained.
+    #[default]
+    Names,
+    /// The original's way: after every chunk of tokens, all predicted names of a level go up as one event, and levels above 0
+    /// gather them and are never cleared (the latest 1000 stay). Higher levels then move as fast as level 0, which is not how
+    /// they were trained.
+    Ensembles,
+}
+
+/// How text is taken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ActivationOptions {
+    /// What goes up. Default: names.
+    pub mode: ActivationMode,
+    /// How many names of alike patterns stand for a chunk that its level never learned, as one event; with none, or where
+    /// nothing is alike, the name that the chunk would have does, which keeps its place and matches nothing. Default 1.
+    /// Ensembles ignore it.
+    pub substitutes: usize,
+}
+
+impl Default for ActivationOptions {
+    fn default() -> Self {
+        Self {
+            mode: ActivationMode::Names,
+            substitutes: 1,
+        }
+    }
+}
+
+impl ActivationOptions {
+    /// Takes text up in another way.
+    #[must_use]
+    pub const fn with_mode(mut self, mode: ActivationMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Lets this many alike patterns stand for an unknown chunk.
+    #[must_use]
+    pub const fn with_substitutes(mut self, substitutes: usize) -> Self {
+        self.substitutes = substitutes;
+        self
+    }
+}
+
+/// What text does to every level.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Activation {
+    /// The chunks of tokens, in order; the last may be the beginning of one.
+    pub chunks: Vec<Vec<String>>,
+    /// The levels, from the bottom up: all of them, also those that nothing reached.
+    pub levels: Vec<LevelActivation>,
+}
+
+/// One level's state and what it predicts from it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LevelActivation {
+    /// The level, from 0.
+    pub level: usize,
+    /// Its node.
+    pub node: String,
+    /// The events observed; empty if nothing reached the level.
+    pub state: Vec<Event>,
+    /// Whether the state is a full chunk that went up, so that the next event starts a new one.
+    pub is_complete: bool,
+    /// The last chunk of tokens that the state tells of; `None` if nothing reached the level.
+    pub chunk_idx: Option<usize>,
+    /// What the level predicts from the state.
+    pub predictions: Predictions,
+}
+
+impl Activation {
+    /// Whether a level's answer is about the text's last chunk. A level above 0 is about earlier chunks while those below it
+    /// gather the next.
+    #[must_use]
+    pub fn is_current(&self, level: &LevelActivation) -> bool {
+        level.chunk_idx.is_some() && level.chunk_idx == self.chunks.len().checked_sub(1)
+    }
+}
+
+impl Hierarchy {
+    /// Takes text up: every level's state after it, and what the level predicts from that.
+    ///
+    /// ```
+    /// use kato_engine::Engine;
+    /// use kato_hierarchy::{ActivationOptions, Hierarchy};
+    /// use kato_learner::{HierarchicalNode, LearnerConfig};
+    /// use kato_tokenizer::gpt2;
+    ///
+    /// let settings = LearnerConfig::new(vec![HierarchicalNode::new("node0", 3)]);
+    /// let hierarchy = Hierarchy::new(Engine::in_memory(&["node0"]), gpt2(), settings)?;
+    /// let activation = hierarchy.activate("The cat sat on the mat. It", &ActivationOptions::default())?;
+    /// assert_eq!(activation.chunks[0], ["The", "Ġcat", "Ġsat"]);
+    /// assert!(activation.levels[0].predictions.predictions.is_empty());
+    /// # Ok::<(), kato_hierarchy::HierarchyError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::Tokenize`].
+    pub fn activate<'a>(
+        &self,
+        prompt: impl Into<Prompt<'a>>,
+        options: &ActivationOptions,
+    ) -> Result<Activation, HierarchyError> {
+        let cut = Cut::of(self, prompt.into())?;
+        let levels = match options.mode {
+            ActivationMode::Names => self.activate_names(&cut, options.substitutes),
+            ActivationMode::Ensembles => self.activate_ensembles(&cut),
+        };
+        let mut chunks = cut.closed;
+        chunks.extend((!cut.open.is_empty()).then_some(cut.open));
+        Ok(Activation { chunks, levels })
+    }
+
+    /// The levels before anything reached them.
+    fn untouched(&self) -> Vec<LevelActivation> {
+        let level = |(level, node): (usize, &kato_engine::Node)| LevelActivation {
+            level,
+            node: node.name().to_owned(),
+            state: Vec::new(),
+            is_complete: false,
+            chunk_idx: None,
+            predictions: Predictions::default(),
+        };
+        self.nodes().iter().enumerate().map(level).collect()
+    }
+
+    fn activate_names(&self, cut: &Cut, substitutes: usize) -> Vec<LevelActivation> {
+        let mut ladder = Ladder::new(self.nodes().len());
+        let mut levels = self.untouched();
+        for (chunk_idx, tokens) in cut.closed.iter().enumerate() {
+            ladder.chunk(self, tokens, substitutes, &mut |level, events| {
+                levels[level].state = events.to_vec();
+                levels[level].is_complete = true;
+                levels[level].chunk_idx = Some(chunk_idx);
+                if let Some(above) = levels.get_mut(level + 1) {
+                    above.chunk_idx = Some(chunk_idx);
+                }
+            });
+        }
+        if !cut.open.is_empty() {
+            ladder.open[0] = cut.open.iter().map(|token| token_event(token)).collect();
+            levels[0].chunk_idx = Some(cut.closed.len());
+        }
+        for (level, open) in levels.iter_mut().zip(ladder.open) {
+            if !open.is_empty() {
+                level.state = open;
+                level.is_complete = false;
+            }
+            level.predictions = self.predict(level.level, &level.state);
+        }
+        levels
+    }
+
+    fn activate_ensembles(&self, cut: &Cut) -> Vec<LevelActivation> {
+        let mut levels = self.untouched();
+        let open = (!cut.open.is_empty()).then_some(&cut.open);
+        let chunks = cut.closed.iter().chain(open);
+        for (chunk_idx, tokens) in chunks.enumerate() {
+            levels[0].state = tokens.iter().map(|token| token_event(token)).collect();
+            for level_idx in 0..levels.len() {
+                let level = &mut levels[level_idx];
+                if level.state.is_empty() {
+                    break;
+                }
+                level.chunk_idx = Some(chunk_idx);
+                level.predictions = self.predict(level_idx, &level.state);
+                let names = level.predictions.predictions.iter();
+                let ensemble = Event::new(names.map(|one| one.name.prefixed().to_string()));
+                let Some(above) = levels.get_mut(level_idx + 1) else {
+                    break;
+                };
+                if ensemble.is_empty() {
+                    break;
+                }
+                above.state.push(ensemble);
+                let surplus = above.state.len().saturating_sub(MAX_EVENTS);
+                above.state.drain(..surplus);
+            }
+        }
+        levels
+    }
+}

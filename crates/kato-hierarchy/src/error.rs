@@ -1,0 +1,69 @@
+//! What can go wrong on the way up and down, by what the caller can do about it.
+
+use kato_engine::EngineError;
+use kato_model::PatternName;
+use kato_store::StoreError;
+use kato_tokenizer::TokenizeError;
+
+/// Why a hierarchy did not answer. An answer that is empty is no error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HierarchyError {
+    /// The engine's nodes are not those of the settings.
+    #[error(
+        "join an engine with nodes {} and settings for nodes {}: give the settings that the knowledge base was trained with",
+        engine.join(", "),
+        settings.join(", ")
+    )]
+    Nodes {
+        /// Names of the engine's nodes, from the bottom up.
+        engine: Vec<String>,
+        /// Names in the settings, from the bottom up.
+        settings: Vec<String>,
+    },
+    /// There is no such level.
+    #[error("use level {level}: there are {n_levels}, counted from 0")]
+    UnknownLevel {
+        /// The level asked for.
+        level: usize,
+        /// How many there are.
+        n_levels: usize,
+    },
+    /// The level never learned the pattern.
+    #[error("unravel pattern {name}: {node:?} never learned it; look for it on another level")]
+    UnknownPattern {
+        /// The level's node.
+        node: String,
+        /// The pattern.
+        name: PatternName,
+    },
+    /// An option has a value that means nothing.
+    #[error("use {option} {value}: it must be {expected}")]
+    Option {
+        /// Name of the option.
+        option: &'static str,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// The prompt cannot be turned into tokens.
+    #[error("tokenize the prompt")]
+    Tokenize(#[from] TokenizeError),
+    /// The document of a pattern cannot be looked up.
+    #[error("look up where pattern {name} was first seen")]
+    Source {
+        /// The pattern.
+        name: PatternName,
+        /// The store's error.
+        source: StoreError,
+    },
+    /// An item cannot be observed by the target of a transfer; those before it were.
+    #[error("observe item number {item_idx} (from 0) of a transfer")]
+    Transfer {
+        /// Position of the item.
+        item_idx: usize,
+        /// The engine's error.
+        source: EngineError,
+    },
+}

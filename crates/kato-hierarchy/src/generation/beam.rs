@@ -1,0 +1,94 @@
+//! Following several sequences of spans at once.
+
+use super::choice::Choice;
+use super::options::GenerationOptions;
+use super::search::Search;
+use super::span::End;
+use super::walk::Walk;
+
+/// A sequence of spans.
+#[derive(Debug, Clone)]
+struct Beam {
+    walk: Walk,
+    choices: Vec<Choice>,
+    /// Sum of the logarithms of the choices' shares.
+    log_shares: f64,
+    end: Option<End>,
+}
+
+impl Beam {
+    /// Per span, so that long answers are not at a disadvantage.
+    fn score(&self) -> f64 {
+        self.log_shares / self.choices.len().max(1) as f64
+    }
+}
+
+/// The spans of the best sequence, and why it ended.
+pub(super) fn best_sequence(
+    walk: Walk,
+    width: usize,
+    search: &mut Search<'_>,
+    options: &GenerationOptions,
+) -> (Vec<Choice>, End) {
+    let mut beams = vec![Beam {
+        walk,
+        choices: Vec::new(),
+        log_shares: 0.0,
+        end: None,
+    }];
+    // Ends: every sequence that goes on grows by a token at least, up to the most tokens.
+    while beams.iter().any(|beam| beam.end.is_none()) {
+        let mut next = Vec::new();
+        for beam in beams {
+            next.extend(followed(beam, width, search, options));
+        }
+        next.sort_by(|one, other| other.score().total_cmp(&one.score()));
+        next.truncate(width);
+        beams = next;
+    }
+    let best = beams.into_iter().next();
+    let best = best.map(|beam| (beam.choices, beam.end.unwrap_or(End::NoAnswer)));
+    best.unwrap_or((Vec::new(), End::NoAnswer))
+}
+
+fn followed(
+    mut beam: Beam,
+    width: usize,
+    search: &mut Search<'_>,
+    options: &GenerationOptions,
+) -> Vec<Beam> {
+    if beam.end.is_some() {
+        return vec![beam];
+    }
+    let choices = match beam.walk.choices(search, options) {
+        Ok(choices) => choices,
+        Err(end) => {
+            beam.end = Some(end);
+            return vec![beam];
+        }
+    };
+    let weights = weights(&choices, 1.0);
+    let total: f64 = weights.iter().sum();
+    let follow = |(mut choice, weight): (Choice, f64)| {
+        let mut longer = beam.clone();
+        longer.log_shares += libm::log(weight / total);
+        longer.end = longer.walk.take(&mut choice, search.hierarchy, options);
+        longer.choices.push(choice);
+        longer
+    };
+    choices
+        .into_iter()
+        .zip(weights)
+        .take(width)
+        .map(follow)
+        .collect()
+}
+
+/// exp(score / temperature) of every choice, up to a common factor.
+pub(super) fn weights(choices: &[Choice], temperature: f64) -> Vec<f64> {
+    let scores = choices.iter().map(|choice| choice.candidate.score());
+    let best = scores.clone().fold(f64::NEG_INFINITY, f64::max);
+    scores
+        .map(|score| libm::exp((score - best) / temperature))
+        .collect()
+}

@@ -1,0 +1,137 @@
+//! A pattern that the text may be in the middle of, and what would follow.
+
+use std::sync::Arc;
+
+use kato_model::{Event, PatternName};
+use kato_prediction::{Prediction, RankMetric};
+
+use super::span::{Fit, Link};
+
+/// Events of a pattern that are still to come.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    /// Level of the pattern.
+    pub(super) level: usize,
+    pub(super) pattern: PatternName,
+    pub(super) events: Vec<Event>,
+}
+
+/// A predicted pattern of one level, joined with those of the levels below that the text is in the middle of.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) level: usize,
+    pub(super) prediction: Arc<Prediction>,
+    pub(super) fit: Fit,
+    /// Sum of the ranking metric over the predictions on the path, and how many these are.
+    metric: (f64, u32),
+    /// From level 0 up to this pattern.
+    pub(super) chain: Vec<Link>,
+    /// What follows, in the order of the text.
+    pub(super) pieces: Vec<Piece>,
+    /// Whether some of it is this pattern's own future, and not only the end of a pattern below.
+    pub(super) has_future: bool,
+}
+
+impl Candidate {
+    /// A prediction from a state that ends with the text.
+    pub(super) fn new(
+        level: usize,
+        prediction: Prediction,
+        aligned: Aligned,
+        rank: RankMetric,
+    ) -> Self {
+        let metric = prediction.metric(rank).filter(|value| value.is_finite());
+        let mut candidate = Self {
+            level,
+            fit: aligned.fit,
+            metric: (metric.unwrap_or(0.0), 1),
+            chain: Vec::new(),
+            pieces: Vec::new(),
+            has_future: false,
+            prediction: Arc::new(prediction),
+        };
+        candidate.append_own(aligned.next);
+        candidate
+    }
+
+    /// The candidate whose state was `open` and then another of the level below.
+    pub(super) fn above(mut self, below: &Self, open: &[Event]) -> Self {
+        // To its own state the rest of the pattern below is future.
+        self.has_future |= !open.is_empty() && !below.pieces.is_empty();
+        self.fit = self.fit.min(below.fit);
+        self.metric.0 += below.metric.0;
+        self.metric.1 += below.metric.1;
+        self.under(&below.chain, &below.pieces)
+    }
+
+    /// The candidate behind what is left of patterns below.
+    pub(super) fn under(mut self, chain: &[Link], pieces: &[Piece]) -> Self {
+        self.chain.splice(0..0, chain.iter().copied());
+        self.pieces.splice(0..0, pieces.iter().cloned());
+        self
+    }
+
+    /// The mean of the ranking metric over the predictions on the path.
+    pub(super) fn score(&self) -> f64 {
+        self.metric.0 / f64::from(self.metric.1)
+    }
+
+    fn append_own(&mut self, next: usize) {
+        let pattern = self.prediction.name;
+        self.chain.push(Link {
+            level: self.level,
+            pattern,
+        });
+        let future = self.prediction.sequence.get(next..).unwrap_or_default();
+        self.has_future = !future.is_empty();
+        self.pieces.extend(piece(self.level, pattern, future));
+    }
+}
+
+/// The piece of these events; none for no events.
+pub(super) fn piece(level: usize, pattern: PatternName, events: &[Event]) -> Option<Piece> {
+    (!events.is_empty()).then(|| Piece {
+        level,
+        pattern,
+        events: events.to_vec(),
+    })
+}
+
+/// How a pattern lies over a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Aligned {
+    pub(super) fit: Fit,
+    /// The pattern's event that comes after the state.
+    pub(super) next: usize,
+}
+
+/// Lays a prediction over the state that it was made from. The state begins where a pattern begins, so a pattern that agrees
+/// from its first event on is preferred to where the matching, which knows nothing of that, would lay it.
+pub(super) fn align(prediction: &Prediction, state: &[Event]) -> Aligned {
+    let sequence = &prediction.sequence;
+    if begins_with(sequence, state) {
+        return Aligned {
+            fit: Fit::Exact,
+            next: state.len(),
+        };
+    }
+    let next = prediction.past.len() + prediction.present.len();
+    let last = next.checked_sub(1).and_then(|last| sequence.get(last));
+    let fit = match (last, state.last()) {
+        (Some(last), Some(end)) if agree(last, end) => Fit::Continues,
+        _ => Fit::Loose,
+    };
+    Aligned { fit, next }
+}
+
+/// Whether a pattern's first events agree with these.
+pub(super) fn begins_with(sequence: &[Event], events: &[Event]) -> bool {
+    let mut pairs = sequence.iter().zip(events);
+    sequence.len() >= events.len() && pairs.all(|(one, other)| agree(one, other))
+}
+
+/// Whether two events share a symbol.
+fn agree(one: &Event, other: &Event) -> bool {
+    let mut symbols = one.symbols().iter();
+    symbols.any(|symbol| other.symbols().contains(symbol))
+}

@@ -1,0 +1,104 @@
+//! A candidate with the tokens that it would add.
+
+use kato_model::{Event, PatternName};
+
+use super::candidate::Candidate;
+use super::search::Search;
+use super::span::{End, Part};
+use crate::Leaf;
+
+/// A continuation that a step can choose.
+#[derive(Debug, Clone)]
+pub(super) struct Choice {
+    pub(super) candidate: Candidate,
+    /// Never empty.
+    pub(super) tokens: Vec<String>,
+    /// The patterns of the tokens, without sources.
+    pub(super) parts: Vec<Part>,
+    /// Why nothing can follow.
+    pub(super) end: Option<End>,
+    pub(super) n_choices: usize,
+    pub(super) is_bridge: bool,
+}
+
+impl Choice {
+    /// Unravels up to `limit` tokens of what follows, up to the first unknown pattern; the end it meets if that is no token.
+    pub(super) fn of(
+        candidate: Candidate,
+        search: &mut Search<'_>,
+        limit: usize,
+    ) -> Result<Self, Option<End>> {
+        let mut choice = Self {
+            tokens: Vec::new(),
+            parts: Vec::new(),
+            end: None,
+            n_choices: 0,
+            is_bridge: false,
+            candidate,
+        };
+        let pieces = std::mem::take(&mut choice.candidate.pieces);
+        let symbols = pieces.iter().flat_map(|piece| {
+            let symbols = piece.events.iter().flat_map(Event::symbols);
+            symbols.map(move |symbol| (piece, symbol))
+        });
+        let mut owner = None;
+        for (piece, symbol) in symbols {
+            if choice.end.is_some() || choice.tokens.len() >= limit {
+                break;
+            }
+            let child = PatternName::from_symbol(symbol)
+                .filter(|_| piece.level > 0)
+                .and_then(|name| Some((search.unraveller.below(piece.level, &name)?.level, name)));
+            let (level, pattern) = child.unwrap_or((piece.level, piece.pattern));
+            let event = Event::in_given_order(vec![symbol.clone()]);
+            let mut leaves = Vec::new();
+            let left = limit - choice.tokens.len();
+            search
+                .unraveller
+                .leaves(piece.level, &[event], left, &mut leaves);
+            // The tokens of one chunk are one part; a pattern that comes twice in a row is two.
+            let is_new = child.is_some() || owner != Some(piece.pattern);
+            owner = child.is_none().then_some(piece.pattern);
+            choice.append(level, pattern, leaves, is_new);
+        }
+        match choice.tokens.is_empty() {
+            true => Err(choice.end),
+            false => Ok(choice),
+        }
+    }
+
+    /// Keeps the first tokens only.
+    pub(super) fn truncate(&mut self, n_tokens: usize) {
+        self.tokens.truncate(n_tokens);
+        self.parts.retain(|part| part.tokens.start < n_tokens);
+        if let Some(last) = self.parts.last_mut() {
+            last.tokens.end = last.tokens.end.min(n_tokens);
+        }
+    }
+
+    fn append(&mut self, level: usize, pattern: PatternName, leaves: Vec<Leaf>, is_new: bool) {
+        let start = self.tokens.len();
+        for leaf in leaves {
+            match leaf {
+                Leaf::Token(token) => self.tokens.push(token),
+                Leaf::Unknown(name) => {
+                    self.end = Some(End::UnknownPattern(name));
+                    break;
+                }
+            }
+        }
+        let end = self.tokens.len();
+        match self.parts.last_mut() {
+            Some(last) if !is_new => {
+                last.tokens.end = end;
+            }
+            _ if start == end => {}
+            _ => self.parts.push(Part {
+                level,
+                pattern,
+                tokens: start..end,
+                source: None,
+            }),
+        }
+    }
+}

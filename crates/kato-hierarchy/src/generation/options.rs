@@ -1,0 +1,180 @@
+//! How text is generated.
+
+use kato_prediction::RankMetric;
+
+use crate::HierarchyError;
+
+/// Widest beam, and most candidates.
+const MAX_BREADTH: usize = 1000;
+
+/// How one of several continuations is chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Strategy {
+    /// The best.
+    #[default]
+    Greedy,
+    /// One of the `n` best, each as likely as the others.
+    TopN {
+        /// How many are drawn from; at least 1.
+        n: usize,
+        /// Seed of the draws.
+        seed: u64,
+    },
+    /// Any, with probability exp(score / temperature) / Σ exp(score / temperature).
+    Sample {
+        /// Above 0; the lower, the more often the best.
+        temperature: f64,
+        /// Seed of the draws.
+        seed: u64,
+    },
+    /// The sequence of spans with the greatest mean log share, where a choice's share is exp(score) / Σ exp(score) over
+    /// the choices of its step; the `width` best sequences so far are followed. Spans come when all are found.
+    Beam {
+        /// How many sequences are followed; 1 to 1000.
+        width: usize,
+    },
+}
+
+/// Settings of a generation. Equal settings, prompt and knowledge give equal text, on every platform.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct GenerationOptions {
+    /// Tokens after which generation ends. Default 100.
+    pub max_tokens: usize,
+    /// How one of several continuations is chosen. Default: greedy.
+    pub strategy: Strategy,
+    /// The metric that scores a continuation, as its mean over the predictions on its path. Default: the potential.
+    pub rank: RankMetric,
+    /// The only level whose futures are taken; `None`, the default, takes the highest that has one.
+    pub level: Option<usize>,
+    /// Most continuations that each level weighs, and hands to the level above; 1 to 1000. Default 10.
+    pub candidates: usize,
+    /// Whether to go on where what was learned ends, from patterns that hold the last tokens somewhere. Default `false`.
+    pub bridges: bool,
+    /// Texts after which generation ends; the text itself is part of the answer. None by default.
+    pub stop: Vec<String>,
+    /// How often the same state may be reached before generation ends, so that it does not run in circles; at least 1.
+    /// The state is what every level is in the middle of, and the last tokens. Default 1: it ends when a state comes back.
+    pub max_visits: usize,
+    /// As [`ActivationOptions::substitutes`](crate::ActivationOptions::substitutes). Default 1.
+    pub substitutes: usize,
+}
+
+impl Default for GenerationOptions {
+    fn default() -> Self {
+        Self {
+            max_tokens: 100,
+            strategy: Strategy::Greedy,
+            rank: RankMetric::Potential,
+            level: None,
+            candidates: 10,
+            bridges: false,
+            stop: Vec::new(),
+            max_visits: 1,
+            substitutes: 1,
+        }
+    }
+}
+
+impl GenerationOptions {
+    /// Ends after this many tokens.
+    #[must_use]
+    pub const fn with_max_tokens(mut self, tokens: usize) -> Self {
+        self.max_tokens = tokens;
+        self
+    }
+
+    /// Chooses in this way.
+    #[must_use]
+    pub const fn with_strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// Scores by this metric.
+    #[must_use]
+    pub const fn with_rank(mut self, metric: RankMetric) -> Self {
+        self.rank = metric;
+        self
+    }
+
+    /// Takes futures of this level only.
+    #[must_use]
+    pub const fn with_level(mut self, level: usize) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// Weighs this many continuations on each level.
+    #[must_use]
+    pub const fn with_candidates(mut self, candidates: usize) -> Self {
+        self.candidates = candidates;
+        self
+    }
+
+    /// Goes on where what was learned ends.
+    #[must_use]
+    pub const fn with_bridges(mut self) -> Self {
+        self.bridges = true;
+        self
+    }
+
+    /// Ends after this text, too.
+    #[must_use]
+    pub fn with_stop(mut self, text: impl Into<String>) -> Self {
+        self.stop.push(text.into());
+        self
+    }
+
+    /// Lets the same state be reached this often.
+    #[must_use]
+    pub const fn with_max_visits(mut self, visits: usize) -> Self {
+        self.max_visits = visits;
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), HierarchyError> {
+        let is_broad = |n: usize| (1..=MAX_BREADTH).contains(&n);
+        check(
+            "candidates",
+            &self.candidates,
+            is_broad(self.candidates),
+            "1 to 1000",
+        )?;
+        check(
+            "max_visits",
+            &self.max_visits,
+            self.max_visits > 0,
+            "at least 1",
+        )?;
+        let is_stop = self.stop.iter().all(|text| !text.is_empty());
+        check("stop text", &"\"\"", is_stop, "not empty")?;
+        match self.strategy {
+            Strategy::Greedy => Ok(()),
+            Strategy::TopN { n, .. } => check("n", &n, n > 0, "at least 1"),
+            Strategy::Sample { temperature, .. } => check(
+                "temperature",
+                &temperature,
+                temperature.is_finite() && temperature > 0.0,
+                "a finite number above 0",
+            ),
+            Strategy::Beam { width } => check("width", &width, is_broad(width), "1 to 1000"),
+        }
+    }
+}
+
+fn check(
+    option: &'static str,
+    value: &dyn ToString,
+    is_good: bool,
+    expected: &'static str,
+) -> Result<(), HierarchyError> {
+    if is_good {
+        return Ok(());
+    }
+    Err(HierarchyError::Option {
+        option,
+        value: value.to_string(),
+        expected,
+    })
+}

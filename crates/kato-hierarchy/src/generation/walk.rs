@@ -1,0 +1,192 @@
+//! Where a generation is: what every level is in the middle of, and the last tokens.
+
+use std::collections::HashMap;
+
+use super::choice::Choice;
+use super::options::GenerationOptions;
+use super::search::Search;
+use super::span::{End, Fit};
+use crate::Hierarchy;
+use crate::cut::Cut;
+use crate::hierarchy::token_event;
+use crate::ladder::Ladder;
+
+/// One way through the text so far.
+#[derive(Debug, Clone)]
+pub(super) struct Walk {
+    state: State,
+    /// How often each state was reached.
+    visits: HashMap<State, usize>,
+    /// The last tokens generated, as many as a stop text can have.
+    tail: Vec<String>,
+    n_tokens: usize,
+    has_begun: bool,
+}
+
+/// All that the next step depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct State {
+    ladder: Ladder,
+    /// The last tokens of prompt and answer: one less than a chunk.
+    recent: Vec<String>,
+}
+
+impl Walk {
+    pub(super) fn new(hierarchy: &Hierarchy, cut: &Cut, substitutes: usize) -> Self {
+        let mut ladder = Ladder::new(hierarchy.nodes().len());
+        for tokens in &cut.closed {
+            ladder.chunk(hierarchy, tokens, substitutes, &mut |_, _| {});
+        }
+        ladder.open[0] = cut.open.iter().map(|token| token_event(token)).collect();
+        let mut recent: Vec<String> = cut.tokens().cloned().collect();
+        keep_last(&mut recent, hierarchy.chunk_size(0) - 1);
+        let state = State { ladder, recent };
+        Self {
+            visits: HashMap::from([(state.clone(), 1)]),
+            state,
+            tail: Vec::new(),
+            n_tokens: 0,
+            has_begun: false,
+        }
+    }
+
+    /// What can come next, best first; never empty. Or why nothing comes.
+    pub(super) fn choices(
+        &self,
+        search: &mut Search<'_>,
+        options: &GenerationOptions,
+    ) -> Result<Vec<Choice>, End> {
+        if self.n_tokens >= options.max_tokens {
+            return Err(End::MaxTokens);
+        }
+        let least = match self.has_begun {
+            true => Fit::Continues,
+            false => Fit::Loose,
+        };
+        let end = match self.from(&self.state.ladder, least, search, options) {
+            Ok(choices) => return Ok(choices),
+            Err(end) => end,
+        };
+        if !options.bridges {
+            return Err(end);
+        }
+        let mut bridge = Ladder::new(self.state.ladder.open.len());
+        let recent = self.state.recent.iter();
+        bridge.open[0] = recent.map(|token| token_event(token)).collect();
+        let mut choices = self
+            .from(&bridge, Fit::Continues, search, options)
+            .map_err(|_| end)?;
+        for choice in &mut choices {
+            choice.is_bridge = true;
+        }
+        Ok(choices)
+    }
+
+    /// The choices of the best fit, and of these the ones of the highest level that can say anything.
+    fn from(
+        &self,
+        ladder: &Ladder,
+        least: Fit,
+        search: &mut Search<'_>,
+        options: &GenerationOptions,
+    ) -> Result<Vec<Choice>, End> {
+        let candidates = search.candidates(ladder);
+        let top_open = ladder.open.iter().rposition(|events| !events.is_empty());
+        let has_ended = match top_open {
+            Some(top_open) => candidates.iter().any(|candidate| {
+                candidate.fit == Fit::Exact
+                    && candidate.level >= top_open
+                    && candidate.pieces.is_empty()
+            }),
+            // Everything that was begun is complete.
+            None => !self.state.recent.is_empty(),
+        };
+        let least = if has_ended { Fit::Exact } else { least };
+        let mut end = if has_ended {
+            End::Learned
+        } else {
+            End::NoAnswer
+        };
+        for fit in [Fit::Exact, Fit::Continues, Fit::Loose] {
+            for level in (0..ladder.open.len()).rev() {
+                if fit < least || options.level.is_some_and(|only| only != level) {
+                    continue;
+                }
+                let mut choices = Vec::new();
+                let is_here = |candidate: &&super::candidate::Candidate| {
+                    candidate.fit == fit && candidate.level == level && candidate.has_future
+                };
+                for candidate in candidates.iter().filter(is_here) {
+                    let limit = options.max_tokens - self.n_tokens;
+                    match Choice::of(candidate.clone(), search, limit) {
+                        Ok(choice) => choices.push(choice),
+                        Err(Some(unknown)) => end = unknown,
+                        Err(None) => {}
+                    }
+                }
+                if !choices.is_empty() {
+                    let n_choices = choices.len();
+                    choices
+                        .iter_mut()
+                        .for_each(|choice| choice.n_choices = n_choices);
+                    return Ok(choices);
+                }
+            }
+        }
+        Err(end)
+    }
+
+    /// Goes the way of a choice, which a stop text may cut; why it ends there, if it does.
+    pub(super) fn take(
+        &mut self,
+        choice: &mut Choice,
+        hierarchy: &Hierarchy,
+        options: &GenerationOptions,
+    ) -> Option<End> {
+        self.has_begun = true;
+        let stopped = self.stopped_by(choice, hierarchy, options);
+        self.n_tokens += choice.tokens.len();
+        self.state.recent.extend(choice.tokens.iter().cloned());
+        keep_last(&mut self.state.recent, hierarchy.chunk_size(0) - 1);
+        if choice.is_bridge {
+            self.state.ladder = Ladder::new(hierarchy.nodes().len());
+        }
+        let candidate = &choice.candidate;
+        let name = &candidate.prediction.name;
+        let ladder = &mut self.state.ladder;
+        ladder.adopt(hierarchy, candidate.level, name, options.substitutes);
+        let visits = self.visits.entry(self.state.clone()).or_insert(0);
+        *visits += 1;
+        let repeats = (*visits > options.max_visits).then_some(End::Repetition);
+        let is_full = self.n_tokens >= options.max_tokens;
+        stopped
+            .or_else(|| is_full.then_some(End::MaxTokens))
+            .or_else(|| choice.end.clone())
+            .or(repeats)
+    }
+
+    fn stopped_by(
+        &mut self,
+        choice: &mut Choice,
+        hierarchy: &Hierarchy,
+        options: &GenerationOptions,
+    ) -> Option<End> {
+        let longest = options.stop.iter().map(String::len).max()?;
+        for token_idx in 0..choice.tokens.len() {
+            self.tail.push(choice.tokens[token_idx].clone());
+            // A token has at least one byte, so no more of them can hold a stop text.
+            keep_last(&mut self.tail, longest);
+            let text = hierarchy.decode(&self.tail);
+            if let Some(stop) = options.stop.iter().find(|stop| text.contains(*stop)) {
+                choice.truncate(token_idx + 1);
+                return Some(End::StopText(stop.clone()));
+            }
+        }
+        None
+    }
+}
+
+fn keep_last(tokens: &mut Vec<String>, n: usize) {
+    let surplus = tokens.len().saturating_sub(n);
+    tokens.drain(..surplus);
+}

@@ -1,0 +1,155 @@
+//! A trained hierarchy: the engine, the tokenizer and the settings that belong together.
+
+use std::sync::Arc;
+
+use kato_engine::{Engine, Node, SessionConfig};
+use kato_learner::LearnerConfig;
+use kato_model::{Event, PatternName};
+use kato_prediction::Predictions;
+use kato_tokenizer::Tokenizer;
+
+use crate::HierarchyError;
+
+/// A learned hierarchy that is asked, and never taught.
+///
+/// Cheap to clone and to share between threads. What other sessions teach the engine's nodes is seen at once.
+///
+/// # Cost
+///
+/// Taking text up costs a look-up for each complete chunk that is known and a prediction for each that is not; a step of
+/// generation costs at most one prediction on level 0 and `candidates + 1` on every other level.
+#[derive(Debug, Clone)]
+pub struct Hierarchy {
+    engine: Engine,
+    nodes: Vec<Node>,
+    configs: Vec<SessionConfig>,
+    tokenizer: Arc<dyn Tokenizer>,
+    settings: LearnerConfig,
+}
+
+impl Hierarchy {
+    /// The hierarchy of an engine's nodes, with the tokenizer and the settings they were trained with.
+    ///
+    /// Every level predicts with KATO's defaults, except that the recall threshold falls with the chunk size to
+    /// 2 / (chunk size + 1), so that a single symbol of a long chunk finds it; [`with_config`](Self::with_config) changes that.
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::Nodes`] when the settings are of other nodes.
+    pub fn new(
+        engine: Engine,
+        tokenizer: impl Tokenizer + 'static,
+        settings: LearnerConfig,
+    ) -> Result<Self, HierarchyError> {
+        let nodes: Vec<Node> = engine.nodes().collect();
+        let names: Vec<&str> = nodes.iter().map(Node::name).collect();
+        let expected: Vec<&str> = settings.nodes.iter().map(|node| &*node.name).collect();
+        if names != expected || names.is_empty() {
+            let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+            return Err(HierarchyError::Nodes {
+                engine: owned(names),
+                settings: owned(expected),
+            });
+        }
+        let config = |chunk_size: usize| {
+            let mut config = SessionConfig::default();
+            let reached = 2.0 / (chunk_size as f64 + 1.0);
+            config.recall_threshold = config.recall_threshold.min(reached);
+            config
+        };
+        let configs = settings
+            .nodes
+            .iter()
+            .map(|node| config(node.chunk_size))
+            .collect();
+        Ok(Self {
+            engine,
+            nodes,
+            configs,
+            tokenizer: Arc::new(tokenizer),
+            settings,
+        })
+    }
+
+    /// The hierarchy with another configuration of one level's predictions.
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::UnknownLevel`].
+    pub fn with_config(
+        mut self,
+        level: usize,
+        config: SessionConfig,
+    ) -> Result<Self, HierarchyError> {
+        self.check_level(level)?;
+        self.configs[level] = config;
+        Ok(self)
+    }
+
+    /// The engine.
+    #[must_use]
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The levels' nodes, from the bottom up; never empty.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// How a level predicts; `None` for a level that there is not.
+    #[must_use]
+    pub fn config(&self, level: usize) -> Option<&SessionConfig> {
+        self.configs.get(level)
+    }
+
+    /// The tokenizer.
+    #[must_use]
+    pub fn tokenizer(&self) -> &dyn Tokenizer {
+        self.tokenizer.as_ref()
+    }
+
+    /// The settings of training.
+    #[must_use]
+    pub const fn settings(&self) -> &LearnerConfig {
+        &self.settings
+    }
+
+    pub(crate) fn check_level(&self, level: usize) -> Result<(), HierarchyError> {
+        let n_levels = self.nodes.len();
+        if level < n_levels {
+            return Ok(());
+        }
+        Err(HierarchyError::UnknownLevel { level, n_levels })
+    }
+
+    /// Events of a full chunk. One symbol is no pattern, so it is at least two.
+    pub(crate) fn chunk_size(&self, level: usize) -> usize {
+        self.settings.nodes[level].chunk_size.max(2)
+    }
+
+    pub(crate) fn predict(&self, level: usize, state: &[Event]) -> Predictions {
+        self.nodes[level].predict(state, &self.configs[level])
+    }
+
+    pub(crate) fn knows(&self, level: usize, name: &PatternName) -> bool {
+        self.nodes[level].frequency(name) > 0
+    }
+
+    /// The text of token strings.
+    pub(crate) fn decode<T: AsRef<str>>(&self, tokens: &[T]) -> String {
+        let tokens: Vec<&str> = tokens.iter().map(AsRef::as_ref).collect();
+        self.tokenizer.decode_tokens(&tokens)
+    }
+}
+
+/// One token's event.
+pub(crate) fn token_event(token: &str) -> Event {
+    Event::in_given_order(vec![token.to_owned()])
+}
+
+/// The event that a pattern is to the level above.
+pub(crate) fn name_event(name: &PatternName) -> Event {
+    Event::in_given_order(vec![name.prefixed().to_string()])
+}

@@ -1,0 +1,108 @@
+//! How far every level is within the pattern that it is in the middle of.
+
+use kato_model::{Event, PatternName};
+
+use crate::Hierarchy;
+use crate::hierarchy::{name_event, token_event};
+
+/// The events of every level's unfinished pattern. A level that holds a full chunk passes one event up and starts again, so
+/// every level moves at the pace of training.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Ladder {
+    pub(crate) open: Vec<Vec<Event>>,
+}
+
+impl Ladder {
+    pub(crate) fn new(n_levels: usize) -> Self {
+        Self {
+            open: vec![Vec::new(); n_levels],
+        }
+    }
+
+    /// Whether a pattern below this level is unfinished.
+    pub(crate) fn is_open_below(&self, level: usize) -> bool {
+        self.open[..level].iter().any(|events| !events.is_empty())
+    }
+
+    /// Takes in a complete chunk of tokens. `completed` is told every level's completed events and whether the level knew them.
+    pub(crate) fn chunk(
+        &mut self,
+        hierarchy: &Hierarchy,
+        tokens: &[String],
+        substitutes: usize,
+        completed: &mut dyn FnMut(usize, &[Event]),
+    ) {
+        self.open[0] = tokens.iter().map(|token| token_event(token)).collect();
+        self.complete(hierarchy, 0, substitutes, completed);
+    }
+
+    /// Goes on as if the text so far ended with this pattern of this level.
+    pub(crate) fn adopt(
+        &mut self,
+        hierarchy: &Hierarchy,
+        level: usize,
+        name: &PatternName,
+        substitutes: usize,
+    ) {
+        self.open[..=level].iter_mut().for_each(Vec::clear);
+        self.push(
+            hierarchy,
+            level + 1,
+            name_event(name),
+            substitutes,
+            &mut |_, _| {},
+        );
+    }
+
+    fn complete(
+        &mut self,
+        hierarchy: &Hierarchy,
+        level: usize,
+        substitutes: usize,
+        completed: &mut dyn FnMut(usize, &[Event]),
+    ) {
+        let events = std::mem::take(&mut self.open[level]);
+        completed(level, &events);
+        if level + 1 < self.open.len() {
+            let event = standing_for(hierarchy, level, &events, substitutes);
+            self.push(hierarchy, level + 1, event, substitutes, completed);
+        }
+    }
+
+    fn push(
+        &mut self,
+        hierarchy: &Hierarchy,
+        level: usize,
+        event: Event,
+        substitutes: usize,
+        completed: &mut dyn FnMut(usize, &[Event]),
+    ) {
+        let Some(open) = self.open.get_mut(level) else {
+            return;
+        };
+        open.push(event);
+        if open.len() >= hierarchy.chunk_size(level) {
+            self.complete(hierarchy, level, substitutes, completed);
+        }
+    }
+}
+
+/// What complete events are to the level above: their own name if the level learned them, else the names of the patterns they
+/// resemble most, else, so that the place in the chunk is taken, the name that they would have.
+fn standing_for(
+    hierarchy: &Hierarchy,
+    level: usize,
+    events: &[Event],
+    substitutes: usize,
+) -> Event {
+    let own = PatternName::of_events(events);
+    if hierarchy.knows(level, &own) || substitutes == 0 {
+        return name_event(&own);
+    }
+    let predictions = hierarchy.predict(level, events).predictions;
+    if predictions.is_empty() {
+        return name_event(&own);
+    }
+    let names = predictions.iter().take(substitutes);
+    Event::new(names.map(|prediction| prediction.name.prefixed().to_string()))
+}

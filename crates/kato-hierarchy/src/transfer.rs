@@ -1,0 +1,259 @@
+//! Handing predictions of one session to another: what of them, and which.
+
+use std::str::FromStr;
+
+use kato_engine::{Observation, Session};
+use kato_model::Event;
+use kato_prediction::{Prediction, RankMetric};
+
+use crate::HierarchyError;
+
+/// The part of a prediction that is handed over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[expect(
+    missing_docs,
+    reason = "each is the field of that name of a prediction"
+)]
+pub enum TransferField {
+    /// The name, with the prefix `PTRN|` that it has as a symbol.
+    #[default]
+    Name,
+    Past,
+    Present,
+    Future,
+    Missing,
+    Matches,
+    Extras,
+}
+
+impl FromStr for TransferField {
+    type Err = HierarchyError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Ok(match name {
+            "name" => Self::Name,
+            "past" => Self::Past,
+            "present" => Self::Present,
+            "future" => Self::Future,
+            "missing" => Self::Missing,
+            "matches" => Self::Matches,
+            "extras" => Self::Extras,
+            _ => {
+                return Err(HierarchyError::Option {
+                    option: "transfer field",
+                    value: format!("{name:?}"),
+                    expected: "name, past, present, future, missing, matches or extras",
+                });
+            }
+        })
+    }
+}
+
+/// Predictions that can be handed over, wherever they come from.
+pub trait Transferable {
+    /// The symbols of a field, event after event.
+    fn symbols(&self, field: TransferField) -> Vec<String>;
+
+    /// A metric; `None` if the prediction does not have it, which counts as 0.
+    fn metric(&self, metric: RankMetric) -> Option<f64>;
+}
+
+impl Transferable for Prediction {
+    fn symbols(&self, field: TransferField) -> Vec<String> {
+        let events = |events: &[Event]| events.iter().flat_map(Event::symbols).cloned().collect();
+        match field {
+            TransferField::Name => vec![self.name.prefixed().to_string()],
+            TransferField::Past => events(&self.past),
+            TransferField::Present => events(&self.present),
+            TransferField::Future => events(&self.future),
+            TransferField::Missing => self.missing.concat(),
+            TransferField::Matches => self.matches.clone(),
+            TransferField::Extras => self.extras.concat(),
+        }
+    }
+
+    fn metric(&self, metric: RankMetric) -> Option<f64> {
+        Self::metric(self, metric)
+    }
+}
+
+/// Which predictions are handed over, and how often.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Transfer {
+    /// See [`transfer_all`].
+    #[default]
+    All,
+    /// See [`transfer_threshold`].
+    Threshold {
+        /// What is compared. The original's default: the potential.
+        metric: RankMetric,
+        /// Its least value, inclusive. The original's default: 0.3.
+        threshold: f64,
+    },
+    /// See [`transfer_top_n`].
+    TopN {
+        /// How many. The original's default: 3.
+        n: usize,
+        /// What they are sorted by. The original's default: the potential.
+        metric: RankMetric,
+    },
+    /// See [`transfer_weighted`].
+    Weighted {
+        /// The weight. The original's default: the confidence.
+        metric: RankMetric,
+        /// Least weight, inclusive. The original's default: 0.3.
+        min_weight: f64,
+        /// Most repeats. The original's default: 5.
+        max_repeats: usize,
+    },
+}
+
+impl Transfer {
+    /// The symbols handed over.
+    pub fn apply<P: Transferable>(&self, predictions: &[P], field: TransferField) -> Vec<String> {
+        match *self {
+            Self::All => transfer_all(predictions, field),
+            Self::Threshold { metric, threshold } => {
+                transfer_threshold(predictions, field, metric, threshold)
+            }
+            Self::TopN { n, metric } => transfer_top_n(predictions, field, n, metric),
+            Self::Weighted {
+                metric,
+                min_weight,
+                max_repeats,
+            } => transfer_weighted(predictions, field, metric, min_weight, max_repeats),
+        }
+    }
+}
+
+/// The field of every prediction, in order.
+pub fn transfer_all<P: Transferable>(predictions: &[P], field: TransferField) -> Vec<String> {
+    symbols(predictions, field)
+}
+
+/// The field of predictions whose metric is at least `threshold`; of the first prediction if there are none.
+pub fn transfer_threshold<P: Transferable>(
+    predictions: &[P],
+    field: TransferField,
+    metric: RankMetric,
+    threshold: f64,
+) -> Vec<String> {
+    let chosen = predictions
+        .iter()
+        .filter(|one| value(*one, metric) >= threshold);
+    or_first(chosen, predictions, field)
+}
+
+/// The field of the `n` predictions with the greatest metric, greatest first, ties in the order given.
+pub fn transfer_top_n<P: Transferable>(
+    predictions: &[P],
+    field: TransferField,
+    n: usize,
+    metric: RankMetric,
+) -> Vec<String> {
+    let mut sorted: Vec<&P> = predictions.iter().collect();
+    sorted.sort_by(|one, other| value(*other, metric).total_cmp(&value(*one, metric)));
+    symbols(sorted.into_iter().take(n), field)
+}
+
+/// The field of predictions whose weight is at least `min_weight`, each repeated
+/// max(1, min(`max_repeats`, ⌊weight · `max_repeats`⌋)) times; of the first prediction, once, if there are none.
+pub fn transfer_weighted<P: Transferable>(
+    predictions: &[P],
+    field: TransferField,
+    weight_by: RankMetric,
+    min_weight: f64,
+    max_repeats: usize,
+) -> Vec<String> {
+    let repeats = |weight: f64| {
+        let wanted = (weight * max_repeats as f64).floor() as usize;
+        wanted.min(max_repeats).max(1)
+    };
+    let chosen = predictions.iter().flat_map(|one| {
+        let weight = value(one, weight_by);
+        let n = if weight >= min_weight {
+            repeats(weight)
+        } else {
+            0
+        };
+        std::iter::repeat_n(one, n)
+    });
+    or_first(chosen, predictions, field)
+}
+
+fn value<P: Transferable>(prediction: &P, metric: RankMetric) -> f64 {
+    prediction.metric(metric).unwrap_or(0.0)
+}
+
+fn symbols<'a, P: Transferable + 'a>(
+    predictions: impl IntoIterator<Item = &'a P>,
+    field: TransferField,
+) -> Vec<String> {
+    let symbols = predictions.into_iter().map(|one| one.symbols(field));
+    symbols.collect::<Vec<_>>().concat()
+}
+
+fn or_first<'a, P: Transferable + 'a>(
+    chosen: impl Iterator<Item = &'a P>,
+    all: &'a [P],
+    field: TransferField,
+) -> Vec<String> {
+    let mut chosen = chosen.peekable();
+    if chosen.peek().is_some() {
+        symbols(chosen, field)
+    } else {
+        symbols(all.first(), field)
+    }
+}
+
+/// What a transfer did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TransferOutcome {
+    /// Predictions of the source that were taken.
+    pub n_predictions: usize,
+    /// Symbols that the target observed, each as an event of its own.
+    pub n_items: usize,
+}
+
+/// Has the target observe, one by one, what `transfer` makes of the source's first `n` predictions. The source stays as it is.
+///
+/// The original's default is [`Transfer::All`] of 5 predictions.
+///
+/// ```
+/// use kato_engine::{Engine, Observation, Sequence, SessionConfig};
+/// use kato_hierarchy::{Transfer, TransferField, transfer_predictions};
+///
+/// let engine = Engine::in_memory(&["node0", "node1"]);
+/// let mut source = engine.node("node0")?.session(SessionConfig::default());
+/// source.observe_sequence(Sequence::of(["a", "b", "c"].map(|word| Observation::strings([word]))).learn_at_end())?;
+/// source.observe(Observation::strings(["a"]))?;
+/// let mut target = engine.node("node1")?.session(SessionConfig::default());
+/// let done = transfer_predictions(&source, &mut target, TransferField::Future, &Transfer::All, 5)?;
+/// assert_eq!((done.n_items, target.stm().len()), (2, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`HierarchyError::Transfer`] with the first item that the target refuses.
+pub fn transfer_predictions(
+    source: &Session,
+    target: &mut Session,
+    field: TransferField,
+    transfer: &Transfer,
+    n: usize,
+) -> Result<TransferOutcome, HierarchyError> {
+    let mut predictions = source.predict().predictions;
+    predictions.truncate(n);
+    let items = transfer.apply(&predictions, field);
+    let n_items = items.len();
+    for (item_idx, item) in items.into_iter().enumerate() {
+        let observed = target.observe(Observation::strings([item]));
+        observed.map_err(|source| HierarchyError::Transfer { item_idx, source })?;
+    }
+    Ok(TransferOutcome {
+        n_predictions: predictions.len(),
+        n_items,
+    })
+}

@@ -1,0 +1,297 @@
+//! From patterns and futures down to tokens and text.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kato_model::{Event, PatternName};
+
+use crate::{Hierarchy, HierarchyError};
+
+/// Most patterns that an [`Unraveller`] remembers.
+const MEMO_PATTERNS: usize = 1 << 16;
+/// Leaves beyond which unravelling ends, if nothing else is asked for: hundreds of pages.
+const DEFAULT_MAX_LEAVES: usize = 1 << 18;
+
+/// Which symbols of an event that holds several are unravelled. Events learned from text hold one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EventReading {
+    /// All, in the event's order: nothing is left out.
+    #[default]
+    All,
+    /// The first, as the original does.
+    First,
+}
+
+/// What unravelling arrives at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leaf {
+    /// A token; above level 0 any symbol that is no pattern's name.
+    Token(String),
+    /// The name of a pattern that no level below holds, as after a partial import or a pruning.
+    Unknown(PatternName),
+}
+
+/// A pattern or future as tokens and text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unravelled {
+    /// Tokens in order, and unknown patterns at their place.
+    pub leaves: Vec<Leaf>,
+    /// The tokens decoded; `<1f2e3d4c?>` stands for an unknown pattern, by the beginning of its name.
+    pub text: String,
+    /// Whether there are more leaves than were allowed.
+    pub is_truncated: bool,
+}
+
+impl Unravelled {
+    /// The tokens, without what is unknown.
+    pub fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.leaves.iter().filter_map(|leaf| match leaf {
+            Leaf::Token(token) => Some(token.as_str()),
+            Leaf::Unknown(_) => None,
+        })
+    }
+
+    /// The unknown patterns, in order, repeats included.
+    pub fn unknown(&self) -> impl Iterator<Item = PatternName> {
+        self.leaves.iter().filter_map(|leaf| match leaf {
+            Leaf::Token(_) => None,
+            Leaf::Unknown(name) => Some(*name),
+        })
+    }
+}
+
+/// A pattern with the level that holds it.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) level: usize,
+    pub(crate) events: Vec<Event>,
+}
+
+/// Unravels patterns of a hierarchy and remembers what it looked up: at most 65,536 patterns.
+///
+/// A child is looked for on the levels below its parent, the nearest first, so the level falls with every step: depth is bounded
+/// by the number of levels, and no content makes it run in circles. What a pattern learned after it was looked up is seen by
+/// the next unraveller.
+///
+/// ```
+/// use kato_engine::{Engine, Observation, Sequence, SessionConfig};
+/// use kato_hierarchy::Hierarchy;
+/// use kato_learner::{HierarchicalNode, LearnerConfig};
+/// use kato_tokenizer::gpt2;
+///
+/// let engine = Engine::in_memory(&["node0"]);
+/// let mut session = engine.node("node0")?.session(SessionConfig::default());
+/// session.observe_sequence(Sequence::of(["The", "Ġcat"].map(|token| Observation::strings([token]))))?;
+/// let name = session.learn()?.name().expect("it has two symbols");
+///
+/// let settings = LearnerConfig::new(vec![HierarchicalNode::new("node0", 2)]);
+/// let hierarchy = Hierarchy::new(engine, gpt2(), settings)?;
+/// assert_eq!(hierarchy.unravel(0, &name)?.text, "The cat");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Unraveller<'h> {
+    hierarchy: &'h Hierarchy,
+    reading: EventReading,
+    max_leaves: usize,
+    /// By the level below which the name was looked for.
+    memo: HashMap<(usize, PatternName), Option<Arc<Held>>>,
+}
+
+impl Hierarchy {
+    /// An unraveller for many patterns.
+    #[must_use]
+    pub fn unraveller(&self) -> Unraveller<'_> {
+        Unraveller {
+            hierarchy: self,
+            reading: EventReading::default(),
+            max_leaves: DEFAULT_MAX_LEAVES,
+            memo: HashMap::new(),
+        }
+    }
+
+    /// A pattern as tokens and text; see [`Unraveller`].
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::UnknownLevel`], and [`HierarchyError::UnknownPattern`] when that level never learned it. Unknown
+    /// patterns below it are part of the answer.
+    pub fn unravel(&self, level: usize, name: &PatternName) -> Result<Unravelled, HierarchyError> {
+        self.unraveller().pattern(level, name)
+    }
+
+    /// A future, or any other events, of a level as tokens and text; see [`Unraveller`].
+    ///
+    /// # Errors
+    ///
+    /// [`HierarchyError::UnknownLevel`].
+    pub fn unravel_events(
+        &self,
+        level: usize,
+        events: &[Event],
+    ) -> Result<Unravelled, HierarchyError> {
+        self.unraveller().events(level, events)
+    }
+}
+
+impl Unraveller<'_> {
+    /// Reads events in another way.
+    #[must_use]
+    pub const fn with_reading(mut self, reading: EventReading) -> Self {
+        self.reading = reading;
+        self
+    }
+
+    /// Ends after this many leaves, marked as truncated. Default 262,144.
+    #[must_use]
+    pub const fn with_max_leaves(mut self, leaves: usize) -> Self {
+        self.max_leaves = leaves;
+        self
+    }
+
+    /// A pattern as tokens and text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hierarchy::unravel`].
+    pub fn pattern(
+        &mut self,
+        level: usize,
+        name: &PatternName,
+    ) -> Result<Unravelled, HierarchyError> {
+        self.hierarchy.check_level(level)?;
+        match self.hierarchy.nodes()[level].events(name) {
+            Some(events) => self.events(level, &events),
+            None => Err(HierarchyError::UnknownPattern {
+                node: self.hierarchy.nodes()[level].name().to_owned(),
+                name: *name,
+            }),
+        }
+    }
+
+    /// Events of a level as tokens and text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hierarchy::unravel_events`].
+    pub fn events(&mut self, level: usize, events: &[Event]) -> Result<Unravelled, HierarchyError> {
+        self.hierarchy.check_level(level)?;
+        let mut leaves = Vec::new();
+        let is_truncated = !self.leaves(level, events, self.max_leaves, &mut leaves);
+        Ok(Unravelled {
+            text: self.text(&leaves),
+            leaves,
+            is_truncated,
+        })
+    }
+
+    /// Appends the leaves of events until there are `limit`; whether that was all.
+    pub(crate) fn leaves(
+        &mut self,
+        level: usize,
+        events: &[Event],
+        limit: usize,
+        leaves: &mut Vec<Leaf>,
+    ) -> bool {
+        let first = Arc::new(Held {
+            level,
+            events: events.to_vec(),
+        });
+        let mut path = vec![Place::start(first)];
+        while let Some(place) = path.last_mut() {
+            let held = Arc::clone(&place.held);
+            let Some(symbol) = place.next(self.reading, &held) else {
+                path.pop();
+                continue;
+            };
+            let child = match PatternName::from_symbol(symbol) {
+                Some(name) if held.level > 0 => match self.below(held.level, &name) {
+                    Some(child) => {
+                        path.push(Place::start(child));
+                        continue;
+                    }
+                    None => Leaf::Unknown(name),
+                },
+                _ => Leaf::Token(symbol.to_owned()),
+            };
+            if leaves.len() >= limit {
+                return false;
+            }
+            leaves.push(child);
+        }
+        true
+    }
+
+    /// The pattern of this name on the nearest level below.
+    pub(crate) fn below(&mut self, level: usize, name: &PatternName) -> Option<Arc<Held>> {
+        if let Some(known) = self.memo.get(&(level, *name)) {
+            return known.clone();
+        }
+        let nodes = &self.hierarchy.nodes()[..level];
+        let held = |(level, node): (usize, &kato_engine::Node)| {
+            let events = node.events(name)?;
+            Some(Arc::new(Held { level, events }))
+        };
+        let found = nodes.iter().enumerate().rev().find_map(held);
+        if self.memo.len() >= MEMO_PATTERNS {
+            self.memo.clear();
+        }
+        self.memo.insert((level, *name), found.clone());
+        found
+    }
+
+    fn text(&self, leaves: &[Leaf]) -> String {
+        let mut text = String::new();
+        let is_unknown = |leaf: &Leaf| matches!(leaf, Leaf::Unknown(_));
+        for run in leaves.chunk_by(|one, next| !is_unknown(one) && !is_unknown(next)) {
+            match run {
+                [Leaf::Unknown(name)] => text += &format!("<{name:.8}?>"),
+                tokens => {
+                    let tokens: Vec<&str> = tokens
+                        .iter()
+                        .filter_map(|leaf| match leaf {
+                            Leaf::Token(token) => Some(token.as_str()),
+                            Leaf::Unknown(_) => None,
+                        })
+                        .collect();
+                    text += &self.hierarchy.decode(&tokens);
+                }
+            }
+        }
+        text
+    }
+}
+
+/// How far a pattern is unravelled.
+struct Place {
+    held: Arc<Held>,
+    event_idx: usize,
+    symbol_idx: usize,
+}
+
+impl Place {
+    const fn start(held: Arc<Held>) -> Self {
+        Self {
+            held,
+            event_idx: 0,
+            symbol_idx: 0,
+        }
+    }
+
+    fn next<'a>(&mut self, reading: EventReading, held: &'a Held) -> Option<&'a str> {
+        loop {
+            let event = held.events.get(self.event_idx)?;
+            let n_symbols = match reading {
+                EventReading::All => event.len(),
+                EventReading::First => event.len().min(1),
+            };
+            if self.symbol_idx < n_symbols {
+                self.symbol_idx += 1;
+                return Some(&event.symbols()[self.symbol_idx - 1]);
+            }
+            self.event_idx += 1;
+            self.symbol_idx = 0;
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The hierarchy through its public interface.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+mod activation;
+mod generation;
+mod hostile;
+mod support;
+mod transfer;
+mod unravel;

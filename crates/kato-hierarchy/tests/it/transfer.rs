@@ -1,0 +1,139 @@
+//! Transfer functions: the values that the original gives, as tables.
+
+use kato_engine::{Engine, Observation, Sequence, SessionConfig};
+use kato_hierarchy::{
+    Transfer, TransferField, Transferable, transfer_all, transfer_predictions, transfer_threshold,
+    transfer_top_n, transfer_weighted,
+};
+use kato_prediction::RankMetric::{self, Confidence, Potential, Snr};
+
+struct Named {
+    name: &'static str,
+    potential: f64,
+    confidence: f64,
+}
+
+impl Transferable for Named {
+    fn symbols(&self, _: TransferField) -> Vec<String> {
+        vec![self.name.to_owned()]
+    }
+
+    fn metric(&self, metric: RankMetric) -> Option<f64> {
+        match metric {
+            Potential => Some(self.potential),
+            Confidence => Some(self.confidence),
+            _ => None,
+        }
+    }
+}
+
+const PREDICTIONS: [Named; 2] = [
+    Named {
+        name: "a",
+        potential: 0.2,
+        confidence: 0.9,
+    },
+    Named {
+        name: "b",
+        potential: 0.8,
+        confidence: 0.1,
+    },
+];
+const NAME: TransferField = TransferField::Name;
+
+#[test]
+fn golden_values() {
+    let table: [(Vec<String>, &str); 10] = [
+        (transfer_all(&PREDICTIONS, NAME), "ab"),
+        (transfer_threshold(&PREDICTIONS, NAME, Potential, 0.9), "a"),
+        (transfer_threshold(&PREDICTIONS, NAME, Potential, 0.5), "b"),
+        (transfer_top_n(&PREDICTIONS, NAME, 1, Potential), "b"),
+        (transfer_top_n(&PREDICTIONS, NAME, 3, Potential), "ba"),
+        // No prediction has it, so all are 0, and the order stays.
+        (transfer_top_n(&PREDICTIONS, NAME, 3, Snr), "ab"),
+        (
+            transfer_weighted(&PREDICTIONS, NAME, Confidence, 0.3, 5),
+            "aaaa",
+        ),
+        (
+            transfer_weighted(&PREDICTIONS, NAME, Potential, 0.1, 5),
+            "abbbb",
+        ),
+        (
+            transfer_weighted(&PREDICTIONS, NAME, Confidence, 2.0, 5),
+            "a",
+        ),
+        (
+            transfer_weighted(&PREDICTIONS, NAME, Confidence, 0.3, 0),
+            "a",
+        ),
+    ];
+    for (row, (symbols, expected)) in table.into_iter().enumerate() {
+        assert_eq!(symbols.concat(), expected, "row {row}");
+    }
+}
+
+#[test]
+fn of_no_predictions_nothing_is_transferred() {
+    let none: [Named; 0] = [];
+    assert!(transfer_all(&none, NAME).is_empty());
+    assert!(transfer_threshold(&none, NAME, Potential, 0.3).is_empty());
+    assert!(transfer_top_n(&none, NAME, 3, Potential).is_empty());
+    assert!(transfer_weighted(&none, NAME, Confidence, 0.3, 5).is_empty());
+}
+
+#[test]
+fn only_the_fields_that_there_are_have_names() {
+    for name in [
+        "name", "past", "present", "future", "missing", "matches", "extras",
+    ] {
+        assert!(name.parse::<TransferField>().is_ok());
+    }
+    let error = "sequence".parse::<TransferField>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "use transfer field \"sequence\": it must be name, past, present, future, missing, matches or extras"
+    );
+}
+
+#[test]
+fn every_field_of_a_prediction_is_observed_symbol_by_symbol() {
+    let engine = Engine::in_memory(&["node0", "node1"]);
+    let mut source = engine
+        .node("node0")
+        .unwrap()
+        .session(SessionConfig::default());
+    let observe =
+        |words: &[&str]| Sequence::of(words.iter().map(|word| Observation::strings([*word])));
+    source
+        .observe_sequence(observe(&["x", "a", "b", "c", "y", "z"]).learn_at_end())
+        .unwrap();
+    source.observe_sequence(observe(&["a", "q", "c"])).unwrap();
+    let name = source.predict().predictions[0].name.prefixed().to_string();
+    for (field, expected) in [
+        (TransferField::Name, vec![name.as_str()]),
+        (TransferField::Past, vec!["x"]),
+        (TransferField::Present, vec!["a", "b", "c"]),
+        (TransferField::Future, vec!["y", "z"]),
+        (TransferField::Missing, vec!["b"]),
+        (TransferField::Matches, vec!["a", "c"]),
+        (TransferField::Extras, vec!["q"]),
+    ] {
+        let mut target = engine
+            .node("node1")
+            .unwrap()
+            .session(SessionConfig::default());
+        let outcome = transfer_predictions(&source, &mut target, field, &Transfer::All, 5).unwrap();
+        assert_eq!(
+            (outcome.n_predictions, outcome.n_items),
+            (1, expected.len())
+        );
+        let stm: Vec<_> = target
+            .stm()
+            .iter()
+            .flat_map(|event| event.symbols())
+            .collect();
+        assert_eq!(stm, expected, "{field:?}");
+    }
+    assert_eq!(source.stm().len(), 3);
+}

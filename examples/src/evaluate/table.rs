@@ -1,0 +1,111 @@
+//! The report for people: a line for each level, a line for each model.
+
+use indicatif::HumanCount;
+use kato_evaluation::{CodeLength, EvaluationReport, LevelEvaluation, ModelBits, Share};
+
+use crate::inspect::View;
+use crate::inspect::layout::table;
+
+impl View for EvaluationReport {
+    fn text(&self, _width: usize) -> String {
+        let mut text = format!(
+            "{} documents that the nodes have not seen, {} tokens\n",
+            HumanCount(self.documents),
+            HumanCount(self.tokens)
+        );
+        if self.failed > 0 {
+            text += &format!(
+                "{} more cannot be read or tokenized\n",
+                HumanCount(self.failed)
+            );
+        }
+        text += &format!("\n{}", levels(&self.levels));
+        text += &format!("\n{}", models(&self.code_length));
+        text
+    }
+}
+
+fn levels(levels: &[LevelEvaluation]) -> String {
+    let header = [
+        "level",
+        "chunks",
+        "known",
+        "recognised",
+        "no answer",
+        "unknown symbols",
+        "next asked",
+        "known",
+        "no answer",
+        "top 1",
+        "top 5",
+        "top 10",
+    ];
+    let row = |level: &LevelEvaluation| {
+        let (coverage, recognition, next) = (&level.coverage, &level.recognition, &level.next);
+        vec![
+            level.node.clone(),
+            HumanCount(coverage.known_chunks.of).to_string(),
+            percent(coverage.known_chunks),
+            percent(recognition.recognised),
+            percent(recognition.unanswered),
+            percent(coverage.unknown_symbols),
+            HumanCount(next.top_1.of).to_string(),
+            percent(next.answerable),
+            percent(next.unanswered),
+            percent(next.top_1),
+            percent(next.top_5),
+            percent(next.top_10),
+        ]
+    };
+    table(&header, &levels.iter().map(row).collect::<Vec<_>>())
+}
+
+fn models(code: &CodeLength) -> String {
+    let baseline = &code.baseline;
+    let order = baseline.order;
+    let rows = [
+        ("KATO, chunk so far".to_owned(), &code.kato),
+        (format!("{order}-gram, chunk so far"), &code.ngram_in_chunk),
+        (format!("{order}-gram, document so far"), &code.ngram),
+        ("token frequencies".to_owned(), &code.unigram),
+        ("uniform".to_owned(), &code.uniform),
+    ];
+    let row = |(name, model): (String, &ModelBits)| {
+        let interval = model.interval.map_or_else(String::new, |interval| {
+            format!("{:.2} to {:.2}", interval.low, interval.high)
+        });
+        let bits = |bits: Option<f64>| bits.map_or_else(String::new, |bits| format!("{bits:.2}"));
+        vec![
+            name,
+            bits(model.bits_per_token),
+            interval,
+            bits(model.bits_per_token_in_context),
+        ]
+    };
+    let header = [
+        "model",
+        "bits per token",
+        "95 % interval",
+        "not first in chunk",
+    ];
+    let mut text = table(&header, &rows.map(row));
+    text += &format!(
+        "{} tokens of {} documents; n-grams of {} training tokens",
+        HumanCount(code.tokens),
+        HumanCount(code.documents),
+        HumanCount(baseline.training_tokens)
+    );
+    if baseline.order < baseline.order_asked_for {
+        text += &format!(
+            ", of order {order} because there are too many of order {}",
+            baseline.order_asked_for
+        );
+    }
+    text + "\n"
+}
+
+fn percent(share: Share) -> String {
+    share
+        .ratio()
+        .map_or_else(|| "-".to_owned(), |ratio| format!("{:.1} %", 100.0 * ratio))
+}

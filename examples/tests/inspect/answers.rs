@@ -1,0 +1,173 @@
+//! What a trained knowledge base answers: `predict` and `generate`.
+
+use serde_json::{Value, json};
+
+use crate::programs::Workplace;
+
+/// Text without the time that an answer took.
+fn without_time(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.split_once(" ms") {
+        Some((before, after)) => {
+            let number = before.rfind(' ').map_or(0, |at| at + 1);
+            format!("{}[time] ms{after}\n", &before[..number])
+        }
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+fn json_of(place: &Workplace, program: &str, arguments: &[&str]) -> Value {
+    let arguments: Vec<&str> = ["--kb", "kb", "--json"]
+        .iter()
+        .chain(arguments)
+        .copied()
+        .collect();
+    let text = place.succeeds(program, &arguments);
+    assert_eq!(text.lines().count(), 1, "one object on one line: {text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn predictions_are_a_table_with_the_patterns_as_text() {
+    let place = Workplace::trained();
+    let predict = |arguments: &[&str]| {
+        let arguments: Vec<&str> = ["--kb", "kb"].iter().chain(arguments).copied().collect();
+        without_time(&place.succeeds("predict", &arguments))
+    };
+    insta::assert_snapshot!(
+        "predict_text",
+        predict(&["--text", "The cat", "--limit", "3"])
+    );
+    insta::assert_snapshot!(
+        "predict_stm",
+        predict(&["--stm", r#"[["The"],["Ġdog"],["Ġsat"]]"#, "--limit", "2"])
+    );
+    insta::assert_snapshot!(
+        "predict_above",
+        predict(&[
+            "--node",
+            "node1",
+            "--text",
+            "The cat sat on the mat",
+            "--limit",
+            "2"
+        ])
+    );
+    insta::assert_snapshot!("predict_nothing", predict(&["--text", "zebra"]));
+}
+
+#[test]
+fn as_json_predictions_are_katos() {
+    let place = Workplace::trained();
+    let answer = json_of(&place, "predict", &["--text", "The cat"]);
+    assert_eq!(answer["state"], json!([["The"], ["Ġcat"]]));
+    let prediction = &answer["predictions"][0];
+    assert_eq!(prediction["type"], "prototypical");
+    assert_eq!(prediction["matches"], json!(["The", "Ġcat"]));
+    assert!(answer["future_potentials"][0]["aggregate_potential"].is_f64());
+
+    let strict = r#"{"recall_threshold": 1.0}"#;
+    let answer = json_of(
+        &place,
+        "predict",
+        &["--text", "The cat", "--config", strict],
+    );
+    assert_eq!(answer["predictions"], json!([]));
+}
+
+#[test]
+fn a_learned_document_continues_and_every_span_is_explained() {
+    let place = Workplace::trained();
+    let arguments = [
+        "--kb",
+        "kb",
+        "--prompt",
+        "The cat sat on the mat in",
+        "--explain",
+    ];
+    insta::assert_snapshot!(
+        "generate_explained",
+        without_time(&place.succeeds("generate", &arguments))
+    );
+    insta::assert_snapshot!(
+        "generate_nothing",
+        without_time(&place.succeeds("generate", &["--kb", "kb", "--prompt", "zebra"]))
+    );
+    let answer = json_of(
+        &place,
+        "generate",
+        &["--prompt", "The cat sat on the mat in"],
+    );
+    let document = &answer["spans"][0]["source"]["document"];
+    assert!(document.as_str().unwrap().starts_with('d'), "{answer}");
+    assert_eq!(answer["end"], "learned");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_text() {
+    let place = Workplace::trained();
+    for strategy in ["top-n", "sample", "beam"] {
+        let arguments = [
+            "--prompt",
+            "The",
+            "--strategy",
+            strategy,
+            "--seed",
+            "5",
+            "--bridge",
+        ];
+        let text = || json_of(&place, "generate", &arguments)["text"].clone();
+        assert_eq!(text(), text(), "{strategy}");
+    }
+}
+
+#[test]
+fn what_goes_wrong_says_what_to_do() {
+    let place = Workplace::trained();
+    for (program, arguments, expected) in [
+        (
+            "predict",
+            &["--kb", "nowhere", "--text", "a"][..],
+            "error: there is no knowledge base at nowhere: check the directory, or train one into it",
+        ),
+        (
+            "predict",
+            &["--kb", "kb", "--node", "node7", "--text", "a"],
+            "error: find node \"node7\": there is none; the nodes are node0, node1, node2",
+        ),
+        (
+            "predict",
+            &["--kb", "kb", "--text", "a", "--config", "[]"],
+            "error: --config must be an object, such as {\"recall_threshold\": 0.3}",
+        ),
+        (
+            "generate",
+            &[
+                "--kb",
+                "kb",
+                "--prompt",
+                "a",
+                "--strategy",
+                "sample",
+                "--temperature",
+                "0",
+            ],
+            "error: use temperature 0: it must be a finite number above 0",
+        ),
+        (
+            "generate",
+            &["--kb", "kb", "--prompt", "a", "--level", "9"],
+            "error: use level 9: there are 3, counted from 0",
+        ),
+    ] {
+        let (code, message) = place.fails(program, arguments);
+        assert_eq!((code, message.trim_end()), (1, expected));
+    }
+    let (code, message) = place.fails("predict", &["--kb", "kb", "--stm", "[1]"]);
+    assert_eq!(code, 1);
+    assert!(
+        message.contains("--stm must be a list of events"),
+        "{message}"
+    );
+    assert_eq!(place.fails("predict", &["--kb", "kb"]).0, 2);
+}

@@ -1,0 +1,54 @@
+//! Fuzz targets: functions that take any bytes, make hostile input of them, and panic where the crates break a promise.
+//!
+//! * [`names`]: names, their text, and everything else that turns bytes into names and back.
+//! * [`matching`]: blocks, common subsequences and likeness of texts, against textbook versions.
+//! * [`prediction`]: an index learned in any order, against comparing the state with every pattern.
+//! * [`session`]: sessions, nodes and engines over a store, against a model of what they remember.
+//!
+//! The same functions run in two ways: guided by coverage under `cargo fuzz`, and on seeded random input and the files of
+//! `seeds/` under `cargo test`. `CONTRIBUTING.md` says how.
+
+mod input;
+mod matching;
+mod names;
+mod prediction;
+mod session;
+
+// The tests' own independent readers and textbook versions.
+#[path = "../../crates/kato-model/tests/it/literal_reader.rs"]
+mod literal_reader;
+#[path = "../../crates/kato-prediction/tests/it/naive.rs"]
+mod naive;
+
+use std::path::PathBuf;
+
+pub use matching::matching;
+pub use names::names;
+pub use prediction::prediction;
+pub use session::session;
+
+/// A fuzz target: takes any bytes, and panics where a promise is broken.
+pub type Target = fn(&[u8]);
+
+/// All targets by name.
+pub const TARGETS: [(&str, Target); 4] = [
+    ("names", names),
+    ("matching", matching),
+    ("prediction", prediction),
+    ("session", session),
+];
+
+/// Runs a target on the content of files, for example of those in which a fuzzer left what it found.
+///
+/// # Errors
+///
+/// That of a file that cannot be read.
+pub fn run_files(
+    target: Target,
+    files: impl IntoIterator<Item = impl Into<PathBuf>>,
+) -> std::io::Result<()> {
+    for file in files {
+        target(&std::fs::read(file.into())?);
+    }
+    Ok(())
+}
