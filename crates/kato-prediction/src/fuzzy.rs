@@ -19,6 +19,7 @@ pub(crate) struct FuzzyMatcher<'a> {
 
 #[derive(Debug)]
 struct StateText {
+    id: SymbolId,
     profile: CharacterProfile,
     ratios: HashMap<SymbolId, f64>,
 }
@@ -46,9 +47,11 @@ impl<'a> FuzzyMatcher<'a> {
         let entries = state
             .texts
             .iter()
-            .map(|&text| {
+            .zip(&state.ids)
+            .map(|(&text, &id)| {
                 *known.entry(text).or_insert_with(|| {
                     texts.push(StateText {
+                        id,
                         profile: CharacterProfile::new(text),
                         ratios: HashMap::default(),
                     });
@@ -67,8 +70,18 @@ impl<'a> FuzzyMatcher<'a> {
 
     /// The accepted symbols of the state, in state order.
     pub(crate) fn accepted(&mut self, pattern: &[SymbolId]) -> Vec<FuzzySymbol> {
-        (0..self.entries.len())
-            .filter_map(|position| self.best(position, pattern))
+        let best: Vec<Option<(usize, f64)>> = (0..self.texts.len())
+            .map(|text| self.best(text, pattern))
+            .collect();
+        let positions = self.entries.iter().enumerate();
+        positions
+            .filter_map(|(position, &text)| {
+                best[text].map(|(place, ratio)| FuzzySymbol {
+                    position,
+                    place,
+                    ratio,
+                })
+            })
             .collect()
     }
 
@@ -80,30 +93,24 @@ impl<'a> FuzzyMatcher<'a> {
     }
 
     /// The first of the most similar symbols of the pattern, if similar enough.
-    fn best(&mut self, position: usize, pattern: &[SymbolId]) -> Option<FuzzySymbol> {
-        let observed = self.ids[position];
-        let text = &mut self.texts[self.entries[position]];
+    fn best(&mut self, text: usize, pattern: &[SymbolId]) -> Option<(usize, f64)> {
+        let StateText {
+            id,
+            profile,
+            ratios,
+        } = &mut self.texts[text];
+        if let Some(place) = pattern.iter().position(|symbol| symbol == id) {
+            return Some((place, 1.0)).filter(|&(_, ratio)| ratio >= self.threshold);
+        }
         let mut best: Option<(usize, f64)> = None;
         for (place, &symbol) in pattern.iter().enumerate() {
-            let ratio = if symbol == observed {
-                1.0
-            } else {
-                let table = self.table;
-                let profile = &text.profile;
-                *text
-                    .ratios
-                    .entry(symbol)
-                    .or_insert_with(|| profile.similarity(&table.text(symbol)))
-            };
+            let ratio = *ratios
+                .entry(symbol)
+                .or_insert_with(|| profile.similarity(&self.table.text(symbol)));
             if best.is_none_or(|(_, most)| ratio > most) {
                 best = Some((place, ratio));
             }
         }
         best.filter(|&(_, ratio)| ratio >= self.threshold)
-            .map(|(place, ratio)| FuzzySymbol {
-                position,
-                place,
-                ratio,
-            })
     }
 }

@@ -38,8 +38,12 @@ pub(crate) struct Matcher<'a> {
     runs: Vec<u64>,
     rectangles: Vec<Rectangle>,
     blocks: Vec<MatchingBlock>,
-    /// The pattern at hand is too long for words, or the state is.
+    /// The pattern at hand, if it or the state is too long for words.
     pattern: Option<Vec<SymbolId>>,
+    /// Of a long state the part that matters to the pattern at hand.
+    projected: Vec<SymbolId>,
+    /// Symbols of the state or its part.
+    width: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +61,16 @@ impl<'a> Matcher<'a> {
             rectangles: Vec::new(),
             blocks: Vec::new(),
             pattern: None,
+            projected: Vec::new(),
+            width: state.len(),
+        }
+    }
+
+    /// The state, or the part that matters.
+    fn observed(&self) -> &[SymbolId] {
+        match self.state.len() {
+            ..=WORD => &self.state.ids,
+            _ => &self.projected,
         }
     }
 
@@ -65,8 +79,19 @@ impl<'a> Matcher<'a> {
     pub(crate) fn load(&mut self, pattern: &[SymbolId]) {
         self.rows.clear();
         self.pattern = None;
-        if pattern.len() > WORD || self.state.len() > WORD {
+        let is_long = self.state.len() > WORD;
+        if is_long {
+            self.state.project(pattern, &mut self.projected);
+            self.width = self.projected.len();
+        }
+        if pattern.len() > WORD || self.width > WORD {
             self.pattern = Some(pattern.to_vec());
+        } else if is_long {
+            let mask = |symbol: &SymbolId| {
+                let positions = self.projected.iter().enumerate();
+                positions.fold(0, |mask, (at, held)| mask | u64::from(held == symbol) << at)
+            };
+            self.rows.extend(pattern.iter().map(mask));
         } else {
             let masks = pattern.iter().map(|&symbol| self.state.mask(symbol));
             self.rows.extend(masks);
@@ -77,7 +102,7 @@ impl<'a> Matcher<'a> {
     #[inline]
     pub(crate) fn lcs(&self) -> usize {
         if let Some(pattern) = &self.pattern {
-            return lcs_length(pattern, &self.state.ids);
+            return lcs_length(pattern, self.observed());
         }
         // Bit j of `open` is clear where the subsequence of the first j + 1 symbols of the state grew.
         let mut open = u64::MAX;
@@ -85,7 +110,7 @@ impl<'a> Matcher<'a> {
             let matched = open & row;
             open = open.wrapping_add(matched) | (open - matched);
         }
-        let used = u64::MAX >> (WORD - self.state.len().max(1));
+        let used = u64::MAX >> (WORD - self.width.max(1));
         (!open & used).count_ones() as usize
     }
 
@@ -93,7 +118,7 @@ impl<'a> Matcher<'a> {
     #[inline]
     pub(crate) fn outline(&mut self) -> Outline {
         if let Some(pattern) = &self.pattern {
-            return Outline::of_blocks(&matching_blocks(pattern, &self.state.ids));
+            return Outline::of_blocks(&matching_blocks(pattern, self.observed()));
         }
         self.find_blocks();
         Outline::of_blocks(&self.blocks)
@@ -105,7 +130,7 @@ impl<'a> Matcher<'a> {
         self.rectangles.clear();
         self.rectangles.push(Rectangle {
             pattern: (0, self.rows.len()),
-            state: (0, self.state.len()),
+            state: (0, self.width),
         });
         while let Some(rectangle) = self.rectangles.pop() {
             let Some(block) = self.longest_run(rectangle) else {

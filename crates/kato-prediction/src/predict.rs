@@ -67,7 +67,7 @@ impl PatternIndex {
         let mut survivors = find(&state, &mut candidates, most.saturating_add(1));
         let is_cut = survivors.len() > most;
         survivors.truncate(most);
-        survivors.sort_unstable_by_key(|ranked| ranked.name);
+        survivors.sort_unstable_by(Ranked::by_name);
         Ensemble::new(self, &state, config, &survivors).predictions(is_cut)
     }
 }

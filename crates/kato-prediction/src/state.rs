@@ -20,6 +20,8 @@ pub(crate) struct State<'a> {
     pub(crate) ids: Vec<SymbolId>,
     /// The known symbols, each once, in order of first occurrence.
     pub(crate) distinct: Vec<StateSymbol>,
+    /// Parallel to `distinct`: the positions of each symbol, ascending. Only of states of more than [`WORD`] symbols.
+    positions: Vec<Vec<usize>>,
     /// The pairs of known neighbours, each once.
     pub(crate) pairs: Vec<StatePair>,
     lookup: Lookup,
@@ -54,6 +56,7 @@ impl<'a> State<'a> {
             .map(|text| symbols.id(text).unwrap_or(UNKNOWN))
             .collect();
         let mut distinct: Vec<StateSymbol> = Vec::new();
+        let mut positions: Vec<Vec<usize>> = Vec::new();
         let mut lookup = Lookup::new(ids.len());
         for (position, &id) in ids.iter().enumerate().filter(|&(_, &id)| id != UNKNOWN) {
             let slot = lookup.slot(id, || {
@@ -61,6 +64,10 @@ impl<'a> State<'a> {
                 distinct.len() - 1
             });
             distinct[slot.idx as usize].count += 1;
+            if ids.len() > WORD {
+                positions.resize(distinct.len(), Vec::new());
+                positions[slot.idx as usize].push(position);
+            }
             if position < WORD {
                 slot.mask |= 1 << position;
             }
@@ -71,6 +78,7 @@ impl<'a> State<'a> {
             texts,
             ids,
             distinct,
+            positions,
             lookup,
         }
     }
@@ -95,6 +103,31 @@ impl<'a> State<'a> {
     #[inline]
     pub(crate) fn mask(&self, id: SymbolId) -> u64 {
         self.lookup.mask(id)
+    }
+
+    /// Replaces `out` by the part of a long state that matters to a pattern: the symbols that the pattern holds, and one
+    /// unknown symbol for everything between two of them that are no neighbours. Subsequences and matching blocks are the same
+    /// as with the whole state, but for their positions in it.
+    pub(crate) fn project(&self, pattern: &[SymbolId], out: &mut Vec<SymbolId>) {
+        let mut held: Vec<usize> = pattern
+            .iter()
+            .filter_map(|&symbol| self.lookup.get(symbol))
+            .map(|slot| slot.idx as usize)
+            .collect();
+        held.sort_unstable();
+        held.dedup();
+        let positions = held.iter().flat_map(|&idx| &self.positions[idx]);
+        let mut positions: Vec<usize> = positions.copied().collect();
+        positions.sort_unstable();
+        out.clear();
+        let mut next = None;
+        for position in positions {
+            if next.is_some_and(|next| next != position) {
+                out.push(UNKNOWN);
+            }
+            out.push(self.ids[position]);
+            next = Some(position + 1);
+        }
     }
 
     /// What a pattern has in common with the state.

@@ -31,7 +31,8 @@ fn an_update_takes_what_kato_does_not_check_and_predictions_cope() {
     }))
     .unwrap();
     let prediction = config.prediction();
-    assert_eq!(prediction.filter_pipeline, [Filter::Length]);
+    // An unknown stage does nothing; alone it selects no candidates, as `bloom` does.
+    assert_eq!(prediction.filter_pipeline, [Filter::Bloom, Filter::Length]);
     assert_eq!(prediction.fuzzy_token_threshold, Some(7.0));
 }
 

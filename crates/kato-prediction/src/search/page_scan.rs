@@ -217,18 +217,18 @@ impl<'a> PageScan<'a> {
             .map(|n_pairs| self.least_overlap(n_pairs, top).unwrap_or(usize::MAX))
             .collect();
         let last = least.len() - 1;
-        let mut promising: Vec<_> = patterns
+        let mut promising: Vec<Promising> = patterns
             .filter(|&(n_pairs, overlap, _)| overlap >= least[n_pairs.min(last)])
             .filter(|&(n_pairs, overlap, place)| self.may_enter(place, overlap, n_pairs, top))
+            .map(|(n_pairs, overlap, place)| Promising::new(n_pairs, overlap, place))
             .collect();
-        promising.sort_unstable_by_key(|&(n_pairs, overlap, place)| {
-            (Reverse(n_pairs), Reverse(overlap), place)
-        });
+        promising.sort_unstable();
         for group in promising.chunks(READ_AHEAD) {
             self.page
-                .read_ahead(group.iter().map(|&(_, _, place)| place));
-            for &(n_pairs, overlap, place) in group {
-                if self.may_enter(place, overlap, n_pairs, top) {
+                .read_ahead(group.iter().map(|pattern| pattern.place()));
+            for pattern in group {
+                let place = pattern.place();
+                if self.may_enter(place, pattern.overlap(), pattern.n_pairs(), top) {
                     self.offer(place, candidates, top);
                 }
             }
@@ -293,6 +293,36 @@ impl<'a> PageScan<'a> {
         };
         self.tie_end.set(Some((*name, end)));
         usize::from(place) < end
+    }
+}
+
+/// A place with what its pattern may share with the state, as one number, so that many are sorted fast: more pairs are less,
+/// then more overlap, then earlier places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Promising(u64);
+
+impl Promising {
+    /// Stands for all larger counts.
+    const MOST: usize = u16::MAX as usize;
+
+    fn new(n_pairs: usize, overlap: usize, place: u16) -> Self {
+        let descending = |count: usize| (Self::MOST - count.min(Self::MOST)) as u64;
+        Self(descending(n_pairs) << 32 | descending(overlap) << 16 | u64::from(place))
+    }
+
+    fn n_pairs(self) -> usize {
+        Self::MOST - (self.0 >> 32) as usize
+    }
+
+    fn overlap(self) -> usize {
+        match Self::MOST - (self.0 >> 16) as usize % (Self::MOST + 1) {
+            Self::MOST => usize::MAX,
+            overlap => overlap,
+        }
+    }
+
+    fn place(self) -> u16 {
+        self.0 as u16
     }
 }
 

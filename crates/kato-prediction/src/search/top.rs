@@ -17,10 +17,16 @@ pub(crate) struct Ranked {
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_score = other.score.total_cmp(&self.score);
+        by_score.then_with(|| self.by_name(other))
+    }
+}
+
+impl Ranked {
+    /// Order by name.
+    pub(crate) fn by_name(&self, other: &Self) -> Ordering {
         // The leading bytes as a number nearly always decide, and faster than all bytes.
-        by_score
-            .then_with(|| self.name.leading_u64().cmp(&other.name.leading_u64()))
-            .then_with(|| self.name.cmp(&other.name))
+        let leading = self.name.leading_u64().cmp(&other.name.leading_u64());
+        leading.then_with(|| self.name.cmp(&other.name))
     }
 }
 
