@@ -101,7 +101,10 @@ impl<'h> GenerationView<'h> {
         let link = |link: &Link| format!("{} {}", self.node(link.level), short(&link.pattern));
         let chain: Vec<String> = span.chain.iter().map(link).collect();
         text += &format!("   the text is in {}\n", chain.join(" in "));
-        text += &format!("   first seen {}\n", place(span.source.as_ref()));
+        text += &match &span.source {
+            Some(source) => format!("   first seen {}\n", place(source)),
+            None => "   documents were not recorded: train with --provenance\n".to_owned(),
+        };
         for (part_idx, part) in span.parts.iter().enumerate() {
             let branch = match part_idx + 1 == span.parts.len() {
                 true => "└─",
@@ -112,7 +115,7 @@ impl<'h> GenerationView<'h> {
                 self.node(part.level),
                 short(&part.pattern)
             );
-            let place = place(part.source.as_ref());
+            let place = part.source.as_ref().map(place).unwrap_or_default();
             let left = width.saturating_sub(front.chars().count() + place.chars().count() + 2);
             let piece = self.piece(span, part);
             text += &format!("{front}{}  {}\n", quoted(&piece, left), dim(&place));
@@ -129,15 +132,10 @@ impl<'h> GenerationView<'h> {
 }
 
 /// A source in words.
-fn place(source: Option<&Source>) -> String {
-    match source {
-        None => "in a document that was not recorded".to_owned(),
-        Some(source) => {
-            let number = || format!("number {}", source.sample_idx);
-            let document = source.document.clone().unwrap_or_else(number);
-            format!("in {document} at token {}", source.token_idx)
-        }
-    }
+fn place(source: &Source) -> String {
+    let number = || format!("number {}", source.sample_idx);
+    let document = source.document.clone().unwrap_or_else(number);
+    format!("in {document} at token {}", source.token_idx)
 }
 
 impl View for GenerationView<'_> {
