@@ -5,11 +5,6 @@
 //! cargo run --release --example evaluate -- --kb my-kb
 //! ```
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a program tells its user how it failed"
-)]
-
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -19,8 +14,9 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use kato_evaluation::{EvaluationOptions, EvaluationReport, evaluate};
 use kato_examples::evaluate::{EvaluationReporter, TrainedRun};
-use kato_examples::inspect::{is_closed_pipe, show};
-use kato_examples::interrupt::{INTERRUPTED, stop_on_interrupt};
+use kato_examples::exit::exit_code;
+use kato_examples::inspect::show;
+use kato_examples::interrupt::stop_on_interrupt;
 use kato_scheduler::StopSignal;
 
 /// Evaluates a knowledge base on documents that it has not seen: those that `train --hold-out` left out, or others.
@@ -74,18 +70,7 @@ struct Args {
 fn main() -> ExitCode {
     let args = Args::parse();
     let stop = StopSignal::default();
-    match run(&args, &stop) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            if stop.is_stopped() {
-                ExitCode::from(INTERRUPTED)
-            } else {
-                ExitCode::FAILURE
-            }
-        }
-    }
+    exit_code(run(&args, &stop), &stop)
 }
 
 fn run(args: &Args, stop: &StopSignal) -> Result<()> {

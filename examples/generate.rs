@@ -6,20 +6,17 @@
 //! cargo run --release --example generate -- --kb my-kb --prompt "The" --strategy sample --seed 7 --bridge
 //! ```
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a program tells its user how it failed"
-)]
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
+use kato_examples::exit::exit_code;
 use kato_examples::generation::GenerationView;
-use kato_examples::inspect::{is_closed_pipe, show};
+use kato_examples::inspect::show;
 use kato_examples::open::open;
 use kato_hierarchy::{GenerationOptions, Strategy};
+use kato_scheduler::StopSignal;
 
 /// Continues a text with what a trained knowledge base learned, and tells where every word is from.
 ///
@@ -87,14 +84,7 @@ enum Choose {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    match run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run(&args), &StopSignal::default())
 }
 
 fn run(args: &Args) -> Result<()> {

@@ -6,11 +6,6 @@
 //! cargo run --release --example inspect -- --kb my-kb --node node0 --export node0.jsonl
 //! ```
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a program tells its user how it failed"
-)]
-
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,10 +14,11 @@ use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use indicatif::ProgressBar;
+use kato_examples::exit::exit_code;
 use kato_examples::inspect::{
-    Decoder, Histograms, Overview, PatternView, export, find, import, is_closed_pipe, show,
+    Decoder, Histograms, Overview, PatternView, export, find, import, show,
 };
-use kato_examples::interrupt::{INTERRUPTED, stop_on_interrupt};
+use kato_examples::interrupt::stop_on_interrupt;
 use kato_scheduler::{RunConfiguration, StopSignal};
 use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 
@@ -77,18 +73,7 @@ fn main() -> ExitCode {
             .exit();
     }
     let stop = StopSignal::default();
-    match run(&args, &stop) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            if stop.is_stopped() {
-                ExitCode::from(INTERRUPTED)
-            } else {
-                ExitCode::FAILURE
-            }
-        }
-    }
+    exit_code(run(&args, &stop), &stop)
 }
 
 fn run(args: &Args, stop: &StopSignal) -> Result<()> {

@@ -5,19 +5,16 @@
 //! cargo run --release --example predict -- --kb my-kb --node node0 --stm '[["The"],["Ġcat"]]' --json
 //! ```
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a program tells its user how it failed"
-)]
-
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{ArgGroup, Parser};
-use kato_examples::inspect::{is_closed_pipe, show};
+use kato_examples::exit::exit_code;
+use kato_examples::inspect::show;
 use kato_examples::open::open;
 use kato_examples::prediction::{PredictionView, Question, configured};
+use kato_scheduler::StopSignal;
 
 /// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what would come next.
 ///
@@ -56,14 +53,7 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    match run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run(&args), &StopSignal::default())
 }
 
 fn run(args: &Args) -> Result<()> {

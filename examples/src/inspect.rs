@@ -20,7 +20,7 @@ pub use decode::Decoder;
 pub use exchange::{Exported, Imported, export, import};
 pub use find::find;
 pub use histogram::{Histograms, NodeHistogram};
-pub use layout::{DEFAULT_WIDTH, is_closed_pipe, terminal_width};
+pub use layout::{DEFAULT_WIDTH, terminal_width};
 pub use overview::{CorpusOverview, NodeOverview, Overview, TopPattern};
 pub use tree::PatternView;
 
@@ -34,7 +34,7 @@ pub trait View: Serialize {
 ///
 /// # Errors
 ///
-/// When it cannot be written; see [`is_closed_pipe`].
+/// When it cannot be written; see [`exit_code`](crate::exit::exit_code).
 pub fn show(view: &impl View, as_json: bool) -> Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     if as_json {

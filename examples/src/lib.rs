@@ -3,6 +3,7 @@
 
 pub mod corpus;
 pub mod evaluate;
+pub mod exit;
 pub mod generation;
 pub mod inspect;
 pub mod interrupt;

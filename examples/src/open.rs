@@ -13,6 +13,7 @@ use kato_engine::{Engine, Node};
 use kato_hierarchy::Hierarchy;
 use kato_scheduler::RunConfiguration;
 use kato_store::{EmbeddedStore, PatternStore};
+use kato_tokenizer::Tokenizer;
 
 /// How long opening may take before it is told.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,14 +32,7 @@ pub fn open(kb: &Path) -> Result<Hierarchy> {
             kb.display()
         )
     })?;
-    let tokenizer = kato_tokenizer::load(&run.tokenizer)?;
-    if tokenizer.fingerprint() != run.tokenizer_fingerprint {
-        bail!(
-            "the tokenizer {} is not the one that {} was trained with: put that one in its place",
-            run.tokenizer,
-            kb.display()
-        );
-    }
+    let tokenizer = tokenizer_of(&run)?;
     let engine = thread::scope(|scope| {
         let (opened, waiting) = channel();
         scope.spawn(move || tell(kb, &waiting));
@@ -47,6 +41,22 @@ pub fn open(kb: &Path) -> Result<Hierarchy> {
         engine
     })?;
     Ok(Hierarchy::new(engine, tokenizer, run.learner)?)
+}
+
+/// The tokenizer that a run used.
+///
+/// # Errors
+///
+/// When it is not at hand, or another one has its name.
+pub fn tokenizer_of(run: &RunConfiguration) -> Result<Arc<dyn Tokenizer>> {
+    let tokenizer = kato_tokenizer::load(&run.tokenizer)?;
+    if tokenizer.fingerprint() != run.tokenizer_fingerprint {
+        bail!(
+            "the tokenizer {} is not the one of the training: put that one in its place",
+            run.tokenizer
+        );
+    }
+    Ok(tokenizer)
 }
 
 /// Patterns of all nodes.

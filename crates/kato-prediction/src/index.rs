@@ -27,9 +27,9 @@ use crate::{IndexError, SymbolId};
 ///
 /// # Memory
 ///
-/// A pattern of five symbols of a vocabulary below 65,536 takes about 60 bytes in all: 20 for the name, 4 for the frequency,
-/// 2 a symbol, 2 a posting and its share of the posting directory, 5 to 10 for the look-up by name. Patterns of names cost
-/// more, as nearly every symbol is one of its own. [`heap_bytes`](Self::heap_bytes) tells.
+/// A pattern of five symbols of a vocabulary below 65,536 takes about 65 bytes in all: 20 for the name, 4 for the frequency,
+/// 2 each for a symbol, a posting and a follower, a share of the posting directories, and 5 to 10 for the look-up by name.
+/// Patterns of names cost more, as nearly every symbol is one of its own. [`heap_bytes`](Self::heap_bytes) tells.
 ///
 /// ```
 /// use kato_model::Event;
@@ -199,8 +199,10 @@ impl PatternIndex {
         Ok(place.is_none())
     }
 
-    /// Puts everything inserted so far into searchable pages, so that the next prediction is fast.
+    /// Puts everything inserted so far into searchable pages, so that the next prediction is fast, and gives back memory that
+    /// was reserved for more.
     pub fn seal(&mut self) {
+        self.symbols.shrink_to_fit();
         let moves = self.tiers.seal_all();
         self.follow(&moves);
     }

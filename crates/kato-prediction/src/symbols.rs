@@ -148,6 +148,13 @@ impl Symbols {
         }
     }
 
+    /// Gives back memory that was reserved for more symbols.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.names.shrink_to_fit();
+        self.text_counts.shrink_to_fit();
+        self.name_counts.shrink_to_fit();
+    }
+
     pub(crate) fn heap_bytes(&self) -> usize {
         self.texts.heap_bytes()
             + self.names.capacity() * size_of::<PatternName>()

@@ -12,7 +12,8 @@ use kato_loader::{
 };
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, PatternStore};
-use kato_tokenizer::Tokenizer;
+
+use crate::open::tokenizer_of;
 
 /// A knowledge base, and all that is needed to ask it about documents.
 #[derive(Debug)]
@@ -36,13 +37,7 @@ impl TrainedRun {
         let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {
             bail!("nothing was trained into {} yet", kb.display());
         };
-        let tokenizer = kato_tokenizer::load(&run.tokenizer)?;
-        if tokenizer.fingerprint() != run.tokenizer_fingerprint {
-            bail!(
-                "tokenizer {} is not the one of the training: it gives other tokens",
-                run.tokenizer
-            );
-        }
+        let tokenizer = tokenizer_of(&run)?;
         let learner = HierarchicalConceptLearner::builder(tokenizer)
             .config(run.learner.clone())
             .build()?;

@@ -1,7 +1,6 @@
 //! Fitting text into the lines of a terminal.
 
 use std::fmt::Write as _;
-use std::io;
 
 use console::{Term, measure_text_width, truncate_str};
 
@@ -13,15 +12,6 @@ pub const DEFAULT_WIDTH: usize = 100;
 pub fn terminal_width() -> usize {
     let size = Term::stdout().size_checked();
     size.map_or(DEFAULT_WIDTH, |(_, columns)| usize::from(columns))
-}
-
-/// Whether the reader of standard output has gone, as in `inspect | head`: it has what it wants.
-#[must_use]
-pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let mut causes = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Text in quotes on one line of at most `width` columns; what is cut off is marked.

@@ -135,6 +135,11 @@ impl PostingsBuilder {
 
 /// Appends the places of one symbol, by follower and place; returns where those with several followers begin.
 fn push_followed(of_symbol: &[(u64, u16)], followed: &mut Vec<u16>) -> usize {
+    // Most names occur once in a page.
+    if let [] | [_] = of_symbol {
+        followed.extend(of_symbol.iter().map(|&(_, place)| place));
+        return followed.len();
+    }
     let mut all: Vec<u16> = of_symbol.iter().map(|&(_, place)| place).collect();
     all.sort_unstable();
     let mut several: Vec<u16> = all
