@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use crate::bounds::BoundRules;
 use crate::filter::FilterChain;
-use crate::fuzzy::FuzzyMatcher;
+use crate::fuzzy::{FuzzyMatcher, FuzzySymbol};
 use crate::matching::{CharacterProfile, token_similarity};
 use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
 use crate::outline::{Matcher, Outline};
@@ -140,6 +140,20 @@ impl<'a> Candidates<'a> {
             .passes(&self.symbols, self.state, self.table, || {
                 (self.similarity(), self.outline.n_blocks)
             })
+    }
+
+    /// Similarity of a pattern and the state.
+    pub(crate) fn similarity_of(&mut self, pattern: &[SymbolId]) -> f64 {
+        self.matcher.load(pattern);
+        let characters = self.characters.as_ref();
+        similarity(pattern, self.state, self.table, characters, || {
+            self.matcher.lcs()
+        })
+    }
+
+    /// The symbols of the state that fuzzy matching accepts for a pattern, in state order; `None` without it.
+    pub(crate) fn fuzzy_matches(&mut self, pattern: &[SymbolId]) -> Option<Vec<FuzzySymbol>> {
+        Some(self.fuzzy.as_mut()?.accepted(pattern))
     }
 
     /// Similarity of the pattern that was scored last.

@@ -68,7 +68,7 @@ impl PatternIndex {
         let is_cut = survivors.len() > most;
         survivors.truncate(most);
         survivors.sort_unstable_by(Ranked::by_name);
-        Ensemble::new(self, &state, config, &survivors).predictions(is_cut)
+        Ensemble::new(self, &state, config, &mut candidates, &survivors).predictions(is_cut)
     }
 }
 

@@ -3,12 +3,9 @@
 use super::best;
 use super::futures::Futures;
 use super::survivor::Survivor;
-use crate::candidate::similarity;
+use crate::candidate::Candidates;
 use crate::collections::HashSet;
-use crate::fuzzy::FuzzyMatcher;
 use crate::index::{Finalized, PatternIndex};
-use crate::matching::CharacterProfile;
-use crate::outline::Matcher;
 use crate::search::Ranked;
 use crate::state::{State, StateSymbol};
 use crate::weights::AffinityWeights;
@@ -33,23 +30,12 @@ impl<'a> Ensemble<'a> {
         index: &'a PatternIndex,
         state: &'a State<'a>,
         config: &'a PredictionConfig,
+        candidates: &mut Candidates<'_>,
         ranked: &[Ranked],
     ) -> Self {
-        let table = index.symbol_table();
-        let mut matcher = Matcher::new(state);
-        let mut fuzzy = FuzzyMatcher::new(state, table, config.fuzzy_token_threshold);
-        let characters =
-            (!config.use_token_matching).then(|| CharacterProfile::new(&state.texts.join(" ")));
         let survivors: Vec<Survivor<'_>> = ranked
             .iter()
-            .map(|ranked| {
-                Survivor::new(index, state, fuzzy.as_mut(), ranked, |symbols| {
-                    similarity(symbols, state, table, characters.as_ref(), || {
-                        matcher.load(symbols);
-                        matcher.lcs()
-                    })
-                })
-            })
+            .map(|ranked| Survivor::new(index, state, candidates, ranked))
             .collect();
         let relevant = survivors
             .iter()

@@ -1,6 +1,7 @@
 //! A pattern that survived the search, with what all its metrics are made of.
 
-use crate::fuzzy::{FuzzyMatcher, FuzzySymbol};
+use crate::candidate::Candidates;
+use crate::fuzzy::FuzzySymbol;
 use crate::index::{PatternIndex, Place};
 use crate::matching::matching_blocks;
 use crate::metrics::{cohesion, confidence, evidence, fragmentation, snr};
@@ -31,24 +32,22 @@ impl<'a> Survivor<'a> {
     pub(super) fn new(
         index: &'a PatternIndex,
         state: &State<'_>,
-        fuzzy: Option<&mut FuzzyMatcher<'_>>,
+        candidates: &mut Candidates<'_>,
         ranked: &Ranked,
-        similarity: impl FnOnce(&[SymbolId]) -> f64,
     ) -> Self {
         let mut symbols = Vec::new();
         index.pages().read_symbols(ranked.place, &mut symbols);
         let event_lengths = index.pages().event_lengths(ranked.place);
         let blocks = matching_blocks(&symbols, &state.ids);
         let outline = Outline::of_blocks(&blocks);
-        let (matches, fuzzy): (Vec<usize>, _) = match fuzzy {
+        let (matches, fuzzy): (Vec<usize>, _) = match candidates.fuzzy_matches(&symbols) {
             None => {
                 let positions = blocks
                     .iter()
                     .flat_map(|block| block.state_start..block.state_start + block.len);
                 (positions.collect(), Vec::new())
             }
-            Some(fuzzy) => {
-                let accepted = fuzzy.accepted(&symbols);
+            Some(accepted) => {
                 let positions = accepted.iter().map(|symbol| symbol.position).collect();
                 (positions, accepted)
             }
@@ -62,7 +61,7 @@ impl<'a> Survivor<'a> {
             first_match == Some(symbols[place])
         });
         let mut prediction = Prediction::of(ranked.name, index.pages().frequency(ranked.place));
-        prediction.similarity = similarity(&symbols);
+        prediction.similarity = candidates.similarity_of(&symbols);
         prediction.evidence = evidence(matches.len(), symbols.len());
         prediction.confidence = confidence(matches.len(), split.present_symbols.len());
         prediction.snr = snr(matches.len(), state.len() - matches.len());
