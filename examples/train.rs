@@ -297,20 +297,26 @@ fn summary(report: &TrainingReport, args: &Args) -> String {
     );
     text += "level         chunk     learned    patterns  new\n";
     for level in &report.levels {
-        let share = 100.0 * level.unique_patterns as f64 / level.observations.max(1) as f64;
+        let (patterns, new) = match level.unique_patterns {
+            Some(patterns) => {
+                let share = 100.0 * patterns as f64 / level.observations.max(1) as f64;
+                (HumanCount(patterns).to_string(), format!("{share:.1} %"))
+            }
+            None => ("-".to_owned(), "-".to_owned()),
+        };
         text += &format!(
-            "{:<12} {:>6} {:>11} {:>11}  {share:.1} %\n",
+            "{:<12} {:>6} {:>11} {:>11}  {new}\n",
             level.node,
             level.chunk_size,
             HumanCount(level.observations).to_string(),
-            HumanCount(level.unique_patterns).to_string(),
+            patterns,
         );
     }
     if let Some(bytes) = report.disk_bytes {
         let patterns: u64 = report
             .levels
             .iter()
-            .map(|level| level.unique_patterns)
+            .filter_map(|level| level.unique_patterns)
             .sum();
         let each = bytes as f64 / patterns.max(1) as f64;
         text += &format!(

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::iter::FusedIterator;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -141,11 +142,33 @@ impl StreamingDatasetLoader {
     /// # Ok::<(), kato_loader::LoadError>(())
     /// ```
     pub fn next_batch(&mut self, target_bytes: usize) -> Result<Option<DocumentBatch>, LoadError> {
+        self.fill(target_bytes, |batch| batch.text_bytes() >= target_bytes)
+    }
+
+    /// The next `n_documents` documents, fewer only at the end of the corpus or before an error. Where batches end depends
+    /// on nothing but where they began.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_batch`](Self::next_batch).
+    pub fn next_documents(
+        &mut self,
+        n_documents: NonZeroUsize,
+    ) -> Result<Option<DocumentBatch>, LoadError> {
+        self.fill(0, |batch| batch.len() >= n_documents.get())
+    }
+
+    /// Reads at least one document, and more until the batch is full.
+    fn fill(
+        &mut self,
+        target_bytes: usize,
+        is_full: impl Fn(&DocumentBatch) -> bool,
+    ) -> Result<Option<DocumentBatch>, LoadError> {
         let capacity = target_bytes
             .min(self.selection.record_limit())
             .saturating_add(BATCH_SLACK_BYTES);
         let mut batch = DocumentBatch::new(capacity);
-        while batch.is_empty() || batch.text_bytes() < target_bytes {
+        while batch.is_empty() || !is_full(&batch) {
             match self.advance(batch.text_mut()) {
                 Ok(Some(record)) => {
                     let file = &self.files[record.file].name;

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use crossbeam_channel::{Receiver, Sender};
 use kato_loader::{BadRecord, Cursor};
-use kato_store::{PatternStore, StagedBatch};
 
 use crate::ledger::Ledger;
 use crate::stage_clock::StageClock;
 use crate::worker::{FailedDocument, StagedPart};
-use crate::{Checkpoint, Counters, TrainError};
+use crate::{Backend, Checkpoint, Counters, TrainError};
 
 /// Told by the dispatcher when it hands out no more work for an epoch.
 #[derive(Debug)]
@@ -26,16 +25,28 @@ pub(crate) struct ClosedEpoch {
 }
 
 /// What has arrived of an epoch.
-#[derive(Debug, Default)]
-struct PendingEpoch {
+#[derive(Debug)]
+struct PendingEpoch<P> {
     n_work: u64,
-    staged: Vec<StagedBatch>,
+    staged: Vec<P>,
     counters: Counters,
     failures: Vec<FailedDocument>,
     closed: Option<ClosedEpoch>,
 }
 
-impl PendingEpoch {
+impl<P> Default for PendingEpoch<P> {
+    fn default() -> Self {
+        Self {
+            n_work: 0,
+            staged: Vec::new(),
+            counters: Counters::default(),
+            failures: Vec::new(),
+            closed: None,
+        }
+    }
+}
+
+impl<P> PendingEpoch<P> {
     fn is_complete(&self) -> bool {
         self.closed
             .as_ref()
@@ -44,25 +55,24 @@ impl PendingEpoch {
 }
 
 /// Commits epochs strictly in order, so that the store always holds a prefix of the corpus.
-#[derive(Debug)]
-pub(crate) struct Committer<'a> {
-    store: &'a dyn PatternStore,
+pub(crate) struct Committer<'a, B: Backend> {
+    backend: &'a B,
     checkpoint: Checkpoint,
     ledger: Option<Ledger>,
     clock: &'a StageClock,
-    pending: BTreeMap<u64, PendingEpoch>,
+    pending: BTreeMap<u64, PendingEpoch<B::Part>>,
     next_epoch: u64,
 }
 
-impl<'a> Committer<'a> {
+impl<'a, B: Backend> Committer<'a, B> {
     pub(crate) fn new(
-        store: &'a dyn PatternStore,
+        backend: &'a B,
         checkpoint: Checkpoint,
         ledger: Option<Ledger>,
         clock: &'a StageClock,
     ) -> Self {
         Self {
-            store,
+            backend,
             checkpoint,
             ledger,
             clock,
@@ -75,7 +85,7 @@ impl<'a> Committer<'a> {
     /// complete are dropped, which abandons them.
     pub(crate) fn run(
         mut self,
-        parts: &Receiver<StagedPart>,
+        parts: &Receiver<StagedPart<B::Part>>,
         closed: &Receiver<ClosedEpoch>,
         committed: &Sender<u64>,
     ) -> Result<Checkpoint, TrainError> {
@@ -113,7 +123,7 @@ impl<'a> Committer<'a> {
         epoch.closed = Some(closed);
     }
 
-    fn add_part(&mut self, part: StagedPart) {
+    fn add_part(&mut self, part: StagedPart<B::Part>) {
         let epoch = self.pending.entry(part.epoch).or_default();
         epoch.n_work += part.n_work;
         epoch.staged.extend(part.staged);
@@ -141,9 +151,7 @@ impl<'a> Committer<'a> {
                 ledger.append(&closed.bad_records)?;
                 checkpoint.ledger_bytes = ledger.append(&epoch.failures)?;
             }
-            self.store
-                .commit(epoch.staged, checkpoint.to_json())
-                .map_err(TrainError::Store)?;
+            self.backend.commit(epoch.staged, checkpoint.to_json())?;
             self.checkpoint = checkpoint;
             Ok(())
         })

@@ -11,7 +11,7 @@ use crate::committer::ClosedEpoch;
 use crate::event::{Progress, TrainingEvent};
 use crate::session::Session;
 use crate::worker::Work;
-use crate::{TrainError, TrainingOptions};
+use crate::{TrainError, TrainingOptions, WorkSize};
 
 /// How long the dispatcher waits for a free worker before it looks around: not busily, and never so long that a failure
 /// or a stop goes unseen.
@@ -41,6 +41,7 @@ pub(crate) struct Dispatcher<'a> {
     session: &'a Session,
     on_event: &'a mut dyn FnMut(TrainingEvent),
     batch_bytes: usize,
+    work_size: WorkSize,
     last_progress: Instant,
     epoch: u64,
     epoch_start: Instant,
@@ -53,6 +54,7 @@ impl<'a> Dispatcher<'a> {
         loader: &'a mut StreamingDatasetLoader,
         options: &'a TrainingOptions,
         session: &'a Session,
+        work_size: WorkSize,
         on_event: &'a mut dyn FnMut(TrainingEvent),
     ) -> Self {
         // Each worker has a batch in hand and two waiting; they must not outweigh what it learns.
@@ -63,6 +65,7 @@ impl<'a> Dispatcher<'a> {
             session,
             on_event,
             batch_bytes: options.batch_bytes.min(affordable.max(MIN_BATCH_BYTES)),
+            work_size,
             last_progress: session.start,
             epoch: 0,
             epoch_start: session.start,
@@ -86,7 +89,10 @@ impl<'a> Dispatcher<'a> {
                 break Ended::Stopped;
             }
             let clock = &self.session.clocks.load;
-            let loaded = clock.time(|| self.loader.next_batch(self.batch_bytes));
+            let loaded = clock.time(|| match self.work_size {
+                WorkSize::Bytes => self.loader.next_batch(self.batch_bytes),
+                WorkSize::Documents(number) => self.loader.next_documents(number),
+            });
             self.bad_records.append(&mut self.loader.take_bad_records());
             match loaded {
                 Ok(Some(documents)) => {

@@ -62,6 +62,24 @@ pub enum TrainError {
     /// The store cannot take what was learned.
     #[error("failed to store what was learned")]
     Store(#[source] StoreError),
+    /// The nodes of a server cannot be taught.
+    #[error("failed to teach node {node}")]
+    Teach {
+        /// The node.
+        node: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The state of a run whose nodes are elsewhere cannot be read or kept.
+    #[error("failed to {action} the run's state {}", path.display())]
+    State {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error, or what is wrong with the content.
+        source: std::io::Error,
+    },
     /// The ledger of skipped records cannot be written.
     #[error("failed to write the ledger of skipped records {}", path.display())]
     Ledger {

@@ -12,6 +12,7 @@
 //! | bounded memory | a budget for learned content, bounded queues ([`TrainingOptions`]) |
 //! | nothing silent | counts of everything dropped, a ledger of everything skipped ([`TrainingReport`]) |
 
+mod backend;
 mod checkpoint;
 mod committer;
 mod dispatcher;
@@ -26,11 +27,12 @@ mod stage_clock;
 mod stop;
 mod worker;
 
+pub use backend::{Backend, Teacher, WorkSize};
 pub use checkpoint::{Checkpoint, Counters, loader_at_checkpoint};
 pub use error::TrainError;
 pub use event::{Progress, TrainingEvent};
 pub use options::{TrainingOptions, default_workers};
 pub use report::{LevelReport, StageSeconds, TrainingReport};
 pub use run::RunConfiguration;
-pub use session::train;
+pub use session::{train, train_with};
 pub use stop::StopSignal;

@@ -53,8 +53,8 @@ pub struct LevelReport {
     pub chunk_size: usize,
     /// Learn calls.
     pub observations: u64,
-    /// Distinct patterns.
-    pub unique_patterns: u64,
+    /// Distinct patterns; `None` where that cannot be known.
+    pub unique_patterns: Option<u64>,
 }
 
 /// Thread seconds of a session by stage, each over all threads of the stage.

@@ -8,6 +8,7 @@ use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 use kato_loader::StreamingDatasetLoader;
 use kato_store::PatternStore;
 
+use crate::backend::{Backend, StoreBackend};
 use crate::committer::{ClosedEpoch, Committer};
 use crate::dispatcher::Dispatcher;
 use crate::event::TrainingEvent;
@@ -51,10 +52,25 @@ pub fn train(
     learner: &HierarchicalConceptLearner,
     store: &dyn PatternStore,
     options: &TrainingOptions,
+    on_event: impl FnMut(TrainingEvent),
+) -> Result<TrainingReport, TrainError> {
+    train_with(loader, learner, &StoreBackend(store), options, on_event)
+}
+
+/// [`train`] for any [`Backend`]: nodes behind a network, for example.
+///
+/// # Errors
+///
+/// As [`train`], and what the backend meets.
+pub fn train_with<B: Backend>(
+    loader: &mut StreamingDatasetLoader,
+    learner: &HierarchicalConceptLearner,
+    backend: &B,
+    options: &TrainingOptions,
     mut on_event: impl FnMut(TrainingEvent),
 ) -> Result<TrainingReport, TrainError> {
     let start = Instant::now();
-    let checkpoint = check_resumable(loader, learner, store)?;
+    let checkpoint = check_resumable(loader, learner, backend)?;
     let ledger = options
         .ledger
         .as_deref()
@@ -65,7 +81,7 @@ pub fn train(
         num_workers: options.num_workers.get(),
         shared: Shared::of_nodes(learner.nodes().len()),
         clocks: Clocks::default(),
-        earlier: Earlier::of(store, &checkpoint, learner)?,
+        earlier: Earlier::of(backend, &checkpoint, learner)?,
     };
     let worker_options = WorkerOptions {
         batch_budget: options.memory_budget / session.num_workers,
@@ -73,13 +89,14 @@ pub fn train(
     };
     let checkpoint = thread::scope(|scope| {
         let (work_sender, work) = bounded::<Work>(2 * session.num_workers);
-        let (part_sender, parts) = bounded::<StagedPart>(2 * session.num_workers);
+        let (part_sender, parts) = bounded::<StagedPart<B::Part>>(2 * session.num_workers);
         let (closed_sender, closed) = unbounded::<ClosedEpoch>();
         let (committed_sender, committed) = unbounded::<u64>();
 
         let mut workers = Vec::with_capacity(session.num_workers);
         for worker_idx in 0..session.num_workers {
-            let worker = Worker::new(learner, store, &session.shared, worker_options);
+            let teacher = backend.teacher(learner)?;
+            let worker = Worker::new(learner, teacher, &session.shared, worker_options);
             let (work, part_sender) = (work.clone(), part_sender.clone());
             let handle = thread::Builder::new()
                 .name(format!("worker-{worker_idx}"))
@@ -89,7 +106,7 @@ pub fn train(
         }
         // Only the workers hold these now, so the channels close with them.
         drop((work, part_sender));
-        let committer = Committer::new(store, checkpoint, ledger, &session.clocks.commit);
+        let committer = Committer::new(backend, checkpoint, ledger, &session.clocks.commit);
         let committer = thread::Builder::new()
             .name("committer".to_owned())
             .spawn_scoped(scope, move || {
@@ -97,7 +114,13 @@ pub fn train(
             })
             .map_err(TrainError::Spawn)?;
 
-        let mut dispatcher = Dispatcher::new(loader, options, &session, &mut on_event);
+        let mut dispatcher = Dispatcher::new(
+            loader,
+            options,
+            &session,
+            backend.work_size(),
+            &mut on_event,
+        );
         let dispatched =
             dispatcher.run(work_sender, closed_sender, &committed, &workers, &committer);
         for worker in workers {
@@ -109,8 +132,8 @@ pub fn train(
     })?;
     let seconds = start.elapsed().as_secs_f64();
     on_event(TrainingEvent::Counting);
-    let levels = session.clocks.count.time(|| levels(learner, store))?;
-    Ok(session.report(&checkpoint, levels, seconds, store))
+    let levels = session.clocks.count.time(|| levels(learner, backend))?;
+    Ok(session.report(&checkpoint, levels, seconds, backend.disk_bytes()))
 }
 
 /// What the dispatcher and the report know of a session.
@@ -143,14 +166,13 @@ pub(crate) struct Earlier {
 
 impl Earlier {
     fn of(
-        store: &dyn PatternStore,
+        backend: &impl Backend,
         checkpoint: &Checkpoint,
         learner: &HierarchicalConceptLearner,
     ) -> Result<Self, TrainError> {
         let observations = (0..learner.nodes().len())
-            .map(|node_idx| store.totals(node_idx).map(|totals| totals.observations))
-            .collect::<Result<_, _>>()
-            .map_err(TrainError::Store)?;
+            .map(|node_idx| backend.observations(node_idx))
+            .collect::<Result<_, _>>()?;
         let counters = checkpoint.counters;
         Ok(Self {
             samples: counters.samples,
@@ -165,16 +187,16 @@ impl Earlier {
 fn check_resumable(
     loader: &StreamingDatasetLoader,
     learner: &HierarchicalConceptLearner,
-    store: &dyn PatternStore,
+    backend: &impl Backend,
 ) -> Result<Checkpoint, TrainError> {
     if learner.config().tail_policy == TailPolicy::Carry {
         return Err(TrainError::OrderDependent);
     }
-    let was = RunConfiguration::from_json(store.configuration())
+    let was = RunConfiguration::from_json(backend.configuration())
         .map_err(|source| TrainError::Checkpoint { source })?;
     let mut differences = was.diff(&RunConfiguration::of(learner).with_split(loader.split()));
-    if store.nodes() != learner.node_names() {
-        let (was, now) = (store.nodes().join(", "), learner.node_names().join(", "));
+    if backend.nodes() != learner.node_names() {
+        let (was, now) = (backend.nodes().join(", "), learner.node_names().join(", "));
         differences.push(format!(
             "knowledge bases: they are for {was}, and the learner's nodes are {now}"
         ));
@@ -183,7 +205,7 @@ fn check_resumable(
         return Err(TrainError::OtherConfiguration { differences });
     }
     let corpus = loader.identity();
-    let committed = Checkpoint::from_json(&store.checkpoint())?;
+    let committed = Checkpoint::from_json(&backend.checkpoint())?;
     let is_new = committed.is_none();
     let checkpoint = committed.unwrap_or_else(|| Checkpoint::at_start(corpus.clone()));
     let differences = checkpoint.corpus.diff(&corpus);
@@ -196,9 +218,7 @@ fn check_resumable(
     }
     if is_new {
         // The corpus is remembered before anything is learned from it, and not before all is checked.
-        store
-            .commit(Vec::new(), checkpoint.to_json())
-            .map_err(TrainError::Store)?;
+        backend.commit(Vec::new(), checkpoint.to_json())?;
     }
     Ok(checkpoint)
 }
@@ -212,23 +232,17 @@ fn join<T>(handle: ScopedJoinHandle<'_, Result<T, TrainError>>) -> Result<T, Tra
 
 fn levels(
     learner: &HierarchicalConceptLearner,
-    store: &dyn PatternStore,
+    backend: &impl Backend,
 ) -> Result<Vec<LevelReport>, TrainError> {
     let level = |(node_idx, node): (usize, &kato_learner::HierarchicalNode)| {
         Ok(LevelReport {
             node: node.name.clone(),
             chunk_size: node.chunk_size,
-            observations: store.totals(node_idx)?.observations,
-            unique_patterns: store.count_patterns(node_idx)?,
+            observations: backend.observations(node_idx)?,
+            unique_patterns: backend.count_patterns(node_idx)?,
         })
     };
-    learner
-        .nodes()
-        .iter()
-        .enumerate()
-        .map(level)
-        .collect::<Result<_, _>>()
-        .map_err(TrainError::Store)
+    learner.nodes().iter().enumerate().map(level).collect()
 }
 
 impl Session {
@@ -237,7 +251,7 @@ impl Session {
         checkpoint: &Checkpoint,
         levels: Vec<LevelReport>,
         seconds: f64,
-        store: &dyn PatternStore,
+        disk_bytes: Option<u64>,
     ) -> TrainingReport {
         let Self {
             shared,
@@ -271,7 +285,7 @@ impl Session {
             session_samples,
             held_out_samples: checkpoint.held_out(),
             complete: checkpoint.complete,
-            disk_bytes: store.disk_bytes(),
+            disk_bytes,
             stage_seconds: StageSeconds {
                 load: clocks.load.seconds(),
                 load_blocked: clocks.blocked.seconds(),

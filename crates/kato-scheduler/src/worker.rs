@@ -6,12 +6,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_loader::DocumentBatch;
-use kato_model::LearnBatch;
-use kato_store::{PatternStore, StagedBatch};
 use serde::Serialize;
 
 use crate::stage_clock::StageClock;
-use crate::{Counters, TrainError};
+use crate::{Counters, Teacher, TrainError};
 
 /// How often an idle worker looks whether its epoch was closed.
 const IDLE_CHECK: Duration = Duration::from_millis(50);
@@ -25,11 +23,11 @@ pub(crate) struct Work {
 
 /// What a worker hands to the committer.
 #[derive(Debug)]
-pub(crate) struct StagedPart {
+pub(crate) struct StagedPart<P> {
     pub(crate) epoch: u64,
     /// Work items that the part covers.
     pub(crate) n_work: u64,
-    pub(crate) staged: Option<StagedBatch>,
+    pub(crate) staged: Option<P>,
     pub(crate) counters: Counters,
     pub(crate) failures: Vec<FailedDocument>,
 }
@@ -75,10 +73,9 @@ pub(crate) struct WorkerOptions {
 }
 
 /// One worker thread: learns what it is handed and stages a part when its batch is full, its epoch closed, or all done.
-#[derive(Debug)]
-pub(crate) struct Worker<'a> {
+pub(crate) struct Worker<'a, P> {
     learner: &'a HierarchicalConceptLearner,
-    store: &'a dyn PatternStore,
+    teacher: Box<dyn Teacher<Part = P> + 'a>,
     shared: &'a Shared,
     options: WorkerOptions,
     scratch: LearnScratch,
@@ -86,36 +83,28 @@ pub(crate) struct Worker<'a> {
 }
 
 /// What was learned since the last part was staged.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Part {
     epoch: u64,
     n_work: u64,
-    batch: LearnBatch,
     counters: Counters,
     failures: Vec<FailedDocument>,
 }
 
-impl<'a> Worker<'a> {
+impl<'a, P> Worker<'a, P> {
     pub(crate) fn new(
         learner: &'a HierarchicalConceptLearner,
-        store: &'a dyn PatternStore,
+        teacher: Box<dyn Teacher<Part = P> + 'a>,
         shared: &'a Shared,
         options: WorkerOptions,
     ) -> Self {
-        let part = Part {
-            epoch: 0,
-            n_work: 0,
-            batch: learner.new_batch_with_limits(store.attribute_limits()),
-            counters: Counters::default(),
-            failures: Vec::new(),
-        };
         Self {
             learner,
-            store,
+            teacher,
             shared,
             options,
             scratch: learner.new_scratch(),
-            part,
+            part: Part::default(),
         }
     }
 
@@ -123,7 +112,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn run(
         mut self,
         work: &Receiver<Work>,
-        parts: &Sender<StagedPart>,
+        parts: &Sender<StagedPart<P>>,
     ) -> Result<(), TrainError> {
         loop {
             let waiting = Instant::now();
@@ -136,7 +125,7 @@ impl<'a> Worker<'a> {
                     }
                     self.part.epoch = work.epoch;
                     self.learn(&work.documents)?;
-                    if self.part.batch.heap_bytes() >= self.options.batch_budget
+                    if self.teacher.heap_bytes() >= self.options.batch_budget
                         && !self.stage(parts)?
                     {
                         return Ok(());
@@ -159,10 +148,11 @@ impl<'a> Worker<'a> {
     fn learn(&mut self, documents: &DocumentBatch) -> Result<(), TrainError> {
         let start = Instant::now();
         let (learner, part, scratch) = (self.learner, &mut self.part, &mut self.scratch);
+        let teacher = &mut self.teacher;
         let before = part.counters;
         let n_nodes = learner.nodes().len();
         let observed: Vec<u64> = (0..n_nodes)
-            .map(|node_idx| part.batch.observations(node_idx))
+            .map(|node_idx| teacher.observations(node_idx))
             .collect();
         let recording = learner.config().recording;
         for document in documents.iter() {
@@ -178,7 +168,7 @@ impl<'a> Worker<'a> {
                 text: document.text,
                 metadata: if recording.metadata { &metadata } else { &[] },
             };
-            match learner.learn(document_text, &mut part.batch, scratch) {
+            match teacher.learn(document_text, scratch) {
                 Ok(()) => {
                     part.counters.samples += 1;
                     part.counters.tokens += scratch.plan().n_tokens() as u64;
@@ -200,6 +190,7 @@ impl<'a> Worker<'a> {
                 }
             }
         }
+        teacher.finish_work(documents.indices())?;
         part.n_work += 1;
         let shared = self.shared;
         shared
@@ -212,7 +203,7 @@ impl<'a> Worker<'a> {
             .tokens
             .fetch_add(part.counters.tokens - before.tokens, Ordering::Relaxed);
         for (node_idx, before) in observed.into_iter().enumerate() {
-            let learned = part.batch.observations(node_idx) - before;
+            let learned = teacher.observations(node_idx) - before;
             shared.observations[node_idx].fetch_add(learned, Ordering::Relaxed);
         }
         shared.learn.add(start.elapsed());
@@ -220,24 +211,11 @@ impl<'a> Worker<'a> {
     }
 
     /// Stages what was learned and hands it over; false when nobody takes it any more.
-    fn stage(&mut self, parts: &Sender<StagedPart>) -> Result<bool, TrainError> {
+    fn stage(&mut self, parts: &Sender<StagedPart<P>>) -> Result<bool, TrainError> {
         if self.part.n_work == 0 {
             return Ok(true);
         }
-        let fresh = self
-            .learner
-            .new_batch_with_limits(self.store.attribute_limits());
-        let batch = std::mem::replace(&mut self.part.batch, fresh);
-        let staged = if batch.is_empty() {
-            None
-        } else {
-            Some(
-                self.shared
-                    .stage
-                    .time(|| self.store.stage(batch.seal()))
-                    .map_err(TrainError::Store)?,
-            )
-        };
+        let staged = self.shared.stage.time(|| self.teacher.take_part())?;
         let part = StagedPart {
             epoch: self.part.epoch,
             n_work: std::mem::take(&mut self.part.n_work),

@@ -300,3 +300,30 @@ fn a_corpus_that_is_not_the_expected_one_is_refused_with_what_differs() {
     assert_eq!(differences.len(), 2);
     assert!(refused.to_string().contains("file missing: `"), "{refused}");
 }
+
+#[test]
+fn batches_by_number_end_at_the_same_documents_wherever_the_run_was_resumed() {
+    let text: String = (0..23).map(|n| format!("line {n}\n")).collect();
+    let open = || {
+        StreamingDatasetLoader::builder()
+            .with_reader("lines.txt", std::io::Cursor::new(text.clone().into_bytes()))
+            .with_text_unit(TextUnit::Line)
+    };
+    let five = std::num::NonZeroUsize::new(5).unwrap();
+    let ranges = |loader: &mut StreamingDatasetLoader| {
+        let mut ranges = Vec::new();
+        while let Some(batch) = loader.next_documents(five).unwrap() {
+            ranges.push(batch.indices());
+        }
+        ranges
+    };
+    let mut loader = open().build().unwrap();
+    assert_eq!(ranges(&mut loader), [0..5, 5..10, 10..15, 15..20, 20..23]);
+
+    let mut first = open().build().unwrap();
+    first.next_documents(five).unwrap();
+    first.next_documents(five).unwrap();
+    let cursor = first.cursor();
+    let mut rest = open().resume_from(cursor).build().unwrap();
+    assert_eq!(ranges(&mut rest), [10..15, 15..20, 20..23]);
+}

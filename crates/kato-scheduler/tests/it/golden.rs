@@ -139,7 +139,7 @@ fn training_learns_what_the_original_learned() {
         let levels: Vec<_> = report
             .levels
             .iter()
-            .map(|level| (level.observations, level.unique_patterns))
+            .map(|level| (level.observations, level.unique_patterns.unwrap()))
             .collect();
         assert_eq!(levels, [(2023, 2003), (294, 294), (40, 40)]);
     }

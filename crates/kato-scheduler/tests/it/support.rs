@@ -241,7 +241,7 @@ impl From<&TrainingReport> for Outcome {
         let levels = report
             .levels
             .iter()
-            .map(|level| (level.observations, level.unique_patterns));
+            .map(|level| (level.observations, level.unique_patterns.unwrap()));
         Self {
             samples: report.samples_processed,
             attempted: report.samples_attempted,

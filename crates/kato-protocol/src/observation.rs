@@ -1,0 +1,105 @@
+//! Observing and learning.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Emotives of one moment: name and value.
+pub type EmotiveMap = BTreeMap<String, f64>;
+
+/// What is observed at one moment (`POST /sessions/{id}/observe`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Observation {
+    /// Symbols; the server sorts them unless told otherwise.
+    pub strings: Vec<String>,
+    /// Vectors; the server adds them up.
+    pub vectors: Vec<Vec<f64>>,
+    /// Emotives.
+    pub emotives: EmotiveMap,
+    /// Metadata: any JSON.
+    pub metadata: Map<String, Value>,
+}
+
+impl Observation {
+    /// An observation of symbols.
+    pub fn strings<I>(strings: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        Self {
+            strings: strings.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds an emotive.
+    #[must_use]
+    pub fn with_emotive(mut self, emotive: impl Into<String>, value: f64) -> Self {
+        self.emotives.insert(emotive.into(), value);
+        self
+    }
+
+    /// Adds metadata.
+    #[must_use]
+    pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// Adds a vector.
+    #[must_use]
+    pub fn with_vector(mut self, vector: Vec<f64>) -> Self {
+        self.vectors.push(vector);
+        self
+    }
+}
+
+/// What became of an observation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ObservationResult {
+    /// `okay`.
+    pub status: String,
+    /// The session.
+    pub session_id: String,
+    /// The session's node id.
+    pub processor_id: Option<String>,
+    /// Events in the short-term memory, after an automatic learn.
+    pub stm_length: usize,
+    /// Observations so far.
+    pub time: u64,
+    /// Made by the server for this observation.
+    pub unique_id: Option<String>,
+    /// Name of the pattern that was learned automatically, with its prefix `PTRN|`.
+    #[serde(default)]
+    pub auto_learned_pattern: Option<String>,
+}
+
+/// The short-term memory (`GET /sessions/{id}/stm`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stm {
+    /// Events, oldest first; each a list of symbols.
+    pub stm: Vec<Vec<String>>,
+    /// The session.
+    pub session_id: String,
+    /// Number of events.
+    pub length: usize,
+}
+
+/// What became of a learn (`POST /sessions/{id}/learn`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearnResult {
+    /// `learned`.
+    pub status: String,
+    /// Name of the pattern with its prefix `PTRN|`; empty when there were too few symbols.
+    pub pattern_name: String,
+    /// The session.
+    pub session_id: String,
+    /// Null in all known versions.
+    #[serde(default)]
+    pub processor_id: Option<String>,
+    /// For people.
+    pub message: String,
+}

@@ -1,0 +1,215 @@
+//! What a run teaches: a store in this process, or nodes elsewhere.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
+use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
+use kato_model::LearnBatch;
+use kato_store::{PatternStore, StagedBatch};
+use serde_json::Value;
+
+use crate::TrainError;
+
+/// Where what is learned goes, and where the position of a run is kept.
+///
+/// [`train`](crate::train) uses a [`PatternStore`]. Others are taught through this contract:
+///
+/// * Workers learn through a [`Teacher`] of their own each. What a teacher did becomes final with a commit, together with
+///   the checkpoint behind it.
+/// * After a crash the run goes on from the last checkpoint, so the documents behind it are learned **again**. A backend
+///   that does not lose what was taught since must know such repetitions and pass over them: work is cut by
+///   [`work_size`](Self::work_size) from the checkpoint on, so equal work comes again with the same
+///   [`first document`](Teacher::finish_work).
+pub trait Backend: Sync {
+    /// What a teacher hands over for a commit.
+    type Part: Send;
+
+    /// Names of the nodes, from the bottom of the hierarchy up.
+    fn nodes(&self) -> &[String];
+
+    /// The run that is kept here: a [`RunConfiguration`](crate::RunConfiguration).
+    fn configuration(&self) -> &Value;
+
+    /// The checkpoint of the last commit; `null` before the first.
+    fn checkpoint(&self) -> Value;
+
+    /// How documents are handed to workers.
+    fn work_size(&self) -> WorkSize {
+        WorkSize::Bytes
+    }
+
+    /// A worker's way to teach.
+    ///
+    /// # Errors
+    ///
+    /// When there is no way to reach the nodes.
+    fn teacher<'a>(
+        &'a self,
+        learner: &'a HierarchicalConceptLearner,
+    ) -> Result<Box<dyn Teacher<Part = Self::Part> + 'a>, TrainError>;
+
+    /// Makes parts final together with the checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be; then the last commit still holds.
+    fn commit(&self, parts: Vec<Self::Part>, checkpoint: Value) -> Result<(), TrainError>;
+
+    /// Learn calls of a node in this run up to the last commit.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be read.
+    fn observations(&self, node_idx: usize) -> Result<u64, TrainError>;
+
+    /// Distinct patterns of a node, where that is known. May be slow.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be read.
+    fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError>;
+
+    /// Bytes that the knowledge takes on the disk, where that is known.
+    fn disk_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// How documents are handed to workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WorkSize {
+    /// By [`batch_bytes`](crate::TrainingOptions::batch_bytes) of text.
+    Bytes,
+    /// By number.
+    Documents(NonZeroUsize),
+}
+
+/// Teaches what one worker plans.
+pub trait Teacher: Send {
+    /// What is handed over for a commit.
+    type Part;
+
+    /// Learns one document, or keeps it until [`finish_work`](Self::finish_work). Leaves its plan in the scratch.
+    ///
+    /// # Errors
+    ///
+    /// When the document cannot be learned; then nothing of it was.
+    fn learn(
+        &mut self,
+        document: TextDocument<'_>,
+        scratch: &mut LearnScratch,
+    ) -> Result<(), LearnError>;
+
+    /// Called behind the last document of each work, with the numbers of its documents in the corpus (held-out ones
+    /// included).
+    ///
+    /// # Errors
+    ///
+    /// When the nodes cannot be taught; the run ends.
+    fn finish_work(&mut self, documents: Range<u64>) -> Result<(), TrainError>;
+
+    /// Learn calls of a level since the last part was taken.
+    fn observations(&self, node_idx: usize) -> u64;
+
+    /// Memory of what was learned since the last part was taken, in bytes.
+    fn heap_bytes(&self) -> usize;
+
+    /// Hands over what was learned since the last part.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be prepared for a commit; the run ends.
+    fn take_part(&mut self) -> Result<Option<Self::Part>, TrainError>;
+}
+
+/// A pattern store as a backend: documents are counted into batches, which the store commits.
+#[derive(Debug)]
+pub(crate) struct StoreBackend<'a>(pub(crate) &'a dyn PatternStore);
+
+impl Backend for StoreBackend<'_> {
+    type Part = StagedBatch;
+
+    fn nodes(&self) -> &[String] {
+        self.0.nodes()
+    }
+
+    fn configuration(&self) -> &Value {
+        self.0.configuration()
+    }
+
+    fn checkpoint(&self) -> Value {
+        self.0.checkpoint()
+    }
+
+    fn teacher<'a>(
+        &'a self,
+        learner: &'a HierarchicalConceptLearner,
+    ) -> Result<Box<dyn Teacher<Part = StagedBatch> + 'a>, TrainError> {
+        Ok(Box::new(StoreTeacher {
+            learner,
+            store: self.0,
+            batch: learner.new_batch_with_limits(self.0.attribute_limits()),
+        }))
+    }
+
+    fn commit(&self, parts: Vec<StagedBatch>, checkpoint: Value) -> Result<(), TrainError> {
+        self.0.commit(parts, checkpoint).map_err(TrainError::Store)
+    }
+
+    fn observations(&self, node_idx: usize) -> Result<u64, TrainError> {
+        let totals = self.0.totals(node_idx).map_err(TrainError::Store)?;
+        Ok(totals.observations)
+    }
+
+    fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError> {
+        let patterns = self.0.count_patterns(node_idx);
+        patterns.map(Some).map_err(TrainError::Store)
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        self.0.disk_bytes()
+    }
+}
+
+#[derive(Debug)]
+struct StoreTeacher<'a> {
+    learner: &'a HierarchicalConceptLearner,
+    store: &'a dyn PatternStore,
+    batch: LearnBatch,
+}
+
+impl Teacher for StoreTeacher<'_> {
+    type Part = StagedBatch;
+
+    fn learn(
+        &mut self,
+        document: TextDocument<'_>,
+        scratch: &mut LearnScratch,
+    ) -> Result<(), LearnError> {
+        self.learner.learn(document, &mut self.batch, scratch)
+    }
+
+    fn finish_work(&mut self, _documents: Range<u64>) -> Result<(), TrainError> {
+        Ok(())
+    }
+
+    fn observations(&self, node_idx: usize) -> u64 {
+        self.batch.observations(node_idx)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.batch.heap_bytes()
+    }
+
+    fn take_part(&mut self) -> Result<Option<StagedBatch>, TrainError> {
+        if self.batch.is_empty() {
+            return Ok(None);
+        }
+        let limits = self.store.attribute_limits();
+        let fresh = self.learner.new_batch_with_limits(limits);
+        let batch = std::mem::replace(&mut self.batch, fresh);
+        let staged = self.store.stage(batch.seal()).map_err(TrainError::Store)?;
+        Ok(Some(staged))
+    }
+}
