@@ -4,6 +4,7 @@
 //! cargo run --release --example train                                  # this repository's own text
 //! cargo run --release --example train -- corpus.jsonl --kb my-kb       # your own
 //! cargo run --release --example train -- corpus.jsonl --kb my-kb --resume
+//! cargo run --release --example train -- corpus.jsonl --kato http://127.0.0.1:8000 --run wikitext
 //! ```
 
 #![expect(clippy::print_stderr, reason = "a program tells its user how to go on")]
@@ -19,6 +20,7 @@ use clap::{Parser, ValueEnum};
 use indicatif::{HumanBytes, HumanCount};
 use kato_examples::corpus::ByteSize;
 use kato_examples::interrupt::{INTERRUPTED, stop_on_interrupt};
+use kato_examples::remote::{self, RemoteArgs};
 use kato_examples::reporter::Reporter;
 use kato_examples::repository;
 use kato_learner::{
@@ -29,11 +31,12 @@ use kato_loader::{
     OnBadRecord, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit,
 };
 use kato_scheduler::{
-    RunConfiguration, TrainingOptions, TrainingReport, default_workers, loader_at_checkpoint, train,
+    Backend, RunConfiguration, TrainingOptions, TrainingReport, default_workers,
+    loader_at_checkpoint, train, train_with,
 };
-use kato_store::EmbeddedStore;
+use kato_store::{EmbeddedStore, PatternStore};
 
-/// Trains a concept hierarchy from text into a knowledge base on the disk.
+/// Trains a concept hierarchy from text into a knowledge base on the disk, or into the nodes of a KATO server.
 ///
 /// Reads plain text, JSON Lines, CSV and Parquet, also compressed with gzip or zstd. A run can be stopped at any moment, by
 /// Ctrl-C or even kill -9, and goes on with the same command and --resume to the same result. Look into the knowledge base
@@ -96,6 +99,8 @@ struct Args {
     /// Directory of the knowledge base.
     #[arg(long, value_name = "DIR", default_value = "kato-kb")]
     kb: PathBuf,
+    #[command(flatten)]
+    remote: RemoteArgs,
     /// Go on where an interrupted run ended.
     #[arg(long)]
     resume: bool,
@@ -111,7 +116,8 @@ struct Args {
     /// Decides which documents are held out.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "hold_out")]
     seed: u64,
-    /// Skip what cannot be read or learned and list it in DIR/skipped.jsonl, instead of ending with an error.
+    /// Skip what cannot be read or learned and list it in DIR/skipped.jsonl (with --kato beside the run's state), instead of
+    /// ending with an error.
     #[arg(long)]
     skip_errors: bool,
     /// Memory for what is learned and not yet written; the process takes about twice this and another 100 MB.
@@ -147,21 +153,12 @@ enum Tail {
 }
 
 fn main() -> Result<ExitCode> {
-    let args = Args::parse();
+    let mut args = Args::parse();
+    args.remote.choose_name(args.resume)?;
     let learner = learner(&args)?;
     let configuration = RunConfiguration::of(&learner).with_split(split(&args));
     // Before the knowledge base is made, so that a mistyped path leaves nothing behind.
     loader(&args)?.build()?;
-    let store = match args.resume {
-        false => EmbeddedStore::create(&args.kb, &learner.node_names(), configuration.to_json())
-            .context("--resume goes on with an existing knowledge base")?,
-        true if !EmbeddedStore::exists(&args.kb) => {
-            // A run that was killed before it made its knowledge base starts from the beginning.
-            EmbeddedStore::create(&args.kb, &learner.node_names(), configuration.to_json())?
-        }
-        true => EmbeddedStore::open(&args.kb)?,
-    };
-    let mut loader = loader_at_checkpoint(loader(&args)?, &store)?;
     let mut options = TrainingOptions::default();
     options.num_workers = args.workers.unwrap_or_else(default_workers);
     options.memory_budget =
@@ -169,21 +166,41 @@ fn main() -> Result<ExitCode> {
     options.commit_interval =
         Duration::try_from_secs_f64(args.commit_interval).context("--commit-interval")?;
     options.skip_errors = args.skip_errors;
-    options.ledger = args.skip_errors.then(|| args.kb.join("skipped.jsonl"));
+    options.ledger = args.skip_errors.then(|| ledger(&args));
     stop_on_interrupt(options.stop.clone()).context("failed to listen for Ctrl-C")?;
 
     let mut reporter = Reporter::new(args.quiet);
-    let report = train(&mut loader, &learner, &store, &options, |event| {
-        reporter.show(&event)
-    });
-    reporter.finish();
-    let report = report?;
     let mut out = std::io::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string(&report)?)?;
-    } else {
-        write!(out, "{}", summary(&report, &args))?;
-    }
+    let report = match args.remote.open(&learner, &configuration, args.resume)? {
+        Some(backend) => {
+            let mut loader = loader_at_checkpoint(loader(&args)?, &backend.checkpoint())?;
+            let on_event = |event| reporter.show(&event);
+            let report = train_with(&mut loader, &learner, &backend, &options, on_event);
+            reporter.finish();
+            let report = report?;
+            if args.json {
+                writeln!(out, "{}", remote::to_json(&report, &backend)?)?;
+            } else {
+                write!(out, "{}", summary(&report, &args))?;
+                write!(out, "{}", remote::summary(&report, &backend))?;
+            }
+            report
+        }
+        None => {
+            let store = open_store(&args, &learner, &configuration)?;
+            let mut loader = loader_at_checkpoint(loader(&args)?, &store.checkpoint())?;
+            let on_event = |event| reporter.show(&event);
+            let report = train(&mut loader, &learner, &store, &options, on_event);
+            reporter.finish();
+            let report = report?;
+            if args.json {
+                writeln!(out, "{}", serde_json::to_string(&report)?)?;
+            } else {
+                write!(out, "{}", summary(&report, &args))?;
+            }
+            report
+        }
+    };
     if options.stop.is_stopped() && !report.complete {
         eprintln!(
             "interrupted; everything learned is safe. Go on with the same command and --resume."
@@ -191,6 +208,20 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::from(INTERRUPTED));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn open_store(
+    args: &Args,
+    learner: &HierarchicalConceptLearner,
+    configuration: &RunConfiguration,
+) -> Result<EmbeddedStore> {
+    let create = || EmbeddedStore::create(&args.kb, &learner.node_names(), configuration.to_json());
+    Ok(match args.resume {
+        false => create().context("--resume goes on with an existing knowledge base")?,
+        // A run that was killed before it made its knowledge base starts from the beginning.
+        true if !EmbeddedStore::exists(&args.kb) => create()?,
+        true => EmbeddedStore::open(&args.kb)?,
+    })
 }
 
 fn text_mode(name: &str) -> Result<TextMode> {
@@ -333,10 +364,19 @@ fn summary(report: &TrainingReport, args: &Args) -> String {
         text += &format!(
             "{} errors, listed in {}\n",
             report.errors,
-            args.kb.join("skipped.jsonl").display()
+            ledger(args).display()
         );
     }
     text
+}
+
+/// Where skipped records and documents are listed.
+fn ledger(args: &Args) -> PathBuf {
+    let beside_state = args.remote.state_file();
+    beside_state.map_or_else(
+        || args.kb.join("skipped.jsonl"),
+        |state| state.with_extension("skipped.jsonl"),
+    )
 }
 
 /// What the rules left out, in words.

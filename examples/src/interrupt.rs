@@ -19,6 +19,15 @@ pub const INTERRUPTED: u8 = 130;
 ///
 /// When the operating system refuses to register the handlers.
 pub fn stop_on_interrupt(stop: StopSignal) -> io::Result<()> {
+    on_interrupt(move || stop.stop())
+}
+
+/// Calls `act` on SIGINT and SIGTERM, on a thread of its own.
+///
+/// # Errors
+///
+/// When the operating system refuses to register the handlers.
+pub fn on_interrupt(mut act: impl FnMut() + Send + 'static) -> io::Result<()> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the second signal finds the flag that the first one set.
@@ -34,7 +43,7 @@ pub fn stop_on_interrupt(stop: StopSignal) -> io::Result<()> {
         .name("signals".to_owned())
         .spawn(move || {
             for _signal in signals.forever() {
-                stop.stop();
+                act();
             }
         })?;
     Ok(())

@@ -9,6 +9,7 @@ pub mod inspect;
 pub mod interrupt;
 pub mod open;
 pub mod prediction;
+pub mod remote;
 pub mod reporter;
 pub mod repository;
 

@@ -4,12 +4,13 @@ mod commit;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use kato_model::AttributeLimits;
 use kato_store::PatternStore;
 use serde_json::Value;
 
+pub use self::commit::PendingCommit;
 use crate::load::{Loaded, load};
 use crate::node::{NodeCell, NodeMemory};
 use crate::{EngineError, EngineOptions, Node};
@@ -61,8 +62,10 @@ pub(crate) struct Shared {
     clock: AtomicU64,
     /// Learns that no commit has made durable.
     uncommitted: AtomicU64,
-    /// Held while committing.
-    committing: Mutex<()>,
+    /// Whether a commit or a clear is under way.
+    committing: Mutex<bool>,
+    /// Told when it ends.
+    committed: Condvar,
 }
 
 impl Engine {
@@ -127,7 +130,8 @@ impl Engine {
             epoch,
             clock: AtomicU64::new(0),
             uncommitted: AtomicU64::new(0),
-            committing: Mutex::new(()),
+            committing: Mutex::new(false),
+            committed: Condvar::new(),
         };
         Self {
             shared: Arc::new(shared),
@@ -182,6 +186,42 @@ impl Engine {
     /// As [`commit`](Self::commit).
     pub fn commit_with(&self, checkpoint: Value) -> Result<(), EngineError> {
         self.shared.commit(Some(checkpoint))
+    }
+
+    /// Takes what was learned so far, to be written by [`PendingCommit::finish`]. Waits for a commit that is under way, and is
+    /// quick itself: a caller that keeps a journal holds its learns off meanwhile, and so knows exactly which of them the
+    /// commit contains.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use kato_engine::{Engine, Lesson};
+    /// use kato_model::Event;
+    /// use kato_store::{MemoryStore, PatternStore};
+    /// use serde_json::{Value, json};
+    ///
+    /// let store = Arc::new(MemoryStore::new(&["node0"], Value::Null));
+    /// let engine = Engine::open(Arc::clone(&store) as Arc<dyn PatternStore>)?;
+    /// let node = engine.node("node0")?;
+    /// node.teach(&Lesson::of([Event::new(["a", "b"])]))?;
+    /// let pending = engine.begin_commit();
+    /// node.teach(&Lesson::of([Event::new(["c", "d"])]))?;
+    /// pending.finish(json!({"learns": 1}))?;
+    /// assert_eq!(store.count_patterns(0)?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin_commit(&self) -> PendingCommit {
+        PendingCommit::begin(&self.shared)
+    }
+
+    /// Forgets everything that all nodes learned, as one commit with this checkpoint where there is a store. Learns that run
+    /// meanwhile come before it or after it.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Store`]; then nothing is forgotten.
+    pub fn clear(&self, checkpoint: Value) -> Result<(), EngineError> {
+        self.shared.clear(Some(checkpoint))
     }
 }
 

@@ -68,10 +68,10 @@ pub enum EngineError {
         /// The store's error.
         source: StoreError,
     },
-    /// A node of a store cannot be emptied.
+    /// A node that shares its store with others cannot be emptied alone.
     #[error(
-        "empty node {node:?}: its store keeps what it learned; create a new knowledge base and open an engine on that, \
-         or use nodes in memory"
+        "empty node {node:?}: it shares its store with other nodes, which keep what they learned; empty the whole engine, \
+         or give the node a store of its own"
     )]
     NotClearable {
         /// The node.

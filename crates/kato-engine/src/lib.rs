@@ -44,9 +44,9 @@ mod state;
 mod vectors;
 
 pub use config::{ConfigError, IndexerType, SessionConfig, SessionConfigBuilder, StmMode};
-pub use engine::Engine;
+pub use engine::{Engine, PendingCommit};
 pub use error::EngineError;
-pub use node::{LearnOutcome, Node, NodeTotals};
+pub use node::{LearnOutcome, Lesson, Node, NodeTotals};
 pub use observation::Observation;
 pub use options::{AttributeScope, EngineOptions, Limits};
 pub use session::{Observed, Sequence, SequenceItem, SequenceOutcome, SequenceStep, Session};

@@ -9,8 +9,10 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kato_model::{EmotiveMap, Event, Metadata, Pattern, PatternName, PatternRecord, VectorName};
 use kato_prediction::{IndexedSymbolCounts, Predictions};
+use serde::{Deserialize, Serialize};
 
-pub(crate) use self::lesson::Lesson;
+pub use self::lesson::Lesson;
+pub(crate) use self::lesson::LessonRef;
 pub(crate) use self::memory::{NodeMemory, Windows};
 use crate::engine::Shared;
 use crate::{EngineError, EngineOptions, Session, SessionConfig, SessionState};
@@ -33,7 +35,7 @@ pub(crate) struct NodeCell {
 }
 
 /// What became of a learn. `Display` writes what KATO answers: `PTRN|` and the name, or nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum LearnOutcome {
     /// The node learned a new pattern.
@@ -236,18 +238,40 @@ impl Node {
         self.cell().write().index_mut().finalize()
     }
 
-    /// Forgets everything that the node learned, for all sessions. Their short-term memories stay.
+    /// Learns a lesson, as a session does that has observed it. For replaying journals, and for learning without a session.
+    ///
+    /// Lessons from outside should be [checked](Lesson::check) first: here only numbers are, so that what was once within the
+    /// limits can always be replayed.
     ///
     /// # Errors
     ///
-    /// [`EngineError::NotClearable`] where the node belongs to a store, which has no way to forget.
+    /// [`EngineError::EmotiveRange`], [`EngineError::VectorNotFinite`]; [`EngineError::Index`] when the node is full;
+    /// [`EngineError::Store`] when an automatic commit was due and failed.
+    pub fn teach(&self, lesson: &Lesson) -> Result<LearnOutcome, EngineError> {
+        lesson.check_values()?;
+        self.commit_if_due()?;
+        self.learn(&lesson.borrowed())
+    }
+
+    /// Forgets everything that the node learned, for all sessions. Their short-term memories stay.
+    ///
+    /// The only node of a store is emptied durably, and the store's checkpoint stays; to replace that as well, use
+    /// [`Engine::clear`](crate::Engine::clear).
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::NotClearable`] where the node shares its store with others; [`EngineError::Store`] when the store could
+    /// not be emptied.
     pub fn clear(&self) -> Result<(), EngineError> {
-        if self.shared.store().is_some() {
-            return Err(EngineError::NotClearable {
-                node: self.name().to_owned(),
-            });
+        match self.shared.store() {
+            None => *self.cell().write() = NodeMemory::default(),
+            Some(store) if store.nodes().len() == 1 => self.shared.clear(None)?,
+            Some(_) => {
+                return Err(EngineError::NotClearable {
+                    node: self.name().to_owned(),
+                });
+            }
         }
-        *self.cell().write() = NodeMemory::default();
         Ok(())
     }
 
@@ -257,7 +281,7 @@ impl Node {
     }
 
     /// Learns a pattern. Everything that needs no lock is done before it is taken.
-    pub(crate) fn learn(&self, lesson: &Lesson<'_>) -> Result<LearnOutcome, EngineError> {
+    pub(crate) fn learn(&self, lesson: &LessonRef<'_>) -> Result<LearnOutcome, EngineError> {
         let Some(prepared) = lesson.prepare(self.shared.attribute_limits()) else {
             return Ok(LearnOutcome::TooShort);
         };

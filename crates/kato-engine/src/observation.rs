@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kato_model::{EmotiveMap, MetadataValue, VECTOR_PREFIX, VectorName, sum_vectors};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::vectors::N_NEAREST;
 use crate::{EngineError, Limits};
@@ -11,7 +11,7 @@ use crate::{EngineError, Limits};
 /// Greatest magnitude of an emotive: sums over 2⁶⁴ learns of a thousand maps stay finite.
 const EMOTIVE_MAGNITUDE: f64 = 1e100;
 
-/// One observation. Reads from KATO's JSON; missing parts are empty, other keys ignored.
+/// One observation. Reads from and writes KATO's JSON; missing parts are empty, other keys ignored.
 ///
 /// ```
 /// use kato_engine::Observation;
@@ -20,7 +20,7 @@ const EMOTIVE_MAGNITUDE: f64 = 1e100;
 /// assert_eq!(observation.strings, ["b", "a"]);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Observation {
     /// Symbols, in any order.
@@ -30,6 +30,7 @@ pub struct Observation {
     /// Emotive values; finite, magnitude up to 1e100.
     pub emotives: EmotiveMap,
     /// Metadata for the pattern that will be learned.
+    #[serde(serialize_with = "crate::state::metadata_json::serialize")]
     pub metadata: BTreeMap<String, MetadataValue>,
 }
 
@@ -112,14 +113,7 @@ impl Observation {
             self.metadata.len(),
             limits.attributes,
         )?;
-        for (emotive, &value) in &self.emotives {
-            if value.is_nan() || value.abs() > EMOTIVE_MAGNITUDE {
-                return Err(EngineError::EmotiveRange {
-                    emotive: emotive.clone(),
-                    value,
-                });
-            }
-        }
+        check_emotives(&self.emotives)?;
         self.sum()
     }
 
@@ -144,6 +138,18 @@ impl Observation {
 pub(crate) struct SummedVector {
     pub(crate) name: VectorName,
     pub(crate) elements: Vec<f64>,
+}
+
+/// Refuses emotives whose sums over learns could leave the range of numbers.
+pub(crate) fn check_emotives(emotives: &EmotiveMap) -> Result<(), EngineError> {
+    let is_odd = |value: f64| value.is_nan() || value.abs() > EMOTIVE_MAGNITUDE;
+    match emotives.iter().find(|&(_, &value)| is_odd(value)) {
+        Some((emotive, &value)) => Err(EngineError::EmotiveRange {
+            emotive: emotive.clone(),
+            value,
+        }),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), EngineError> {

@@ -5,12 +5,15 @@ mod steps;
 
 use kato_model::{Event, PatternName};
 use kato_prediction::Predictions;
+use serde::{Deserialize, Serialize};
 
 pub use self::sequence::{Sequence, SequenceItem, SequenceOutcome, SequenceStep};
-use self::steps::STM_BYTES;
+pub(crate) use self::steps::{STM_BYTES, add_as_text};
 use crate::observation::at_most;
 use crate::state::{KEPT, LastObservation};
-use crate::{EngineError, LearnOutcome, Node, Observation, Percept, SessionConfig, SessionState};
+use crate::{
+    EngineError, LearnOutcome, Lesson, Node, Observation, Percept, SessionConfig, SessionState,
+};
 
 /// One user's conversation with a node: made by [`Node::session`] or [`Node::resume`].
 ///
@@ -27,10 +30,12 @@ pub struct Session {
     stm_bytes: usize,
     /// The last observation but one: nothing but memory to be used again.
     spare: LastObservation,
+    /// What was taught, where it is to be recorded.
+    taught: Option<Vec<Lesson>>,
 }
 
 /// The answer to an observation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Observed {
     /// Events in the short-term memory, after an auto-learn.
@@ -50,6 +55,7 @@ impl Session {
             state,
             stm_bytes,
             spare: LastObservation::default(),
+            taught: None,
         }
     }
 
@@ -92,6 +98,20 @@ impl Session {
     #[must_use]
     pub fn percept(&self) -> Option<Percept> {
         self.state.percept()
+    }
+
+    /// Keeps a copy of every lesson that the session teaches its node, for [`take_lessons`](Self::take_lessons), or keeps none,
+    /// as at first.
+    pub fn record_lessons(&mut self, record: bool) {
+        self.taught = record.then(Vec::new);
+    }
+
+    /// What the session has taught its node since the last call, in order; empty unless it is
+    /// [recorded](Self::record_lessons). What was too short for a pattern is not among it.
+    ///
+    /// After an operation that failed these are the lessons that the node keeps nevertheless.
+    pub fn take_lessons(&mut self) -> Vec<Lesson> {
+        self.taught.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Observes: adds an event to the short-term memory, and learns it when `max_pattern_length` is reached.
@@ -176,7 +196,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`EngineError::NotClearable`] where the node belongs to a store.
+    /// As [`Node::clear`].
     pub fn clear_all(&mut self) -> Result<(), EngineError> {
         self.node.clear()?;
         self.clear_stm();
@@ -199,6 +219,6 @@ impl Session {
     }
 }
 
-fn bytes_of(event: &Event) -> usize {
+pub(crate) fn bytes_of(event: &Event) -> usize {
     event.symbols().iter().map(String::len).sum()
 }

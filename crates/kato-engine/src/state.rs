@@ -1,6 +1,6 @@
 //! What a session remembers between calls, as a value that can be stored.
 
-mod metadata_json;
+pub(crate) mod metadata_json;
 
 use std::collections::BTreeMap;
 

@@ -16,8 +16,10 @@
 mod error;
 mod event;
 mod extension;
+mod monitoring;
 mod node;
 mod observation;
+mod percept;
 mod prediction;
 mod sequence;
 mod session;
@@ -28,12 +30,20 @@ pub use extension::{
     BatchItem, BatchItemResult, EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAYED,
     LearnBatchExtension, LearnBatchRequest, LearnBatchResult,
 };
+pub use monitoring::{
+    CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DataPoint, DistributedStm, Health,
+    MetricHistory, MetricStatistics, Metrics, PerformanceFigures, ProcessorView, Processors,
+    ResourceFigures, SessionFigures, SessionTotals, Stats, Status,
+};
 pub use node::{
     NodeAffinities, NodeSymbols, PatternAnswer, PatternBody, PatternLookup, SymbolAffinity,
     SymbolStats,
 };
 pub use observation::{EmotiveMap, LearnResult, Observation, ObservationResult, Stm};
-pub use prediction::{FuturePotential, PredictionsAnswer};
+pub use percept::{
+    CognitionData, Gene, GenesUpdated, PerceptAnswer, PerceptData, SessionCognition,
+};
+pub use prediction::{FuturePotential, Prediction, PredictionsAnswer};
 pub use sequence::{Sequence, SequenceItem, SequenceItemResult, SequenceResult};
 pub use session::{
     Cleared, ConfigAnswer, ConfigUpdated, CreateSession, Deleted, Exists, Extended,

@@ -1,10 +1,13 @@
 //! Predictions, as generic JSON or as the caller's type.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+use crate::EmotiveMap;
 
 /// The answer to `GET /sessions/{id}/predictions`, with predictions of any type `P`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "P: Deserialize<'de>, F: Deserialize<'de>"))]
 pub struct PredictionsAnswer<P, F = Value> {
     /// Best first.
     pub predictions: Vec<P>,
@@ -37,4 +40,105 @@ pub struct FuturePotential {
     pub supporting_patterns: u64,
     /// Its weight: similarity times frequency, summed.
     pub total_weighted_frequency: f64,
+}
+
+/// One prediction of any known server, as typed values.
+///
+/// Three shapes arrive as this one: the full shape of 3.10.1, that of the 2025-10 generation (fields that it lacks are `None`),
+/// and the one that 3.10.1 answers for a state of a single symbol, whose `past`, `present` and `future` are flat lists: each
+/// becomes one event per symbol, and `sequence` is what that answer calls `pattern_data`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Prediction {
+    /// Name of the pattern: bare, or with its prefix `PTRN|`.
+    pub name: String,
+    /// Times it was learned.
+    pub frequency: u64,
+    /// Means of the pattern's emotives.
+    pub emotives: EmotiveMap,
+    /// Symbols that match.
+    pub matches: Vec<String>,
+    /// Events before the match.
+    #[serde(deserialize_with = "events")]
+    pub past: Vec<Vec<String>>,
+    /// Events of the match.
+    #[serde(deserialize_with = "events")]
+    pub present: Vec<Vec<String>>,
+    /// Events after the match.
+    #[serde(deserialize_with = "events")]
+    pub future: Vec<Vec<String>>,
+    /// For every present event the symbols that were not observed.
+    #[serde(deserialize_with = "events")]
+    pub missing: Vec<Vec<String>>,
+    /// For every observed event the symbols that the present does not have.
+    #[serde(deserialize_with = "events")]
+    pub extras: Vec<Vec<String>>,
+    /// Symbols that match only fuzzily.
+    pub anomalies: Vec<Value>,
+    /// The whole pattern.
+    #[serde(alias = "pattern_data", deserialize_with = "events")]
+    pub sequence: Vec<Vec<String>>,
+    /// Share of the pattern that matches.
+    pub evidence: f64,
+    /// Share of the present that matches.
+    pub confidence: f64,
+    /// How alike pattern and state are, from 0 to 1.
+    pub similarity: f64,
+    /// Matches against extras, from -1 to 1.
+    pub snr: f64,
+    /// Gaps in the match; -1 when nothing matches.
+    pub fragmentation: f64,
+    /// What predictions are ranked by.
+    pub potential: f64,
+    /// Bits of the present's own distribution.
+    pub entropy: Option<f64>,
+    /// The same relative to the number of symbols known.
+    pub normalized_entropy: Option<f64>,
+    /// The same with the node's probabilities.
+    pub global_normalized_entropy: Option<f64>,
+    /// Inverse distance weighted by frequency.
+    pub itfdf_similarity: Option<f64>,
+    /// Probability that the match is no accident.
+    pub confluence: Option<f64>,
+    /// Weight of the future, given the match.
+    pub predictive_information: Option<f64>,
+    /// Frequency relative to all predictions.
+    pub pattern_probability: Option<f64>,
+    /// Similarity times that.
+    pub weighted_strength: Option<f64>,
+    /// Mean weight of the pattern's symbols (3.10.1).
+    pub tfidf_score: Option<f64>,
+    /// Prior (3.10.1).
+    pub bayesian_prior: Option<f64>,
+    /// Likelihood (3.10.1).
+    pub bayesian_likelihood: Option<f64>,
+    /// Posterior (3.10.1).
+    pub bayesian_posterior: Option<f64>,
+    /// Weighted by affinity, if `affinity_emotive` is set (3.10.1).
+    pub weighted_similarity: Option<f64>,
+    /// Weighted by affinity, if `affinity_emotive` is set (3.10.1).
+    pub weighted_evidence: Option<f64>,
+    /// Weighted by affinity, if `affinity_emotive` is set (3.10.1).
+    pub weighted_confidence: Option<f64>,
+    /// Weighted by affinity, if `affinity_emotive` is set (3.10.1).
+    pub weighted_snr: Option<f64>,
+}
+
+/// Events, or a flat list of symbols: one event for each.
+fn events<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Item {
+        Event(Vec<String>),
+        Symbol(String),
+    }
+    let items = Vec::<Item>::deserialize(deserializer)?;
+    Ok(items
+        .into_iter()
+        .map(|item| match item {
+            Item::Event(event) => event,
+            Item::Symbol(symbol) => vec![symbol],
+        })
+        .collect())
 }

@@ -4,7 +4,6 @@ use kato_learner::Dropped;
 use kato_loader::{
     CorpusIdentity, Cursor, LoadError, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
 };
-use kato_store::PatternStore;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -91,17 +90,18 @@ impl Checkpoint {
     }
 }
 
-/// Builds a loader that starts where the store's run ended; at the beginning of the corpus for a new run.
+/// Builds a loader that starts where a run ended, by the checkpoint that its store or backend keeps; at the beginning of the corpus for
+/// a new run.
 ///
 /// # Errors
 ///
-/// [`TrainError::Checkpoint`] when the store's position cannot be read, [`TrainError::OtherCorpus`] when the builder names
+/// [`TrainError::Checkpoint`] when the position cannot be read, [`TrainError::OtherCorpus`] when the builder names
 /// another corpus, [`TrainError::Load`] when the corpus cannot be opened.
 pub fn loader_at_checkpoint(
     builder: StreamingDatasetLoaderBuilder,
-    store: &dyn PatternStore,
+    checkpoint: &Value,
 ) -> Result<StreamingDatasetLoader, TrainError> {
-    let builder = match Checkpoint::from_json(&store.checkpoint())? {
+    let builder = match Checkpoint::from_json(checkpoint)? {
         Some(checkpoint) => builder
             .resume_from(checkpoint.cursor)
             .expect_identity(checkpoint.corpus),

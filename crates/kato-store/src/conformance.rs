@@ -48,8 +48,9 @@ pub use self::attributes::{
 pub use self::commits::{
     a_new_store_is_empty, a_scan_sees_the_commits_before_it, abandoned_batches_do_no_harm,
     an_empty_commit_moves_only_the_checkpoint, batches_of_other_stores_are_refused,
-    batches_with_other_nodes_are_refused, staged_batches_are_invisible, threads_stage_at_once,
-    unknown_nodes_are_refused, what_was_committed_survives_reopening,
+    batches_with_other_nodes_are_refused, clearing_forgets_everything,
+    staged_batches_are_invisible, threads_stage_at_once, unknown_nodes_are_refused,
+    what_was_committed_survives_reopening,
 };
 pub use self::content::{NodeContent, assert_same_content, content};
 pub use self::lessons::{Lesson, Lessons, Part};
@@ -88,6 +89,7 @@ pub fn run(fixture: &impl Fixture) {
     unknown_nodes_are_refused(fixture);
     what_was_committed_survives_reopening(fixture);
     a_scan_sees_the_commits_before_it(fixture);
+    clearing_forgets_everything(fixture);
     threads_stage_at_once(fixture);
     repeated_patterns_add_up(fixture);
     order_and_grouping_do_not_show(fixture);

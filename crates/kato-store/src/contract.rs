@@ -51,6 +51,14 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// the last commit still holds.
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError>;
 
+    /// Forgets everything that all nodes learned, documents included, and keeps the checkpoint given: one commit, all or
+    /// nothing. Nodes, configuration and limits stay. Batches staged before can still be committed, and are then all there is.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; then the last commit still holds.
+    fn clear(&self, checkpoint: Value) -> Result<(), StoreError>;
+
     /// What a node learned, counted over learn calls. Cheap.
     ///
     /// # Errors

@@ -22,8 +22,8 @@ use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use serde_json::Value;
 
 use self::directory::{
-    entry_of, missing_is_corrupt, open_segments, parent_of, refuse_occupied, remove_orphans,
-    segment_dir, segment_path,
+    entry_of, missing_is_corrupt, open_segments, parent_of, refuse_occupied, remove_files,
+    remove_orphans, segment_dir, segment_path,
 };
 use self::lock::WriteLock;
 use self::manifest::{FORMAT_VERSION, Manifest, sync_dir};
@@ -323,10 +323,7 @@ impl EmbeddedStore {
         manifest.segments.push(entry_of(&merged));
         segments.push(Arc::new(Segment::open(merged.path())?));
         self.replace(state, manifest, segments)?;
-        for input in inputs {
-            // Readers that have it open keep it; a failure leaves an orphan for the next writer.
-            let _ = fs::remove_file(input.path());
-        }
+        remove_files(&inputs);
         Ok(true)
     }
 }
@@ -395,6 +392,21 @@ impl PatternStore for EmbeddedStore {
             segment.keep();
         }
         self.replace(&mut state, manifest, segments)
+    }
+
+    fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
+        self.writer()?;
+        let mut state = self.state();
+        let forgotten = state.segments.clone();
+        let manifest = Manifest {
+            checkpoint,
+            n_commits: state.manifest.n_commits + 1,
+            segments: Vec::new(),
+            ..state.manifest.clone()
+        };
+        self.replace(&mut state, manifest, Vec::new())?;
+        remove_files(&forgotten);
+        Ok(())
     }
 
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {

@@ -50,7 +50,7 @@ struct StagedInMemory {
     owner: Arc<()>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     checkpoint: Value,
     nodes: Vec<NodeState>,
@@ -61,6 +61,18 @@ struct State {
 struct NodeState {
     patterns: BTreeMap<PatternName, StoredPattern>,
     vectors: BTreeMap<VectorName, Vec<f64>>,
+}
+
+impl State {
+    fn of(n_nodes: usize, checkpoint: Value) -> Self {
+        Self {
+            checkpoint,
+            nodes: std::iter::repeat_with(NodeState::default)
+                .take(n_nodes)
+                .collect(),
+            documents: BTreeMap::new(),
+        }
+    }
 }
 
 impl MemoryStore {
@@ -77,10 +89,7 @@ impl MemoryStore {
         configuration: Value,
         limits: AttributeLimits,
     ) -> Self {
-        let state = State {
-            nodes: nodes.iter().map(|_| NodeState::default()).collect(),
-            ..State::default()
-        };
+        let state = State::of(nodes.len(), Value::Null);
         let nodes = nodes.iter().map(|node| node.as_ref().to_owned()).collect();
         Self {
             nodes,
@@ -174,6 +183,12 @@ impl PatternStore for MemoryStore {
             }
         }
         state.checkpoint = checkpoint;
+        Ok(())
+    }
+
+    fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
+        let empty = State::of(self.nodes.len(), checkpoint);
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = empty;
         Ok(())
     }
 

@@ -93,9 +93,15 @@ impl SessionConfig {
     /// and the error beside them: a server may go on, and everybody else should stop. Unknown keys are ignored.
     #[must_use]
     pub fn at_creation(given: &Map<String, Value>) -> (Self, Option<ConfigError>) {
-        match Self::default().with(given, |_| true) {
+        Self::default().for_creation(given)
+    }
+
+    /// [`at_creation`](Self::at_creation) with these settings for defaults.
+    #[must_use]
+    pub fn for_creation(&self, given: &Map<String, Value>) -> (Self, Option<ConfigError>) {
+        match self.with(given, |_| true) {
             Ok(config) => (config, None),
-            Err(error) => (Self::default(), Some(error)),
+            Err(error) => (self.clone(), Some(error)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Writing what was learned since the last commit to the store.
 
+use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -9,14 +10,109 @@ use serde_json::Value;
 
 use super::Shared;
 use crate::EngineError;
+use crate::node::NodeMemory;
 use crate::pending::{Learned, Pending};
 
 /// Memory of a batch above which it is staged.
 const BATCH_BYTES: usize = 64 << 20;
 
+/// What an engine has learned and not yet made durable; made by [`Engine::begin_commit`](crate::Engine::begin_commit).
+///
+/// Until it is finished or dropped, no other commit of the engine begins. Dropping it gives everything back.
+#[must_use = "nothing is durable before `finish`"]
+pub struct PendingCommit {
+    turn: Turn,
+    parts: Vec<Arc<Pending>>,
+    is_done: bool,
+}
+
+impl PendingCommit {
+    pub(super) fn begin(shared: &Arc<Shared>) -> Self {
+        let turn = Turn::take(shared);
+        let parts = shared.nodes.iter().map(|cell| cell.write().begin_commit());
+        Self {
+            parts: parts.collect(),
+            turn,
+            is_done: false,
+        }
+    }
+
+    /// Whether nothing was learned since the last commit.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parts.iter().all(|part| part.is_empty())
+    }
+
+    /// Makes it durable together with the checkpoint. In memory does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Store`]; the last commit still holds, nothing that was learned is lost, and the next commit tries again.
+    pub fn finish(self, checkpoint: Value) -> Result<(), EngineError> {
+        self.finish_with(Some(checkpoint))
+    }
+
+    fn finish_with(mut self, checkpoint: Option<Value>) -> Result<(), EngineError> {
+        let shared = &self.turn.shared;
+        if let Some(store) = shared.store()
+            && !(checkpoint.is_none() && self.is_empty())
+        {
+            shared.write(store, &self.parts, checkpoint)?;
+        }
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Drop for PendingCommit {
+    fn drop(&mut self) {
+        let shared = &self.turn.shared;
+        let calls: u64 = self.parts.iter().map(|part| part.calls()).sum();
+        for (cell, part) in shared.nodes.iter().zip(self.parts.drain(..)) {
+            cell.write().end_commit(part, self.is_done, &shared.limits);
+        }
+        if self.is_done {
+            shared.uncommitted.fetch_sub(calls, Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for PendingCommit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingCommit")
+            .field("engine", &self.turn.shared)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The right to commit or clear, which one at a time has.
+struct Turn {
+    shared: Arc<Shared>,
+}
+
+impl Turn {
+    fn take(shared: &Arc<Shared>) -> Self {
+        let committing = shared.committing.lock();
+        let committing = committing.unwrap_or_else(PoisonError::into_inner);
+        let waited = shared.committed.wait_while(committing, |taken| *taken);
+        *waited.unwrap_or_else(PoisonError::into_inner) = true;
+        Self {
+            shared: Arc::clone(shared),
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let committing = self.shared.committing.lock();
+        *committing.unwrap_or_else(PoisonError::into_inner) = false;
+        self.shared.committed.notify_one();
+    }
+}
+
 impl Shared {
     /// Commits if more learns are pending than the options allow.
-    pub(crate) fn commit_if_due(&self) -> Result<(), EngineError> {
+    pub(crate) fn commit_if_due(self: &Arc<Self>) -> Result<(), EngineError> {
         match self.options.commit_after {
             Some(most) if self.uncommitted.load(Ordering::Relaxed) >= most.get() => {
                 self.commit(None)
@@ -26,32 +122,29 @@ impl Shared {
     }
 
     /// Commits what every node learned, all or nothing.
-    pub(super) fn commit(&self, checkpoint: Option<Value>) -> Result<(), EngineError> {
-        let Some(store) = self.store() else {
+    pub(super) fn commit(self: &Arc<Self>, checkpoint: Option<Value>) -> Result<(), EngineError> {
+        if self.store.is_none() {
             return Ok(());
-        };
-        let _committing = self
-            .committing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let parts: Vec<Arc<Pending>> = self
-            .nodes
-            .iter()
-            .map(|cell| cell.write().begin_commit())
-            .collect();
-        let calls: u64 = parts.iter().map(|part| part.calls()).sum();
-        let is_idle = checkpoint.is_none() && parts.iter().all(|part| part.is_empty());
-        let result = match is_idle {
-            true => Ok(()),
-            false => self.write(store, &parts, checkpoint),
-        };
-        for (cell, part) in self.nodes.iter().zip(parts) {
-            cell.write().end_commit(part, result.is_ok(), &self.limits);
         }
-        if result.is_ok() {
-            self.uncommitted.fetch_sub(calls, Ordering::Relaxed);
+        PendingCommit::begin(self).finish_with(checkpoint)
+    }
+
+    /// Empties all nodes, durably where there is a store; without a checkpoint the store keeps its own.
+    pub(crate) fn clear(self: &Arc<Self>, checkpoint: Option<Value>) -> Result<(), EngineError> {
+        let _turn = Turn::take(self);
+        // All at once, so that no learn is forgotten in the store alone.
+        let mut memories: Vec<_> = self.nodes.iter().map(|cell| cell.write()).collect();
+        if let Some(store) = self.store() {
+            let checkpoint = checkpoint.unwrap_or_else(|| store.checkpoint());
+            store
+                .clear(checkpoint)
+                .map_err(EngineError::store("forget what was learned"))?;
         }
-        result
+        for memory in &mut memories {
+            **memory = NodeMemory::default();
+        }
+        self.uncommitted.store(0, Ordering::Relaxed);
+        Ok(())
     }
 
     fn write(
@@ -94,8 +187,8 @@ impl<'a> Writer<'a> {
         for (name, learned) in part.learned() {
             // One lock a pattern, so that sessions learn on meanwhile.
             let events = self.shared.cell(node_idx).read().index().events(name);
-            let events =
-                events.expect("nodes of a store never forget, and pending patterns were learned");
+            let events = events
+                .expect("nothing is forgotten during a commit, and pending patterns were learned");
             self.pattern(node_idx, *name, learned, &events)?;
         }
         for (name, elements) in part.vectors() {

@@ -1,15 +1,147 @@
 //! A learn call, and what can be computed of it before any lock is taken.
 
+use std::collections::BTreeMap;
+
 use kato_model::{
-    AttributeLimits, EmotiveMap, Event, Metadata, PatternName, VectorName, mean_emotives,
+    AttributeLimits, EmotiveMap, Event, Metadata, MetadataValue, PatternName, VectorName,
+    mean_emotives,
 };
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{at_most, check_emotives};
+use crate::session::{STM_BYTES, add_as_text, bytes_of};
+use crate::{EngineError, Limits};
 
 /// Symbols that a pattern needs at least.
 const MIN_SYMBOLS: usize = 2;
 
+/// Everything that one learn tells a node: a pattern, and what is attached to it.
+///
+/// Serialises, so that learns can be journaled: the lessons that a session [recorded](crate::Session::record_lessons), taught
+/// in the same order to a node that was as the first one, make it the same again.
+///
+/// ```
+/// use kato_engine::{Engine, Lesson};
+/// use kato_model::Event;
+///
+/// let node = Engine::in_memory(&["node0"]).node("node0")?;
+/// let lesson = Lesson::of([["the"], ["cat"], ["sleeps"]].map(Event::new));
+/// assert_eq!(node.teach(&lesson)?.to_string(), "PTRN|4fcced76b3ddc506df362b9a8c040a592279b586");
+/// # Ok::<(), kato_engine::EngineError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Lesson {
+    /// The pattern, oldest event first. Events are learned as they are: [`Event::new`] sorts.
+    pub events: Vec<Event>,
+    /// Emotives to attach, oldest first.
+    pub emotives: Vec<EmotiveMap>,
+    /// Metadata to attach.
+    pub metadata: Metadata,
+    /// Vectors whose names are among the symbols; of finite elements.
+    pub vectors: Vec<(VectorName, Vec<f64>)>,
+}
+
+impl Lesson {
+    /// The lesson of a pattern to which nothing is attached.
+    pub fn of(events: impl IntoIterator<Item = Event>) -> Self {
+        Self {
+            events: events.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Attaches the emotives of one more observation; an empty map is none.
+    #[must_use]
+    pub fn with_emotives(mut self, emotives: EmotiveMap) -> Self {
+        self.emotives
+            .extend((!emotives.is_empty()).then_some(emotives));
+        self
+    }
+
+    /// Attaches metadata as observations do: every value as text.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: &BTreeMap<String, MetadataValue>) -> Self {
+        add_as_text(&mut self.metadata, metadata);
+        self
+    }
+
+    /// Number of symbols, all events together.
+    #[must_use]
+    pub fn n_symbols(&self) -> usize {
+        self.events.iter().map(Event::len).sum()
+    }
+
+    /// Checks what an observation of the same content would be checked for.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::TooLarge`], [`EngineError::EmotiveRange`], [`EngineError::VectorNotFinite`].
+    pub fn check(&self, limits: &Limits) -> Result<(), EngineError> {
+        let bytes = self.events.iter().map(bytes_of);
+        at_most(
+            STM_BYTES,
+            bytes.fold(0, usize::saturating_add),
+            limits.stm_bytes,
+        )?;
+        at_most(
+            "observations of a sequence",
+            self.events.len(),
+            limits.sequence_observations,
+        )?;
+        for event in &self.events {
+            let longest = event.symbols().iter().map(String::len).max();
+            at_most(
+                "bytes of a symbol",
+                longest.unwrap_or(0),
+                limits.symbol_bytes,
+            )?;
+            at_most(
+                "strings of an observation",
+                event.len(),
+                limits.observation_strings,
+            )?;
+        }
+        for emotives in &self.emotives {
+            at_most(
+                "emotives of an observation",
+                emotives.len(),
+                limits.attributes,
+            )?;
+        }
+        at_most(
+            "metadata keys of an observation",
+            self.metadata.iter().len(),
+            limits.attributes,
+        )?;
+        self.check_values()
+    }
+
+    /// Checks that every number is one that a store keeps.
+    pub(super) fn check_values(&self) -> Result<(), EngineError> {
+        self.emotives.iter().try_for_each(check_emotives)?;
+        let is_odd = |(_, elements): &(VectorName, Vec<f64>)| {
+            elements.iter().any(|element| !element.is_finite())
+        };
+        match self.vectors.iter().position(is_odd) {
+            Some(vector_idx) => Err(EngineError::VectorNotFinite { vector_idx }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn borrowed(&self) -> LessonRef<'_> {
+        LessonRef {
+            events: &self.events,
+            emotives: &self.emotives,
+            metadata: std::slice::from_ref(&self.metadata),
+            vectors: &self.vectors,
+        }
+    }
+}
+
 /// What a session has its node learn.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lesson<'a> {
+pub(crate) struct LessonRef<'a> {
     pub(crate) events: &'a [Event],
     /// Emotives to attach, oldest first.
     pub(crate) emotives: &'a [EmotiveMap],
@@ -32,16 +164,22 @@ pub(crate) struct Prepared<'a> {
     pub(crate) vectors: &'a [(VectorName, Vec<f64>)],
 }
 
-impl<'a> Lesson<'a> {
+impl<'a> LessonRef<'a> {
+    /// The same, kept.
+    pub(crate) fn to_lesson(self) -> Lesson {
+        Lesson {
+            events: self.events.to_vec(),
+            emotives: self.emotives.to_vec(),
+            metadata: united(self.metadata, &AttributeLimits::default()),
+            vectors: self.vectors.to_vec(),
+        }
+    }
+
     /// `None` if there are too few symbols for a pattern.
     pub(super) fn prepare(&self, limits: &AttributeLimits) -> Option<Prepared<'a>> {
         let n_symbols = self.events.iter().map(Event::len).sum();
         if n_symbols < MIN_SYMBOLS {
             return None;
-        }
-        let mut metadata = Metadata::default();
-        for observed in self.metadata {
-            metadata.merge(observed.clone(), limits.metadata_values);
         }
         Some(Prepared {
             name: PatternName::of_events(self.events),
@@ -49,8 +187,16 @@ impl<'a> Lesson<'a> {
             n_symbols,
             emotives: self.emotives,
             mean: mean_emotives(self.emotives),
-            metadata,
+            metadata: united(self.metadata, limits),
             vectors: self.vectors,
         })
     }
+}
+
+fn united(metadata: &[Metadata], limits: &AttributeLimits) -> Metadata {
+    let mut united = Metadata::default();
+    for observed in metadata {
+        united.merge(observed.clone(), limits.metadata_values);
+    }
+    united
 }

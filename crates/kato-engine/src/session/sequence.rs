@@ -1,13 +1,14 @@
 //! Observing several observations as one operation.
 
 use kato_model::PatternName;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Session;
 use crate::observation::SummedVector;
 use crate::{EngineError, LearnOutcome, Observation};
 
-/// Observations to take in one after the other, and when to learn. Reads from KATO's JSON.
+/// Observations to take in one after the other, and when to learn. Reads from and writes
+/// KATO's JSON.
 ///
 /// ```
 /// use kato_engine::{Engine, Observation, Sequence, SessionConfig};
@@ -21,7 +22,7 @@ use crate::{EngineError, LearnOutcome, Observation};
 /// assert_eq!(learned.as_deref(), Some("PTRN|b98534b32c1d7489d4ce1a48724aa65aeecbdba9"));
 /// # Ok::<(), kato_engine::EngineError>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sequence {
     #[serde(rename = "observations")]
     pub(super) items: Vec<SequenceItem>,
@@ -37,7 +38,7 @@ pub struct Sequence {
 }
 
 /// One observation of a [`Sequence`].
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SequenceItem {
     /// The observation.
     #[serde(flatten)]
@@ -48,7 +49,7 @@ pub struct SequenceItem {
 }
 
 /// What became of a [`Sequence`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SequenceOutcome {
     /// Events in the short-term memory before.
@@ -64,7 +65,7 @@ pub struct SequenceOutcome {
 }
 
 /// What became of one observation of a [`Sequence`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SequenceStep {
     /// Events in the short-term memory, after learning.

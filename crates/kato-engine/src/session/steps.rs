@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use kato_model::{Event, Metadata, MetadataValue, VectorName};
 
 use super::{Session, bytes_of};
-use crate::node::Lesson;
+use crate::node::LessonRef;
 use crate::observation::{SummedVector, at_most};
 use crate::state::keep_latest;
 use crate::{AttributeScope, EngineError, LearnOutcome, Observation, SessionState, StmMode};
 
 /// What [`Limits::stm_bytes`](crate::Limits) counts.
-pub(super) const STM_BYTES: &str = "bytes of a short-term memory's symbols";
+pub(crate) const STM_BYTES: &str = "bytes of a short-term memory's symbols";
 
 impl Session {
     /// Takes in a checked observation; the auto-learn, if it made a pattern. Changes nothing when it fails.
@@ -127,12 +127,16 @@ impl Session {
             true => (state.emotives.as_slice(), state.metadata.as_slice()),
             false => (&[] as &[_], &[] as &[_]),
         };
-        let outcome = self.node.learn(&Lesson {
+        let lesson = LessonRef {
             events: &state.stm,
             emotives,
             metadata,
             vectors: &state.vectors,
-        })?;
+        };
+        let outcome = self.node.learn(&lesson)?;
+        if let (Some(taught), Some(_)) = (&mut self.taught, outcome.name()) {
+            taught.push(lesson.to_lesson());
+        }
         state.vectors.clear();
         if self.node.options().attribute_scope == AttributeScope::Pattern {
             state.emotives.clear();
@@ -175,11 +179,16 @@ impl Lengths {
     }
 }
 
-/// The metadata of one observation as learning keeps it.
-fn as_text(metadata: &BTreeMap<String, MetadataValue>) -> Metadata {
-    let mut text = Metadata::default();
+/// Adds the metadata of one observation as learning keeps it.
+pub(crate) fn add_as_text(text: &mut Metadata, metadata: &BTreeMap<String, MetadataValue>) {
     for (key, value) in metadata {
         text.insert(key, value, None);
     }
+}
+
+/// The metadata of one observation as learning keeps it.
+fn as_text(metadata: &BTreeMap<String, MetadataValue>) -> Metadata {
+    let mut text = Metadata::default();
+    add_as_text(&mut text, metadata);
     text
 }

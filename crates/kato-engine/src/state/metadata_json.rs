@@ -6,14 +6,14 @@ use kato_model::MetadataValue;
 use serde::ser::{Serialize, Serializer};
 use serde::{Deserialize, Deserializer};
 
-pub(super) fn serialize<S: Serializer>(
+pub(crate) fn serialize<S: Serializer>(
     metadata: &BTreeMap<String, MetadataValue>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_map(metadata.iter().map(|(key, value)| (key, Json(value))))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, MetadataValue>, D::Error> {
     BTreeMap::deserialize(deserializer)

@@ -4,8 +4,11 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
-use kato_engine::{Engine, EngineError, EngineOptions, Node, Observation, Session, SessionConfig};
-use kato_model::{MetadataValue, PatternName};
+use kato_engine::{
+    AttributeScope, Engine, EngineError, EngineOptions, Lesson, Limits, Node, NodeTotals,
+    Observation, Session, SessionConfig,
+};
+use kato_model::{Event, MetadataValue, Pattern, PatternName, VectorName};
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use serde_json::json;
 
@@ -201,7 +204,7 @@ fn a_failed_commit_loses_nothing() {
 }
 
 #[test]
-fn a_node_of_a_store_is_not_emptied() {
+fn of_several_nodes_in_a_store_one_is_not_emptied_alone() {
     let engine = Engine::open(Arc::new(MemoryStore::new(&NODES, json!({})))).unwrap();
     teach(&engine, 1);
     let mut session = session(&engine, "node0");
@@ -214,4 +217,136 @@ fn a_node_of_a_store_is_not_emptied() {
         (session.stm().len(), session.node().totals().patterns),
         (1, 4)
     );
+    engine.clear(json!("cleared")).unwrap();
+    let totals = engine.nodes().map(|node| node.totals());
+    assert!(totals.eq([NodeTotals::default(), NodeTotals::default()]));
+    assert_eq!(engine.store().unwrap().checkpoint(), "cleared");
+}
+
+#[test]
+fn the_only_node_of_a_store_is_emptied_durably() {
+    let store = Arc::new(MemoryStore::new(&["node0"], json!({})));
+    let engine = Engine::open(Arc::clone(&store) as _).unwrap();
+    let mut session = session(&engine, "node0");
+    let observe = |session: &mut Session| {
+        session.observe(Observation::strings(["a", "b"])).unwrap();
+        session.learn().unwrap();
+    };
+    observe(&mut session);
+    engine.commit_with(json!("kept")).unwrap();
+    observe(&mut session);
+    session.clear_all().unwrap();
+    assert_eq!(session.node().totals(), NodeTotals::default());
+    assert_eq!(
+        (store.count_patterns(0).unwrap(), store.checkpoint()),
+        (0, json!("kept"))
+    );
+    observe(&mut session);
+    engine.commit().unwrap();
+    assert_eq!(store.totals(0).unwrap().observations, 1);
+}
+
+#[test]
+fn a_commit_has_what_was_learned_before_it_began_and_gives_back_what_it_does_not_finish() {
+    let store = Arc::new(MemoryStore::new(&["node0"], json!({})));
+    let engine = Engine::open(Arc::clone(&store) as _).unwrap();
+    let node = engine.node("node0").unwrap();
+    let lesson = |word: &str| Lesson::of([Event::new(["x", word])]);
+    node.teach(&lesson("a")).unwrap();
+    drop(engine.begin_commit());
+    assert_eq!(
+        (node.totals().uncommitted, store.count_patterns(0).unwrap()),
+        (1, 0)
+    );
+    let pending = engine.begin_commit();
+    node.teach(&lesson("b")).unwrap();
+    assert!(!pending.is_empty());
+    pending.finish(json!(1)).unwrap();
+    assert_eq!(
+        (node.totals().uncommitted, store.count_patterns(0).unwrap()),
+        (1, 1)
+    );
+    engine.commit_with(json!(2)).unwrap();
+    assert!(engine.begin_commit().is_empty());
+    assert_eq!(
+        (store.count_patterns(0).unwrap(), store.checkpoint()),
+        (2, json!(2))
+    );
+}
+
+#[test]
+fn recorded_lessons_make_a_node_the_same_again() {
+    for scope in [AttributeScope::Session, AttributeScope::Pattern] {
+        let mut options = EngineOptions::default();
+        options.attribute_scope = scope;
+        let engine = Engine::in_memory_with(&["first", "again"], options);
+        let (first, again) = (engine.node("first").unwrap(), engine.node("again").unwrap());
+        let config = SessionConfig::builder()
+            .max_pattern_length(2)
+            .build()
+            .unwrap();
+        let mut session = first.session(config);
+        session.record_lessons(true);
+        for n in 0..7 {
+            let observation = Observation::strings(["a", ["b", "c"][n % 2]])
+                .with_emotive("joy", n as f64)
+                .with_metadata("n", MetadataValue::Integer(n as i128));
+            let vectors = vec![vec![n as f64, 1.0]];
+            session
+                .observe(Observation {
+                    vectors,
+                    ..observation
+                })
+                .unwrap();
+        }
+        session.learn().unwrap();
+        let lessons = session.take_lessons();
+        assert_eq!((lessons.len(), session.take_lessons().len()), (4, 0));
+        for lesson in &lessons {
+            let json = serde_json::to_string(lesson).unwrap();
+            let read: Lesson = serde_json::from_str(&json).unwrap();
+            assert_eq!(&read, lesson);
+            again.teach(&read).unwrap();
+            let name = Pattern::new(lesson.events.clone()).name();
+            assert_eq!(first.pattern(&name).unwrap(), again.pattern(&name).unwrap());
+        }
+        assert_eq!(first.totals(), again.totals());
+        assert_eq!(
+            (first.symbols(), first.affinities()),
+            (again.symbols(), again.affinities())
+        );
+        let observe = |node: &Node| {
+            let mut session = node.session(SessionConfig::default());
+            session
+                .observe(Observation::vectors(vec![vec![0.5, 0.5]]))
+                .unwrap();
+            session.stm().to_vec()
+        };
+        assert_eq!(observe(&first), observe(&again));
+    }
+}
+
+#[test]
+fn lessons_with_numbers_that_no_store_keeps_are_refused() {
+    let node = Engine::in_memory(&["node0"]).node("node0").unwrap();
+    let lesson = || Lesson::of([Event::new(["a", "b"])]);
+    let odd = lesson().with_emotives([("joy".to_owned(), f64::INFINITY)].into());
+    assert!(matches!(
+        node.teach(&odd),
+        Err(EngineError::EmotiveRange { .. })
+    ));
+    let mut odd = lesson();
+    odd.vectors
+        .push((VectorName::of_vector(&[1.0]), vec![f64::NAN]));
+    assert!(matches!(
+        node.teach(&odd),
+        Err(EngineError::VectorNotFinite { vector_idx: 0 })
+    ));
+    let mut limits = Limits::default();
+    limits.symbol_bytes = 0;
+    assert!(matches!(
+        lesson().check(&limits),
+        Err(EngineError::TooLarge { .. })
+    ));
+    assert_eq!(node.totals(), NodeTotals::default());
 }

@@ -76,6 +76,10 @@ impl<S: PatternStore> PatternStore for Faulty<S> {
         }
     }
 
+    fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
+        self.inner.clear(checkpoint)
+    }
+
     fn nodes(&self) -> &[String] {
         self.inner.nodes()
     }

@@ -239,7 +239,7 @@ fn stores_that_other_programs_made() {
         "{message}"
     );
     assert!(matches!(
-        loader_at_checkpoint(corpus.strict(), &store),
+        loader_at_checkpoint(corpus.strict(), &store.checkpoint()),
         Err(TrainError::Checkpoint { .. })
     ));
 

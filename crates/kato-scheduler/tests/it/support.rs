@@ -217,7 +217,7 @@ pub(crate) fn go_on(
     options: &TrainingOptions,
     on_event: impl FnMut(TrainingEvent),
 ) -> Result<TrainingReport, TrainError> {
-    let mut loader = loader_at_checkpoint(builder, store)?;
+    let mut loader = loader_at_checkpoint(builder, &store.checkpoint())?;
     train(&mut loader, learner, store, options, on_event)
 }
 

@@ -238,6 +238,38 @@ pub fn a_scan_sees_the_commits_before_it(fixture: &impl Fixture) {
     );
 }
 
+/// Clearing forgets everything durably, as one commit with its checkpoint, and what is committed afterwards is all there is.
+pub fn clearing_forgets_everything<F: Fixture>(fixture: &F) {
+    let lessons = two_patterns();
+    let store = create(fixture, &["node0"]);
+    teach(&store, &lessons);
+    let mut documents = LearnBatch::new(1);
+    documents.record_document(7, "a document");
+    commit(&store, vec![stage(&store, documents.seal())], json!(1));
+    let before = store.scan(0).expect("a node can be scanned");
+    let staged = stage(&store, lessons.batch(&[0]));
+    store
+        .clear(json!("cleared"))
+        .expect("a store can be cleared");
+    assert_eq!(before.filter(Result::is_ok).count(), 2);
+    let assert_empty = |store: &F::Store| {
+        let (found, empty) = (content(store), content(&create(fixture, &["node0"])));
+        assert_eq!((found, store.checkpoint()), (empty, json!("cleared")));
+        assert_eq!(store.document(7).expect("a look-up works"), None);
+    };
+    assert_empty(&store);
+    commit(&store, vec![staged], json!("staged before"));
+    assert_eq!(learned(&store, 0, lessons.name(0)).frequency, 1);
+    store
+        .clear(json!("cleared"))
+        .expect("a store can be cleared");
+    let store = fixture.reopen(store);
+    assert_empty(&store);
+    teach(&store, &lessons);
+    let store = fixture.reopen(store);
+    assert_eq!(learned(&store, 0, lessons.name(1)).frequency, 1);
+}
+
 /// Batches staged by several threads at once make the same commit.
 pub fn threads_stage_at_once(fixture: &impl Fixture) {
     let lessons = Lessons::new(

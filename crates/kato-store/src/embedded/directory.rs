@@ -109,6 +109,14 @@ pub(super) fn entry_of(written: &WrittenSegment) -> SegmentEntry {
     }
 }
 
+/// Removes the files of segments that the last commit dropped.
+pub(super) fn remove_files(dropped: &[Arc<Segment>]) {
+    for segment in dropped {
+        // Readers that have it open keep it; a failure leaves an orphan for the next writer.
+        let _ = fs::remove_file(segment.path());
+    }
+}
+
 /// Removes segment files that no commit names; other files stay.
 pub(super) fn remove_orphans(dir: &Path, manifest: &Manifest) -> Result<(), StoreError> {
     let dir = segment_dir(dir);

@@ -1,0 +1,323 @@
+//! What a server does over loopback: calls a second one by one and in batches, latency of an observation, many sessions at once.
+//!
+//! ```sh
+//! cargo build --release --examples
+//! cargo run --release -p kato-benches --bin wire_load -- --serve target/release/examples/serve
+//! ```
+//!
+//! Starts a server of its own on a temporary directory, with the default durability, and loads it with the client from this
+//! process, so server and load share the machine. The other side's figures are the server's: every answer is waited for.
+
+#![expect(clippy::print_stdout, reason = "a program that prints a table")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use futures_util::future::try_join_all;
+use kato_client::{KatoClient, SessionOptions};
+use kato_protocol::{BatchItem, Observation, Sequence};
+use tokio::runtime::Runtime;
+
+/// Symbols of a pattern, as on the lowest level of the usual hierarchy.
+const CHUNK: u64 = 5;
+
+/// Load a server over loopback.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The `serve` example.
+    #[arg(long)]
+    serve: PathBuf,
+    /// Further arguments of the server.
+    #[arg(long, num_args = 0.., allow_hyphen_values = true)]
+    serve_args: Vec<String>,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// Sessions of the mixed load, and its seconds.
+    #[arg(long, default_value_t = 1_000)]
+    sessions: usize,
+    /// Seconds of the mixed load.
+    #[arg(long, default_value_t = 60.0)]
+    mixed_seconds: f64,
+}
+
+/// A server of its own process on a temporary directory.
+struct Server {
+    child: Child,
+    url: String,
+    _data: tempfile::TempDir,
+}
+
+impl Server {
+    fn start(arguments: &Arguments) -> Result<Self> {
+        let data = tempfile::tempdir()?;
+        let mut child = Command::new(&arguments.serve)
+            .args(["--addr", "127.0.0.1:0", "--data"])
+            .arg(data.path().join("data"))
+            .args(&arguments.serve_args)
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("failed to start {}", arguments.serve.display()))?;
+        let mut line = String::new();
+        let stdout = child.stdout.take().context("the server has no output")?;
+        BufReader::new(stdout).read_line(&mut line)?;
+        let url = line.trim().strip_prefix("listening on ");
+        let url = url
+            .context("the server did not say where it listens")?
+            .to_owned();
+        Ok(Self {
+            child,
+            url,
+            _data: data,
+        })
+    }
+
+    /// Resident memory in MB.
+    fn resident(&self) -> Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next());
+        Ok(kilobytes.context("no VmRSS")?.parse::<f64>()? / 1024.0)
+    }
+
+    fn client(&self, node: &str) -> Result<KatoClient> {
+        let session = SessionOptions::new(node).process_predictions(false);
+        Ok(KatoClient::builder(&self.url, session)
+            .pool_size(2_000)
+            .build()?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // By its pid; nothing of it is needed any more.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let runtime = Runtime::new()?;
+    println!("| load | sessions | a second | p50 | p99 | p99.9 |");
+    println!("|---|--:|--:|--:|--:|--:|");
+    runtime.block_on(async {
+        for sessions in [1, 8] {
+            one_by_one(&arguments, sessions).await?;
+        }
+        for (sessions, size) in [(1, 100), (2, 100), (2, 1_000)] {
+            batches(&arguments, sessions, size).await?;
+        }
+        for sessions in [1, 8] {
+            observations(&arguments, sessions).await?;
+        }
+        mixed(&arguments).await
+    })
+}
+
+/// One learn a call, as the original trains: a sequence of one chunk with a learn in the end.
+async fn one_by_one(arguments: &Arguments, sessions: usize) -> Result<()> {
+    let server = Server::start(arguments)?;
+    let client = server.client("node0")?;
+    let measured = repeat(
+        arguments.seconds,
+        forks(&client, sessions),
+        async |client, n| {
+            let sequence = Sequence {
+                observations: chunk(n)
+                    .map(|symbol| Observation::strings([symbol]).into())
+                    .collect(),
+                learn_at_end: true,
+                ..Sequence::default()
+            };
+            let start = Instant::now();
+            client.observe_sequence(sequence).await?;
+            Ok((1, start.elapsed()))
+        },
+    );
+    measured
+        .await?
+        .print("learn calls, one a request", sessions);
+    Ok(())
+}
+
+/// Many learns a call.
+async fn batches(arguments: &Arguments, sessions: usize, size: u64) -> Result<()> {
+    let server = Server::start(arguments)?;
+    let client = server.client("node0")?;
+    let measured = repeat(
+        arguments.seconds,
+        forks(&client, sessions),
+        async |client, n| {
+            let item = |idx| BatchItem {
+                events: chunk(n * size + idx).map(|symbol| vec![symbol]).collect(),
+                ..BatchItem::default()
+            };
+            let items: Vec<_> = (0..size).map(item).collect();
+            let start = Instant::now();
+            client.learn_all(&items, None).await?;
+            Ok((size, start.elapsed()))
+        },
+    );
+    measured
+        .await?
+        .print(&format!("learn calls, {size} a learn-batch"), sessions);
+    Ok(())
+}
+
+/// Single observations; the short-term memory is emptied now and then and that is not timed.
+async fn observations(arguments: &Arguments, sessions: usize) -> Result<()> {
+    let server = Server::start(arguments)?;
+    let client = server.client("node0")?;
+    let measured = repeat(
+        arguments.seconds,
+        forks(&client, sessions),
+        async |client, n| {
+            let symbol = chunk(n).next().unwrap_or_default();
+            let start = Instant::now();
+            let observed = client.observe(Observation::strings([symbol])).await?;
+            let took = start.elapsed();
+            if observed.stm_length >= 50 {
+                client.clear_stm().await?;
+            }
+            Ok((1, took))
+        },
+    );
+    measured.await?.print("single observations", sessions);
+    Ok(())
+}
+
+/// Sessions that observe, learn, look and predict with pauses between, for long enough to see memory.
+async fn mixed(arguments: &Arguments) -> Result<()> {
+    let server = Server::start(arguments)?;
+    let client = server.client("node0")?;
+    let clients = forks(&client, arguments.sessions);
+    let deadline = Instant::now() + Duration::from_secs_f64(arguments.mixed_seconds);
+    let done = AtomicU64::new(0);
+    let began = Instant::now();
+    let watch = async {
+        let mut readings = Vec::new();
+        while Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_secs_f64(arguments.mixed_seconds / 6.0)).await;
+            readings.push(server.resident()?);
+        }
+        anyhow::Ok(readings)
+    };
+    let work = try_join_all(clients.into_iter().enumerate().map(|(idx, client)| {
+        let done = &done;
+        async move {
+            let mut latencies = Vec::new();
+            let mut n = idx as u64 * 8 * 7_919;
+            while Instant::now() < deadline {
+                let began = Instant::now();
+                match n % 8 {
+                    0..=4 => {
+                        // Few enough different chunks that the node's knowledge stops growing.
+                        let symbol = chunk((n / 8) % 2_000).nth((n % 5) as usize);
+                        let observation = Observation::strings([symbol.unwrap_or_default()]);
+                        drop(client.observe(observation).await?);
+                    }
+                    5 => drop(client.predictions().await?),
+                    6 => drop(client.learn().await?),
+                    _ => drop(client.stm().await?),
+                }
+                latencies.push(began.elapsed());
+                done.fetch_add(1, Ordering::Relaxed);
+                n += 1;
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+            client.close().await?;
+            anyhow::Ok(latencies)
+        }
+    }));
+    let (readings, latencies) = tokio::join!(watch, work);
+    let readings = readings?;
+    let measured = Measured {
+        seconds: began.elapsed().as_secs_f64(),
+        done: done.load(Ordering::Relaxed),
+        latencies: latencies?.into_iter().flatten().collect(),
+    };
+    measured.print("mixed: 5 observe, predict, learn, stm", arguments.sessions);
+    let readings: Vec<String> = readings.iter().map(|mb| format!("{mb:.0}")).collect();
+    println!(
+        "\nserver's memory during the mixed load, MB: {}; errors: 0",
+        readings.join(", ")
+    );
+    Ok(())
+}
+
+fn forks(client: &KatoClient, n: usize) -> Vec<KatoClient> {
+    (0..n).map(|_| client.fork()).collect()
+}
+
+/// The symbols of a chunk that no other number has.
+fn chunk(n: u64) -> impl Iterator<Item = String> {
+    (0..CHUNK).map(move |place| {
+        let digit = n / 400_u64.pow(place as u32) % 400;
+        format!("\u{120}word{}", digit * CHUNK + place)
+    })
+}
+
+/// What was measured.
+struct Measured {
+    seconds: f64,
+    done: u64,
+    latencies: Vec<Duration>,
+}
+
+impl Measured {
+    fn print(mut self, what: &str, sessions: usize) {
+        self.latencies.sort_unstable();
+        let at = |share: f64| {
+            let last = self.latencies.len().saturating_sub(1);
+            let latency = self.latencies.get((share * last as f64) as usize);
+            format!("{:.2} ms", latency.map_or(0.0, Duration::as_secs_f64) * 1e3)
+        };
+        println!(
+            "| {what} | {sessions} | {:.0} | {} | {} | {} |",
+            self.done as f64 / self.seconds,
+            at(0.5),
+            at(0.99),
+            at(0.999)
+        );
+    }
+}
+
+/// Calls `act` again and again by every client, each call with a number of its own; it says how many it did and how long the request
+/// took. The first second is not counted.
+async fn repeat(
+    seconds: f64,
+    clients: Vec<KatoClient>,
+    act: impl AsyncFn(&KatoClient, u64) -> Result<(u64, Duration)>,
+) -> Result<Measured> {
+    let numbers = AtomicU64::new(0);
+    let done = AtomicU64::new(0);
+    let began = Instant::now() + Duration::from_secs(1);
+    let deadline = began + Duration::from_secs_f64(seconds);
+    let latencies = try_join_all(clients.iter().map(async |client| {
+        let mut latencies = Vec::new();
+        while Instant::now() < deadline {
+            let start = Instant::now();
+            let (n, took) = act(client, numbers.fetch_add(1, Ordering::Relaxed)).await?;
+            if start >= began {
+                latencies.push(took);
+                done.fetch_add(n, Ordering::Relaxed);
+            }
+        }
+        anyhow::Ok(latencies)
+    }));
+    let latencies: Vec<Duration> = latencies.await?.into_iter().flatten().collect();
+    ensure!(!latencies.is_empty(), "nothing was done in {seconds} s");
+    try_join_all(clients.into_iter().map(KatoClient::close)).await?;
+    Ok(Measured {
+        seconds: began.elapsed().as_secs_f64(),
+        done: done.load(Ordering::Relaxed),
+        latencies,
+    })
+}

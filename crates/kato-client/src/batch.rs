@@ -1,0 +1,388 @@
+//! Learning many sequences with few requests.
+
+mod plan;
+
+use std::sync::Arc;
+
+use kato_model::PatternName;
+use kato_protocol::{BatchItem, Observation, Sequence};
+use serde_json::Value;
+
+pub use plan::{BatchMode, BatchPlan, PlannedCall};
+
+use crate::session::Session;
+use crate::transport::Transport;
+use crate::{Calls, ClientError, Generation, KatoClient, SessionOptions};
+
+/// Observations of one request to a stock server at most.
+const MAX_EVENTS: usize = 5_000;
+
+/// Batches of a server that tells no limits.
+const FALLBACK_SEQUENCES: usize = 1_000;
+const FALLBACK_BYTES: usize = 8 << 20;
+
+/// What came of [`KatoClient::learn_all`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LearnReport {
+    /// Name of every item's pattern, bare, in order; `None` for items of fewer than two symbols, which teach nothing.
+    pub names: Vec<Option<PatternName>>,
+    /// How many of the patterns were new to the node; `None` where the server does not tell.
+    pub new_patterns: Option<u64>,
+    /// Requests that it took.
+    pub calls: Calls,
+}
+
+/// Sessions that only batches use.
+#[derive(Debug)]
+pub(crate) struct BatchSessions {
+    chunk_size: Option<usize>,
+    /// Learns by itself whenever a chunk is complete.
+    runs: Arc<Session>,
+    /// Learns when it is told.
+    manual: Arc<Session>,
+    /// Emotives and metadata outlive a learn on this server.
+    outlive: bool,
+    /// Emotives or metadata of the last item are still with the manual session.
+    stained: bool,
+}
+
+impl BatchSessions {
+    fn new(
+        transport: &Transport,
+        node_id: &str,
+        chunk_size: Option<usize>,
+        generation: Generation,
+    ) -> Self {
+        let session = |length: usize| {
+            let options = SessionOptions::new(node_id)
+                .max_pattern_length(length as u64)
+                .rolling(false)
+                .process_predictions(false);
+            Session::new(transport.clone(), options)
+        };
+        Self {
+            chunk_size,
+            runs: session(chunk_size.unwrap_or(0)),
+            manual: session(0),
+            outlive: generation == Generation::V3_10,
+            stained: false,
+        }
+    }
+
+    pub(crate) async fn start_over(&self) {
+        self.runs.start_over().await;
+        self.manual.start_over().await;
+    }
+
+    pub(crate) fn into_sessions(self) -> [Arc<Session>; 2] {
+        [self.runs, self.manual]
+    }
+}
+
+impl KatoClient {
+    /// Learns every item as one pattern: same names, frequencies, emotives and metadata as learning them one by one.
+    ///
+    /// The client's own session and short-term memory have no part in it. On a kato-rs server the items go into
+    /// `learn-batch` requests as large as it takes. On a stock server of generation 3.10 items of exactly `chunk_size` events of
+    /// one symbol each, without emotives or metadata, go together into long sequences of a session that learns whenever a
+    /// chunk is complete; all others cost one request each, and one more after an item with emotives or metadata, because what
+    /// was observed would go into the next pattern as well. On a server of the 2025-10 generation every item costs one
+    /// request: its sessions share their settings, so that no two ways of learning can be at work at a time. There, items with
+    /// emotives or metadata are only right while nobody else observes at the node.
+    ///
+    /// Symbols are sorted within each event, as the server does.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::NameMismatch`] if the server learned something else; else as for [`learn`](Self::learn). A batch request
+    /// acts as a whole; requests before the failed one have acted.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use kato_client::{BatchItem, KatoClient};
+    ///
+    /// # async fn example(client: KatoClient) -> Result<(), kato_client::ClientError> {
+    /// let chunks = ["abcd", "efgh", "ij"].map(|text| BatchItem {
+    ///     events: text.chars().map(|symbol| vec![symbol.to_string()]).collect(),
+    ///     ..BatchItem::default()
+    /// });
+    /// let report = client.learn_all(&chunks, Some(4)).await?;
+    /// assert_eq!(report.names.len(), 3);
+    /// println!("{} requests", report.calls.requests);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn learn_all(
+        &self,
+        items: &[BatchItem],
+        chunk_size: Option<usize>,
+    ) -> Result<LearnReport, ClientError> {
+        self.learn_all_as(None, items, chunk_size).await
+    }
+
+    /// [`learn_all`](Self::learn_all) that acts once for a key, also when a crash of this process forgets whether it was called: call it
+    /// again with the same items and the same key, of at most 200 visible ASCII characters.
+    ///
+    /// Stock servers know no keys: there it is [`learn_all`](Self::learn_all).
+    ///
+    /// # Errors
+    ///
+    /// As [`learn_all`](Self::learn_all); the server refuses other items with a key that it knows.
+    pub async fn learn_all_once(
+        &self,
+        key: &str,
+        items: &[BatchItem],
+        chunk_size: Option<usize>,
+    ) -> Result<LearnReport, ClientError> {
+        self.learn_all_as(Some(key.to_owned()), items, chunk_size)
+            .await
+    }
+
+    async fn learn_all_as(
+        &self,
+        key: Option<String>,
+        items: &[BatchItem],
+        chunk_size: Option<usize>,
+    ) -> Result<LearnReport, ClientError> {
+        let before = self.calls();
+        let mode = self.batch_mode(chunk_size).await?;
+        let generation = self.generation().await?;
+        let (plan, items) = BatchPlan::of(items, mode);
+        let mut batch = self.batch.lock().await;
+        let reusable = batch
+            .take()
+            .filter(|sessions| sessions.chunk_size == chunk_size);
+        let mut sessions = reusable.unwrap_or_else(|| {
+            BatchSessions::new(&self.transport, self.node_id(), chunk_size, generation)
+        });
+        let work = async move {
+            let done = carry_out(&plan, &items, &mut sessions, key.as_deref()).await;
+            // A doubt concerns this call; the next one begins with fresh sessions.
+            let sessions = match done {
+                Ok(_) => Some(sessions),
+                Err(_) => {
+                    sessions.start_over().await;
+                    None
+                }
+            };
+            Ok((done, sessions, plan.names))
+        };
+        let (done, sessions, names) = self.detached("learn_all", work).await?;
+        *batch = sessions;
+        Ok(LearnReport {
+            names,
+            new_patterns: done?,
+            calls: self.calls().since(&before),
+        })
+    }
+
+    async fn batch_mode(&self, chunk_size: Option<usize>) -> Result<BatchMode, ClientError> {
+        let server = self.transport.server().await?;
+        if let Some(extensions) = &server.extensions
+            && extensions.idempotency_keys
+            && let Some(limits) = extensions.learn_batch
+        {
+            return Ok(BatchMode::LearnBatch {
+                max_sequences: positive(limits.max_sequences, FALLBACK_SEQUENCES),
+                max_bytes: positive(limits.max_bytes, FALLBACK_BYTES),
+            });
+        }
+        Ok(match (server.generation, chunk_size) {
+            (Generation::V3_10, Some(chunk_size)) => BatchMode::Runs {
+                chunk_size,
+                max_events: MAX_EVENTS,
+            },
+            _ => BatchMode::OneByOne,
+        })
+    }
+}
+
+fn positive(limit: usize, fallback: usize) -> usize {
+    if limit == 0 { fallback } else { limit }
+}
+
+/// Both sessions at the same time: what they learn adds up in any order. How many patterns were new, where the server tells.
+async fn carry_out(
+    plan: &BatchPlan,
+    items: &[BatchItem],
+    sessions: &mut BatchSessions,
+    key: Option<&str>,
+) -> Result<Option<u64>, ClientError> {
+    let runs = &sessions.runs;
+    let together = async {
+        let mut new = plan.calls.is_empty().then_some(0);
+        for (idx, call) in plan.calls.iter().enumerate() {
+            match call {
+                PlannedCall::Batch { items: chosen } => {
+                    let key = key.map(|key| format!("{key}-{idx}"));
+                    let learned = learn_batch(runs, plan, items, chosen, key).await?;
+                    *new.get_or_insert(0) += learned;
+                }
+                PlannedCall::Run { items: chosen } => learn_run(runs, plan, items, chosen).await?,
+                PlannedCall::Single { .. } => {}
+            }
+        }
+        Ok::<_, ClientError>(new)
+    };
+    let mut stained = sessions.stained;
+    let alone = async {
+        for call in &plan.calls {
+            if let PlannedCall::Single { item } = call {
+                learn_single(
+                    &sessions.manual,
+                    sessions.outlive,
+                    &mut stained,
+                    plan,
+                    &items[*item],
+                    *item,
+                )
+                .await?;
+            }
+        }
+        Ok::<_, ClientError>(())
+    };
+    let (together, alone) = tokio::join!(together, alone);
+    sessions.stained = stained;
+    alone.and(together)
+}
+
+async fn learn_batch(
+    session: &Session,
+    plan: &BatchPlan,
+    items: &[BatchItem],
+    chosen: &[usize],
+    key: Option<String>,
+) -> Result<u64, ClientError> {
+    let sequences = chosen.iter().map(|idx| items[*idx].clone()).collect();
+    let answer = session.learn_batch(sequences, key).await?;
+    let results = &answer.results;
+    check(
+        plan,
+        chosen,
+        results.iter().map(|result| result.pattern_name.as_str()),
+    )?;
+    Ok(results.iter().filter(|result| result.new).count() as u64)
+}
+
+async fn learn_run(
+    session: &Session,
+    plan: &BatchPlan,
+    items: &[BatchItem],
+    chosen: &[usize],
+) -> Result<(), ClientError> {
+    let events = chosen.iter().flat_map(|idx| &items[*idx].events);
+    let sequence = Sequence {
+        observations: events
+            .map(|event| Observation::strings(event.iter().cloned()).into())
+            .collect(),
+        ..Sequence::default()
+    };
+    let answer = session.write(&sequence).await?;
+    let names = answer.auto_learned_patterns.iter().map(String::as_str);
+    check(plan, chosen, names)
+}
+
+async fn learn_single(
+    session: &Session,
+    outlive: bool,
+    stained: &mut bool,
+    plan: &BatchPlan,
+    item: &BatchItem,
+    idx: usize,
+) -> Result<(), ClientError> {
+    if *stained {
+        session.clear_stm().await?;
+        *stained = false;
+    }
+    let mut observations: Vec<Observation> = item
+        .events
+        .iter()
+        .map(|event| Observation::strings(event.iter().cloned()))
+        .collect();
+    if let Some(first) = observations.first_mut() {
+        first.emotives = item.emotives.clone();
+        first.metadata = item.metadata.clone();
+    }
+    // Before the request: whatever becomes of it, the next item starts clean.
+    *stained = outlive && (!item.emotives.is_empty() || !item.metadata.is_empty());
+    let sequence = Sequence {
+        observations: observations.into_iter().map(Into::into).collect(),
+        learn_at_end: true,
+        ..Sequence::default()
+    };
+    let answer = session.write(&sequence).await?;
+    check(plan, &[idx], answer.final_learned_pattern.as_deref())
+}
+
+/// Every name that the server tells against the one that the content has.
+fn check<'a>(
+    plan: &BatchPlan,
+    chosen: &[usize],
+    found: impl IntoIterator<Item = &'a str>,
+) -> Result<(), ClientError> {
+    let mut found = found.into_iter();
+    for idx in chosen {
+        let expected = plan.names[*idx].map(|name| name.prefixed().to_string());
+        let found = found.next();
+        if found != expected.as_deref() {
+            return Err(ClientError::NameMismatch {
+                expected: expected.unwrap_or_default(),
+                found: found.unwrap_or_default().to_owned(),
+            });
+        }
+    }
+    match found.next() {
+        None => Ok(()),
+        Some(more) => Err(ClientError::NameMismatch {
+            expected: String::new(),
+            found: more.to_owned(),
+        }),
+    }
+}
+
+/// Items as they are sent: sorted events, none empty.
+fn sendable(item: &BatchItem) -> BatchItem {
+    let mut item = item.clone();
+    item.events.retain(|event| !event.is_empty());
+    for event in &mut item.events {
+        event.sort_unstable();
+    }
+    item
+}
+
+/// Bytes of an item as JSON, from above.
+fn json_bytes(item: &BatchItem) -> usize {
+    // The longest escape of one byte is `\u00xx`.
+    let symbols: usize = item
+        .events
+        .iter()
+        .map(|event| {
+            3 + event
+                .iter()
+                .map(|symbol| escaped_len(symbol) + 3)
+                .sum::<usize>()
+        })
+        .sum();
+    let attributes = |value: Value| value.to_string().len();
+    let mut bytes = symbols + 64;
+    if !item.emotives.is_empty() {
+        bytes += serde_json::to_value(&item.emotives).map_or(0, attributes);
+    }
+    if !item.metadata.is_empty() {
+        bytes += attributes(Value::Object(item.metadata.clone()));
+    }
+    bytes
+}
+
+fn escaped_len(symbol: &str) -> usize {
+    symbol
+        .bytes()
+        .map(|byte| match byte {
+            b'"' | b'\\' => 2,
+            0..=0x1f => 6,
+            _ => 1,
+        })
+        .sum()
+}

@@ -1,0 +1,169 @@
+//! Which items go into which request: a pure function, so that it can be tested without a server.
+
+use kato_model::PatternName;
+use kato_protocol::BatchItem;
+
+use super::{json_bytes, sendable};
+
+/// How a server can be taught many sequences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BatchMode {
+    /// `learn-batch` of a kato-rs server.
+    LearnBatch {
+        /// Sequences of a request at most; at least 1 is sent.
+        max_sequences: usize,
+        /// Bytes of a request at most; one sequence is sent however long.
+        max_bytes: usize,
+    },
+    /// Long sequences on a session that learns whenever `chunk_size` events are complete (generation 3.10).
+    Runs {
+        /// Events of a chunk.
+        chunk_size: usize,
+        /// Events of a request at most; one chunk is sent however long.
+        max_events: usize,
+    },
+    /// One request per item (generation 2025-10, or items of any length).
+    OneByOne,
+}
+
+/// One request. Numbers are positions in the list of items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlannedCall {
+    /// All of them in one `learn-batch`.
+    Batch {
+        /// In order.
+        items: Vec<usize>,
+    },
+    /// All of them, one after the other, in one sequence that is learned chunk by chunk.
+    Run {
+        /// In order.
+        items: Vec<usize>,
+    },
+    /// One sequence, learned in the end. When items with emotives or metadata are followed by another, the session is cleared
+    /// in between.
+    Single {
+        /// The item.
+        item: usize,
+    },
+}
+
+/// Requests that teach a list of items.
+///
+/// Laws: every item of two symbols or more is in exactly one request, the others in none; no request exceeds the limits of its
+/// mode; items with emotives or metadata keep their order.
+///
+/// # Examples
+///
+/// ```
+/// use kato_client::{BatchItem, BatchMode, BatchPlan};
+///
+/// let item = |text: &str| BatchItem {
+///     events: text.chars().map(|symbol| vec![symbol.to_string()]).collect(),
+///     ..BatchItem::default()
+/// };
+/// let items = [item("abcd"), item("efgh"), item("ij"), item("k")];
+/// let mode = BatchMode::Runs { chunk_size: 4, max_events: 5_000 };
+/// let (plan, _) = BatchPlan::of(&items, mode);
+/// assert_eq!(plan.calls.len(), 2, "one run of two chunks, and the tail");
+/// assert_eq!(plan.names[3], None, "one symbol is no pattern");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BatchPlan {
+    /// The requests. Runs and singles may be made at the same time, each kind in order.
+    pub calls: Vec<PlannedCall>,
+    /// The name of every item's pattern; `None` for those of fewer than two symbols.
+    pub names: Vec<Option<PatternName>>,
+}
+
+impl BatchPlan {
+    /// The plan, and the items as they are sent: symbols sorted within their events, empty events left out.
+    #[must_use]
+    pub fn of(items: &[BatchItem], mode: BatchMode) -> (Self, Vec<BatchItem>) {
+        let items: Vec<BatchItem> = items.iter().map(sendable).collect();
+        let names: Vec<Option<PatternName>> = items.iter().map(name).collect();
+        let learnable = (0..items.len()).filter(|idx| names[*idx].is_some());
+        let calls = match mode {
+            BatchMode::LearnBatch {
+                max_sequences,
+                max_bytes,
+            } => pack(learnable, max_sequences, max_bytes, |idx| {
+                json_bytes(&items[idx])
+            })
+            .into_iter()
+            .map(|items| PlannedCall::Batch { items })
+            .collect(),
+            BatchMode::Runs {
+                chunk_size,
+                max_events,
+            } => {
+                let (even, odd): (Vec<_>, Vec<_>) =
+                    learnable.partition(|idx| is_chunk(&items[*idx], chunk_size));
+                let mut calls: Vec<_> = pack(even, usize::MAX, max_events, |_| chunk_size)
+                    .into_iter()
+                    .map(|items| PlannedCall::Run { items })
+                    .collect();
+                calls.extend(singles(&items, odd));
+                calls
+            }
+            BatchMode::OneByOne => singles(&items, learnable).collect(),
+        };
+        (Self { calls, names }, items)
+    }
+}
+
+/// Those without emotives and metadata first: after each of the others the session must be cleared.
+fn singles(
+    items: &[BatchItem],
+    chosen: impl IntoIterator<Item = usize>,
+) -> impl Iterator<Item = PlannedCall> {
+    let (plain, attributed): (Vec<_>, Vec<_>) =
+        chosen.into_iter().partition(|idx| is_plain(&items[*idx]));
+    plain
+        .into_iter()
+        .chain(attributed)
+        .map(|item| PlannedCall::Single { item })
+}
+
+/// In order, as many as fit together.
+fn pack(
+    chosen: impl IntoIterator<Item = usize>,
+    max_n: usize,
+    max_size: usize,
+    size: impl Fn(usize) -> usize,
+) -> Vec<Vec<usize>> {
+    let mut packs: Vec<Vec<usize>> = Vec::new();
+    let mut filled = 0;
+    for idx in chosen {
+        let size = size(idx);
+        match packs.last_mut() {
+            Some(pack) if pack.len() < max_n && filled + size <= max_size => {
+                pack.push(idx);
+                filled += size;
+            }
+            _ => {
+                packs.push(vec![idx]);
+                // Room for what stands around the items.
+                filled = size + 32;
+            }
+        }
+    }
+    packs
+}
+
+fn name(item: &BatchItem) -> Option<PatternName> {
+    let n_symbols: usize = item.events.iter().map(Vec::len).sum();
+    (n_symbols >= 2).then(|| PatternName::of_events(&item.events))
+}
+
+fn is_plain(item: &BatchItem) -> bool {
+    item.emotives.is_empty() && item.metadata.is_empty()
+}
+
+fn is_chunk(item: &BatchItem, chunk_size: usize) -> bool {
+    is_plain(item)
+        && item.events.len() == chunk_size
+        && item.events.iter().all(|event| event.len() == 1)
+}

@@ -1,0 +1,278 @@
+//! The client for programs without an async runtime: same calls, each waits for its end.
+//!
+//! Clients bring a thread of their own for their connections; forks share it.
+
+mod runtime;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kato_model::PatternName;
+use kato_protocol::{
+    BatchItem, CacheInvalidated, CacheStats, Cleared, Concurrency, ConnectionPools, DistributedStm,
+    EmotiveMap, Extended, Extensions, FinalizedTraining, GenesUpdated, Health, LearnResult,
+    MetricHistory, Metrics, NodeAffinities, NodeSymbols, Observation, ObservationResult,
+    PatternBody, PerceptAnswer, Root, Sequence, SequenceResult, SessionCognition, SessionInfo,
+    Stats, Status, Stm,
+};
+use serde_json::{Map, Value};
+
+use self::runtime::Runtime;
+use crate::{
+    Calls, ClientError, Generation, KatoClientBuilder, LearnReport, Predictions, SessionOptions,
+};
+
+/// A client of a KATO server that waits; see [`crate::KatoClient`] for what it promises.
+///
+/// # Examples
+///
+/// ```no_run
+/// use kato_client::{KatoClient, Observation, SessionOptions, blocking};
+///
+/// let builder = KatoClient::builder("http://localhost:8000", SessionOptions::new("node0"));
+/// let client = blocking::KatoClient::new(builder)?;
+/// client.observe(Observation::strings(["a", "b"]))?;
+/// println!("{}", client.learn()?.pattern_name);
+/// # Ok::<(), kato_client::ClientError>(())
+/// ```
+#[derive(Debug)]
+pub struct KatoClient {
+    client: Option<Arc<crate::KatoClient>>,
+    runtime: Arc<Runtime>,
+}
+
+macro_rules! same {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {
+        impl KatoClient {
+            $(
+                #[doc = concat!("Waits for [`", stringify!($name), "`](crate::KatoClient::", stringify!($name), ").")]
+                $(#[$doc])*
+                ///
+                /// # Errors
+                ///
+                /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+                pub fn $name(&self, $($arg: $type),*) -> Result<$answer, ClientError> {
+                    let client = self.client();
+                    self.runtime.wait(async move { client.$name($($arg),*).await })
+                }
+            )*
+        }
+    };
+}
+
+same! {
+    fn observe(observation: Observation) -> ObservationResult;
+    fn observe_sequence(sequence: Sequence) -> SequenceResult;
+    fn learn() -> LearnResult;
+    fn clear_stm() -> Cleared;
+    fn clear_all() -> Cleared;
+    fn update_config(changes: Map<String, Value>) -> ();
+    fn session_id() -> String;
+    fn session_info() -> SessionInfo;
+    fn config() -> Map<String, Value>;
+    fn session_exists() -> bool;
+    fn extend(ttl: Duration) -> Extended;
+    fn stm() -> Stm;
+    fn predictions() -> Predictions;
+    fn percept() -> PerceptAnswer;
+    fn cognition() -> SessionCognition;
+    fn finalize_training() -> FinalizedTraining;
+    fn symbols() -> NodeSymbols;
+    fn affinities() -> NodeAffinities;
+    fn update_genes(genes: Map<String, Value>) -> GenesUpdated;
+    fn generation() -> Generation;
+    fn root() -> Root;
+    fn health() -> Health;
+    fn status() -> Status;
+    fn metrics() -> Metrics;
+    fn concurrency() -> Concurrency;
+    fn cache_stats() -> CacheStats;
+    fn distributed_stm() -> DistributedStm;
+    fn connection_pools() -> ConnectionPools;
+    fn session_count() -> u64;
+    fn stats(minutes: u32) -> Stats;
+}
+
+impl KatoClient {
+    /// The client that `builder` describes. Makes no request.
+    ///
+    /// # Errors
+    ///
+    /// As [`KatoClientBuilder::build`]; when the thread cannot be started.
+    pub fn new(builder: KatoClientBuilder) -> Result<Self, ClientError> {
+        let client = Some(Arc::new(builder.build()?));
+        let runtime = Arc::new(Runtime::start()?);
+        Ok(Self { client, runtime })
+    }
+
+    /// Another client over the same connections, with a session of its own made from the same options.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        self.beside(self.client().fork())
+    }
+
+    /// Another client over the same connections, with a session of its own, possibly of another node.
+    #[must_use]
+    pub fn fork_with(&self, session: SessionOptions) -> Self {
+        self.beside(self.client().fork_with(session))
+    }
+
+    /// The node of this client.
+    #[must_use]
+    pub fn node_id(&self) -> String {
+        self.client().node_id().to_owned()
+    }
+
+    /// Requests so far.
+    #[must_use]
+    pub fn calls(&self) -> Calls {
+        self.client().calls()
+    }
+
+    /// Waits for [`extensions`](crate::KatoClient::extensions).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn extensions(&self) -> Result<Option<Extensions>, ClientError> {
+        let client = self.client();
+        self.runtime
+            .wait(async move { Ok(client.extensions().await?.cloned()) })
+    }
+
+    /// Waits for [`pattern`](crate::KatoClient::pattern).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn pattern(&self, name: PatternName) -> Result<Option<PatternBody>, ClientError> {
+        let client = self.client();
+        self.runtime
+            .wait(async move { client.pattern(&name).await })
+    }
+
+    /// Waits for [`affinity`](crate::KatoClient::affinity).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn affinity(&self, symbol: &str) -> Result<EmotiveMap, ClientError> {
+        let (client, symbol) = (self.client(), symbol.to_owned());
+        self.runtime
+            .wait(async move { client.affinity(&symbol).await })
+    }
+
+    /// Waits for [`gene`](crate::KatoClient::gene).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn gene(&self, name: &str) -> Result<Option<Value>, ClientError> {
+        let (client, name) = (self.client(), name.to_owned());
+        self.runtime.wait(async move { client.gene(&name).await })
+    }
+
+    /// Waits for [`metric_history`](crate::KatoClient::metric_history).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn metric_history(
+        &self,
+        name: &str,
+        minutes: u32,
+    ) -> Result<Option<MetricHistory>, ClientError> {
+        let (client, name) = (self.client(), name.to_owned());
+        self.runtime
+            .wait(async move { client.metric_history(&name, minutes).await })
+    }
+
+    /// Waits for [`invalidate_cache`](crate::KatoClient::invalidate_cache).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn invalidate_cache(
+        &self,
+        session_id: Option<&str>,
+    ) -> Result<CacheInvalidated, ClientError> {
+        let (client, session_id) = (self.client(), session_id.map(str::to_owned));
+        self.runtime
+            .wait(async move { client.invalidate_cache(session_id.as_deref()).await })
+    }
+
+    /// Waits for [`learn_all`](crate::KatoClient::learn_all).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn learn_all(
+        &self,
+        items: Vec<BatchItem>,
+        chunk_size: Option<usize>,
+    ) -> Result<LearnReport, ClientError> {
+        let client = self.client();
+        self.runtime
+            .wait(async move { client.learn_all(&items, chunk_size).await })
+    }
+
+    /// Waits for [`learn_all_once`](crate::KatoClient::learn_all_once).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn learn_all_once(
+        &self,
+        key: String,
+        items: Vec<BatchItem>,
+        chunk_size: Option<usize>,
+    ) -> Result<LearnReport, ClientError> {
+        let client = self.client();
+        let work = async move { client.learn_all_once(&key, &items, chunk_size).await };
+        self.runtime.wait(work)
+    }
+
+    /// Waits for [`start_over`](crate::KatoClient::start_over).
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn start_over(&self) -> Result<(), ClientError> {
+        let client = self.client();
+        self.runtime.wait(async move {
+            client.start_over().await;
+            Ok(())
+        })
+    }
+
+    /// Waits for [`close`](crate::KatoClient::close).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ClientError::BlockingInAsync`] inside an async context.
+    pub fn close(mut self) -> Result<(), ClientError> {
+        let Some(client) = self.client.take().and_then(Arc::into_inner) else {
+            return Ok(());
+        };
+        self.runtime.wait(client.close())
+    }
+
+    fn client(&self) -> Arc<crate::KatoClient> {
+        Arc::clone(self.client.as_ref().expect("taken only when it ends"))
+    }
+
+    fn beside(&self, client: crate::KatoClient) -> Self {
+        Self {
+            client: Some(Arc::new(client)),
+            runtime: Arc::clone(&self.runtime),
+        }
+    }
+}
+
+impl Drop for KatoClient {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take().and_then(Arc::into_inner) {
+            self.runtime.leave(client.close());
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! How a client is made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::OnceCell;
+use url::Url;
+
+use crate::calls::Counters;
+use crate::retry::Backoff;
+use crate::transport::{Pool, Transport};
+use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions, tls};
+
+/// Makes a [`KatoClient`]. Nothing is sent before the client's first call.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use kato_client::{KatoClient, SessionOptions};
+///
+/// let session = SessionOptions::new("node0").max_pattern_length(8).process_predictions(false);
+/// let client = KatoClient::builder("http://localhost:8000", session)
+///     .request_timeout(Duration::from_secs(30))
+///     .build()?;
+/// assert_eq!(client.node_id(), "node0");
+/// # Ok::<(), kato_client::ClientError>(())
+/// ```
+#[must_use = "a builder does nothing until it is built"]
+pub struct KatoClientBuilder {
+    base_url: String,
+    session: SessionOptions,
+    connect_timeout: Duration,
+    request_timeout: Duration,
+    pool_size: usize,
+    headers: Vec<(String, String)>,
+    token: Option<String>,
+    roots: Vec<Vec<u8>>,
+    retry: RetryPolicy,
+    use_extensions: bool,
+}
+
+impl KatoClientBuilder {
+    pub(crate) fn new(base_url: String, session: SessionOptions) -> Self {
+        Self {
+            base_url,
+            session,
+            connect_timeout: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(120),
+            pool_size: 32,
+            headers: Vec::new(),
+            token: None,
+            roots: Vec::new(),
+            retry: RetryPolicy::default(),
+            use_extensions: true,
+        }
+    }
+
+    /// Longest time to make a connection. Default: 5 s.
+    pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Longest time from sending a request to the last byte of its answer. Default: 120 s.
+    pub const fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
+    /// Idle connections that are kept for later requests. Default: 32.
+    pub const fn pool_size(mut self, connections: usize) -> Self {
+        self.pool_size = connections;
+        self
+    }
+
+    /// A header of every request. Its value is never shown.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// A token that every request carries as `Authorization: Bearer …`. It is never shown.
+    pub fn bearer_token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
+    }
+
+    /// Trusts the certificates of a PEM text besides those of the system.
+    pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roots.push(pem.into());
+        self
+    }
+
+    /// When to try again.
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Whether to use what kato-rs servers offer beyond KATO. Default: yes, where a server says that it does.
+    pub const fn use_extensions(mut self, on: bool) -> Self {
+        self.use_extensions = on;
+        self
+    }
+
+    /// The client. Makes no request.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Config`] names the setting that cannot be used.
+    pub fn build(self) -> Result<KatoClient, ClientError> {
+        let base = base_url(&self.base_url)?;
+        if self.retry.attempts == 0 {
+            return Err(config("retry", "attempts must be at least 1"));
+        }
+        if self.session.keep_alive.is_some_and(|every| every.is_zero()) {
+            return Err(config("keep_alive", "must be longer than nothing"));
+        }
+        if self.session.ttl.is_some_and(|ttl| ttl.as_secs() == 0) {
+            return Err(config("ttl", "must be at least a second"));
+        }
+        let headers = self.all_headers()?;
+        let tls = tls::client_config(base.scheme() == "https", &self.roots)?;
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls.clone())
+            .connect_timeout(self.connect_timeout)
+            .timeout(self.request_timeout)
+            .pool_max_idle_per_host(self.pool_size)
+            .default_headers(headers.clone())
+            .redirect(reqwest::redirect::Policy::none())
+            // Whether to try again is decided here, knowing what a request does.
+            .retry(reqwest::retry::never())
+            .tcp_nodelay(true)
+            .no_proxy()
+            .build()
+            .map_err(|error| config("builder", &error.without_url().to_string()))?;
+        let pool = Pool {
+            http,
+            backoff: Backoff::new(self.retry),
+            use_extensions: self.use_extensions,
+            server: OnceCell::new(),
+            #[cfg(feature = "events")]
+            sockets: crate::events::SocketOptions {
+                tls: Arc::new(tls),
+                headers,
+                timeout: self.connect_timeout,
+            },
+            base,
+        };
+        let transport = Transport {
+            pool: Arc::new(pool),
+            counters: Arc::new(Counters::default()),
+        };
+        Ok(KatoClient::with(transport, self.session))
+    }
+
+    fn all_headers(&self) -> Result<HeaderMap, ClientError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let name = HeaderName::try_from(name)
+                .map_err(|_| config("header", "the name is no header name"))?;
+            headers.append(name, secret(value, "header")?);
+        }
+        if let Some(token) = &self.token {
+            let value = secret(&format!("Bearer {token}"), "bearer_token")?;
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(headers)
+    }
+}
+
+impl std::fmt::Debug for KatoClientBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KatoClientBuilder")
+            .field("session", &self.session)
+            .field("retry", &self.retry)
+            .field("use_extensions", &self.use_extensions)
+            .finish_non_exhaustive()
+    }
+}
+
+fn base_url(text: &str) -> Result<Url, ClientError> {
+    let mut url = Url::parse(text).map_err(|error| config("base_url", &error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(config(
+            "base_url",
+            "give http:// or https:// and a host, as in http://localhost:8000",
+        ));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(config(
+            "base_url",
+            "credentials do not belong into an address: use bearer_token or header",
+        ));
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn secret(value: &str, field: &'static str) -> Result<HeaderValue, ClientError> {
+    let mut value = HeaderValue::from_str(value)
+        .map_err(|_| config(field, "the value has characters that a header cannot hold"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn config(field: &'static str, reason: &str) -> ClientError {
+    ClientError::Config {
+        field,
+        reason: reason.to_owned(),
+    }
+}

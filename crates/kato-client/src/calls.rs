@@ -1,0 +1,134 @@
+//! How many requests were made, by kind.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+/// Kind of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CallKind {
+    /// A session was made, looked at, configured, extended or deleted.
+    Session,
+    /// One observation.
+    Observe,
+    /// A sequence of observations, with or without learns.
+    ObserveSequence,
+    /// A learn.
+    Learn,
+    /// A batch of learns.
+    LearnBatch,
+    /// Short-term memory or knowledge base was cleared.
+    Clear,
+    /// The short-term memory was read.
+    Stm,
+    /// Predictions were read.
+    Predictions,
+    /// The node was asked: patterns, symbols, percepts.
+    Node,
+    /// The server was asked about itself.
+    Monitoring,
+}
+
+const KINDS: [CallKind; 10] = [
+    CallKind::Session,
+    CallKind::Observe,
+    CallKind::ObserveSequence,
+    CallKind::Learn,
+    CallKind::LearnBatch,
+    CallKind::Clear,
+    CallKind::Stm,
+    CallKind::Predictions,
+    CallKind::Node,
+    CallKind::Monitoring,
+];
+
+/// Requests that a client has made so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Calls {
+    /// All requests, repeated ones included.
+    pub requests: u64,
+    /// Requests that repeated another.
+    pub retries: u64,
+    /// Sessions that were made anew and restored.
+    pub recoveries: u64,
+    /// Requests by kind; kinds without any are left out.
+    pub by_kind: BTreeMap<CallKind, u64>,
+}
+
+impl Calls {
+    /// What came on top since `before`, an earlier value of the same client.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            requests: self.requests.saturating_sub(before.requests),
+            retries: self.retries.saturating_sub(before.retries),
+            recoveries: self.recoveries.saturating_sub(before.recoveries),
+            by_kind: self
+                .by_kind
+                .iter()
+                .map(|(kind, n)| {
+                    (
+                        *kind,
+                        n - before.by_kind.get(kind).copied().unwrap_or(0).min(*n),
+                    )
+                })
+                .filter(|(_, n)| *n > 0)
+                .collect(),
+        }
+    }
+
+    /// Adds what another client made.
+    pub fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.retries += other.retries;
+        self.recoveries += other.recoveries;
+        for (kind, n) in &other.by_kind {
+            *self.by_kind.entry(*kind).or_default() += n;
+        }
+    }
+
+    /// Requests of one kind.
+    #[must_use]
+    pub fn of(&self, kind: CallKind) -> u64 {
+        self.by_kind.get(&kind).copied().unwrap_or(0)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    by_kind: [AtomicU64; KINDS.len()],
+    retries: AtomicU64,
+    recoveries: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn count(&self, kind: CallKind) {
+        self.by_kind[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_retry(&self) {
+        self.retries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_recovery(&self) {
+        self.recoveries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Calls {
+        let by_kind: BTreeMap<_, _> = KINDS
+            .iter()
+            .map(|kind| (*kind, self.by_kind[*kind as usize].load(Ordering::Relaxed)))
+            .filter(|(_, n)| *n > 0)
+            .collect();
+        Calls {
+            requests: by_kind.values().sum(),
+            retries: self.retries.load(Ordering::Relaxed),
+            recoveries: self.recoveries.load(Ordering::Relaxed),
+            by_kind,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The client: one session of one node.
+
+mod monitoring;
+mod node;
+mod session;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kato_protocol::Extensions;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+pub use session::Predictions;
+
+use crate::batch::BatchSessions;
+use crate::builder::KatoClientBuilder;
+use crate::calls::Counters;
+use crate::session::Session;
+use crate::transport::Transport;
+use crate::{Calls, ClientError, Generation, SessionOptions};
+
+/// A client of a KATO server, with one session of its own.
+///
+/// **One client is one session.** The session is made with the first call that needs it and deleted by [`close`](Self::close),
+/// or, as well as that goes, when the client is dropped. Calls on one client are carried out one after the other. For more
+/// sessions over the same connections see [`fork`](Self::fork); that is why a client cannot be cloned.
+///
+/// **Nothing is lost or doubled in silence.** A session that the server lost is made anew with the short-term memory that it
+/// had. A request without an answer is repeated only where that is harmless, or after the server has shown that it did not
+/// act; where nobody can say, [`ClientError::OutcomeUnknown`] says so and the session takes no more work until
+/// [`start_over`](Self::start_over). A call that is dropped before it is done is still carried out to its end.
+///
+/// All calls need a Tokio runtime with time and I/O enabled.
+///
+/// # Examples
+///
+/// ```no_run
+/// use kato_client::{KatoClient, Observation, SessionOptions};
+///
+/// # async fn example() -> Result<(), kato_client::ClientError> {
+/// let client = KatoClient::builder("http://localhost:8000", SessionOptions::new("node0")).build()?;
+/// for symbol in ["a", "b", "c"] {
+///     client.observe(Observation::strings([symbol])).await?;
+/// }
+/// let learned = client.learn().await?;
+/// assert_eq!(learned.pattern_name, "PTRN|b98534b32c1d7489d4ce1a48724aa65aeecbdba9");
+///
+/// client.observe(Observation::strings(["a"])).await?;
+/// let answer = client.predictions().await?;
+/// println!("{:?}", answer.predictions[0].future);
+/// client.close().await
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct KatoClient {
+    pub(crate) transport: Transport,
+    pub(crate) session: Arc<Session>,
+    pub(crate) batch: Mutex<Option<BatchSessions>>,
+    keep_alive: std::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+impl KatoClient {
+    /// Makes a client for the server at `base_url`, such as `http://localhost:8000`, with a session made from `session`.
+    pub fn builder(base_url: impl Into<String>, session: SessionOptions) -> KatoClientBuilder {
+        KatoClientBuilder::new(base_url.into(), session)
+    }
+
+    pub(crate) fn with(transport: Transport, options: SessionOptions) -> Self {
+        Self {
+            session: Session::new(transport.clone(), options),
+            transport,
+            batch: Mutex::new(None),
+            keep_alive: std::sync::Mutex::new(None),
+        }
+    }
+
+    /// Another client over the same connections, with a session of its own made from the same options.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        self.fork_with(self.session.options.clone())
+    }
+
+    /// Another client over the same connections, with a session of its own, possibly of another node.
+    #[must_use]
+    pub fn fork_with(&self, session: SessionOptions) -> Self {
+        let transport = Transport {
+            pool: Arc::clone(&self.transport.pool),
+            counters: Arc::new(Counters::default()),
+        };
+        Self::with(transport, session)
+    }
+
+    /// The node of this client.
+    #[must_use]
+    pub fn node_id(&self) -> &str {
+        self.session.options.node_id()
+    }
+
+    /// The server's URL. It holds no token.
+    #[must_use]
+    pub fn base_url(&self) -> &str {
+        self.transport.pool.base.as_str()
+    }
+
+    /// Requests so far, those for [`learn_all`](Self::learn_all) included.
+    #[must_use]
+    pub fn calls(&self) -> Calls {
+        self.transport.counters.read()
+    }
+
+    /// Which generation of KATO the server is; asked once for all clients of the pool.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached or is no KATO server.
+    pub async fn generation(&self) -> Result<Generation, ClientError> {
+        self.transport.generation().await
+    }
+
+    /// What the server offers beyond KATO; `None` for a stock server, or when this is switched off. Asked once.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached or is no KATO server.
+    pub async fn extensions(&self) -> Result<Option<&Extensions>, ClientError> {
+        Ok(self.transport.server().await?.extensions.as_ref())
+    }
+
+    /// Carries `work` out to its end even if the caller no longer waits: a request that was sent cannot be taken back.
+    pub(crate) async fn detached<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        work: impl Future<Output = Result<T, ClientError>> + Send + 'static,
+    ) -> Result<T, ClientError> {
+        let stopped = || ClientError::Stopped {
+            what: what.to_owned(),
+        };
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| ClientError::Config {
+            field: "runtime",
+            reason: "call from within a Tokio runtime, or use the blocking client".to_owned(),
+        })?;
+        self.start_keep_alive(&runtime);
+        runtime.spawn(work).await.map_err(|_| stopped())?
+    }
+
+    fn start_keep_alive(&self, runtime: &tokio::runtime::Handle) {
+        let Some(every) = self.session.options.keep_alive else {
+            return;
+        };
+        let mut task = self
+            .keep_alive
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if task.is_none() {
+            *task = Some(runtime.spawn(keep_alive(Arc::downgrade(&self.session), every)));
+        }
+    }
+
+    fn stop_keep_alive(&self) {
+        let mut task = self
+            .keep_alive
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(task) = task.take() {
+            task.abort();
+        }
+    }
+
+    /// Deletes the session, waiting at most a few seconds: what the server does not hear of expires there.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::OutcomeUnknown`] if an operation was left in doubt. The session is gone all the same.
+    pub async fn close(self) -> Result<(), ClientError> {
+        self.stop_keep_alive();
+        if let Some(batch) = self.batch.lock().await.take() {
+            batch.start_over().await;
+        }
+        let doubt = self.session.doubt().await;
+        self.session.start_over().await;
+        doubt.map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for KatoClient {
+    fn drop(&mut self) {
+        self.stop_keep_alive();
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let mut sessions = vec![Arc::clone(&self.session)];
+        if let Some(batch) = self.batch.get_mut().take() {
+            sessions.extend(batch.into_sessions());
+        }
+        for session in sessions {
+            // A session at work is deleted when it is done: its operations hold it until then.
+            if session
+                .state
+                .try_lock()
+                .is_ok_and(|state| state.id.is_none())
+            {
+                continue;
+            }
+            runtime.spawn(async move { session.start_over().await });
+        }
+    }
+}
+
+async fn keep_alive(session: std::sync::Weak<Session>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        let Some(session) = session.upgrade() else {
+            return;
+        };
+        session.touch().await;
+    }
+}

@@ -1,0 +1,121 @@
+//! What a client asks the server about itself.
+
+use kato_protocol::{
+    CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
+    MetricHistory, Metrics, Root, SessionCount, Stats, Status,
+};
+use reqwest::Method;
+use serde::de::DeserializeOwned;
+
+use super::KatoClient;
+use super::node::is_path_segment;
+use crate::{CallKind, ClientError};
+
+macro_rules! plain {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $path:expr;)*) => {
+        impl KatoClient {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                ///
+                /// No connection; a refusal.
+                pub async fn $name(&self) -> Result<$type, ClientError> {
+                    self.ask(Method::GET, &$path, &[]).await
+                }
+            )*
+        }
+    };
+}
+
+plain! {
+    /// Name and version of the server.
+    root: Root = [];
+    /// How the server feels.
+    health: Health = ["health"];
+    /// Sessions and processors.
+    status: Status = ["status"];
+    /// Requests, machine and databases in figures.
+    metrics: Metrics = ["metrics"];
+    /// Requests at the same time, now and at most.
+    concurrency: Concurrency = ["concurrency"];
+    /// The server's cache.
+    cache_stats: CacheStats = ["cache", "stats"];
+    /// The server's distributed short-term memory.
+    distributed_stm: DistributedStm = ["distributed-stm", "stats"];
+    /// The server's connections to its databases.
+    connection_pools: ConnectionPools = ["connection-pools"];
+}
+
+impl KatoClient {
+    /// Number of sessions that have not ended, of all clients.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn session_count(&self) -> Result<u64, ClientError> {
+        let path = ["sessions", "count"];
+        let count: SessionCount = self.ask(Method::GET, &path, &[]).await?;
+        Ok(count.active_session_count)
+    }
+
+    /// All metrics over the last `minutes`.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn stats(&self, minutes: u32) -> Result<Stats, ClientError> {
+        let minutes = minutes.to_string();
+        self.ask(Method::GET, &["stats"], &[("minutes", &minutes)])
+            .await
+    }
+
+    /// One metric over the last `minutes`; `None` if there are no points.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn metric_history(
+        &self,
+        name: &str,
+        minutes: u32,
+    ) -> Result<Option<MetricHistory>, ClientError> {
+        if !is_path_segment(name) {
+            return Ok(None);
+        }
+        let minutes = minutes.to_string();
+        let query = [("minutes", minutes.as_str())];
+        match self.ask(Method::GET, &["metrics", name], &query).await {
+            Ok(history) => Ok(Some(history)),
+            Err(error) if error.status() == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Empties the server's cache, or what it holds for one session.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn invalidate_cache(
+        &self,
+        session_id: Option<&str>,
+    ) -> Result<CacheInvalidated, ClientError> {
+        let query = session_id.map(|id| ("session_id", id));
+        self.ask(Method::POST, &["cache", "invalidate"], query.as_slice())
+            .await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<T, ClientError> {
+        let mut call = self.transport.call(CallKind::Monitoring, method, path);
+        for (name, value) in query {
+            call = call.query(name, value);
+        }
+        Ok(self.transport.repeat(call).await?)
+    }
+}

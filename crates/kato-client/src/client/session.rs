@@ -1,0 +1,270 @@
+//! What a client does in its session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kato_protocol::{
+    Cleared, ConfigAnswer, Exists, Extended, FinalizedTraining, FuturePotential, LearnResult,
+    Observation, ObservationResult, PerceptAnswer, Prediction, PredictionsAnswer, Sequence,
+    SequenceResult, SessionCognition, SessionInfo, Stm,
+};
+use reqwest::Method;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::KatoClient;
+use crate::session::Learn;
+use crate::{CallKind, ClientError, Generation};
+
+/// Predictions as typed values.
+pub type Predictions = PredictionsAnswer<Prediction, FuturePotential>;
+
+impl KatoClient {
+    /// Observes: adds an event to the short-term memory, if there is a symbol or a vector.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::OutcomeUnknown`] if the answer was lost and the server could not tell; refusals; no connection.
+    pub async fn observe(
+        &self,
+        observation: Observation,
+    ) -> Result<ObservationResult, ClientError> {
+        let session = Arc::clone(&self.session);
+        self.detached("observe", async move { session.write(&observation).await })
+            .await
+    }
+
+    /// Observes several in one request, in order, learning as `sequence` says.
+    ///
+    /// A server of generation 3.10 carries the sequence out and keeps its effect on the session all or nothing; patterns that
+    /// it has learned before a failure stay.
+    ///
+    /// # Errors
+    ///
+    /// As for [`observe`](Self::observe).
+    pub async fn observe_sequence(
+        &self,
+        sequence: Sequence,
+    ) -> Result<SequenceResult, ClientError> {
+        let session = Arc::clone(&self.session);
+        self.detached(
+            "observe-sequence",
+            async move { session.write(&sequence).await },
+        )
+        .await
+    }
+
+    /// Learns the short-term memory and empties it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`observe`](Self::observe); status 400 if the short-term memory is empty.
+    pub async fn learn(&self) -> Result<LearnResult, ClientError> {
+        let session = Arc::clone(&self.session);
+        self.detached("learn", async move { session.write(&Learn).await })
+            .await
+    }
+
+    /// Empties the short-term memory and forgets emotives and metadata that no pattern has yet.
+    ///
+    /// # Errors
+    ///
+    /// Refusals; no connection; [`ClientError::OutcomeUnknown`] if no attempt had an answer.
+    pub async fn clear_stm(&self) -> Result<Cleared, ClientError> {
+        let session = Arc::clone(&self.session);
+        self.detached("clear-stm", async move { session.clear_stm().await })
+            .await
+    }
+
+    /// Empties the node's knowledge base, for all of its sessions, and this session's short-term memory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`clear_stm`](Self::clear_stm).
+    pub async fn clear_all(&self) -> Result<Cleared, ClientError> {
+        let session = Arc::clone(&self.session);
+        self.detached("clear-all", async move { session.clear_all().await })
+            .await
+    }
+
+    /// Changes settings of the session, here and wherever it is made anew.
+    ///
+    /// # Errors
+    ///
+    /// Status 400 with the server's reasons; then nothing has changed.
+    pub async fn update_config(&self, changes: Map<String, Value>) -> Result<(), ClientError> {
+        let session = Arc::clone(&self.session);
+        self.detached(
+            "config",
+            async move { session.update_config(&changes).await },
+        )
+        .await
+    }
+
+    /// The session's id; makes the session if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the session cannot be made.
+    pub async fn session_id(&self) -> Result<String, ClientError> {
+        let mut state = self.session.state.lock().await;
+        self.session.id(&mut state).await
+    }
+
+    /// The session as the server sees it.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn session_info(&self) -> Result<SessionInfo, ClientError> {
+        self.read(CallKind::Session, Method::GET, &[]).await
+    }
+
+    /// All settings in effect. The 2025-10 generation tells only those that were set, and not all of them.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn config(&self) -> Result<Map<String, Value>, ClientError> {
+        match self.generation().await? {
+            Generation::October2025 => Ok(self.session_info().await?.session_config),
+            Generation::V3_10 => {
+                let answer: ConfigAnswer = self
+                    .read(CallKind::Session, Method::GET, &["config"])
+                    .await?;
+                Ok(answer.config)
+            }
+        }
+    }
+
+    /// Whether the server still has the session; does not extend it. `false` before the first use.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn session_exists(&self) -> Result<bool, ClientError> {
+        let id = self.session.state.lock().await.id.clone();
+        let Some(id) = id else {
+            return Ok(false);
+        };
+        let path = ["sessions", &id, "exists"];
+        let call = self.transport.call(CallKind::Session, Method::GET, &path);
+        let answer: Exists = self.transport.repeat(call).await?;
+        Ok(answer.exists)
+    }
+
+    /// Lets the session live for `ttl` (whole seconds) from now on, up to its next write; then its own TTL counts again.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn extend(&self, ttl: Duration) -> Result<Extended, ClientError> {
+        let seconds = ttl.as_secs().to_string();
+        let query = [("ttl_seconds", seconds.as_str())];
+        self.session
+            .read(CallKind::Session, Method::POST, &["extend"], &query)
+            .await
+    }
+
+    /// The short-term memory.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn stm(&self) -> Result<Stm, ClientError> {
+        self.read(CallKind::Stm, Method::GET, &["stm"]).await
+    }
+
+    /// Predictions for the short-term memory, best first.
+    ///
+    /// A server of the 2025-10 generation answers what the node's last observation, by any session, brought.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn predictions(&self) -> Result<Predictions, ClientError> {
+        self.predictions_as().await
+    }
+
+    /// Predictions as any type: `serde_json::Value` for all that the server sends.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal; [`ClientError::Decode`] if the answer is not of the type.
+    pub async fn predictions_as<P: DeserializeOwned, F: DeserializeOwned>(
+        &self,
+    ) -> Result<PredictionsAnswer<P, F>, ClientError> {
+        self.read(CallKind::Predictions, Method::GET, &["predictions"])
+            .await
+    }
+
+    /// The last observation: of the session (3.10), or of the node by any session (2025-10).
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn percept(&self) -> Result<PerceptAnswer, ClientError> {
+        match self.generation().await? {
+            Generation::October2025 => self.node_get(&["percept-data"], &[]).await,
+            Generation::V3_10 => {
+                self.read(CallKind::Node, Method::GET, &["percept-data"])
+                    .await
+            }
+        }
+    }
+
+    /// Short-term memory, predictions and emotives: of the session (3.10), or of the node (2025-10).
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn cognition(&self) -> Result<SessionCognition, ClientError> {
+        match self.generation().await? {
+            Generation::October2025 => self.node_get(&["cognition-data"], &[]).await,
+            Generation::V3_10 => {
+                self.read(CallKind::Node, Method::GET, &["cognition-data"])
+                    .await
+            }
+        }
+    }
+
+    /// Computes the entropies of all patterns of the node (3.10).
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Unsupported`] by a server of the 2025-10 generation; no connection; a refusal.
+    pub async fn finalize_training(&self) -> Result<FinalizedTraining, ClientError> {
+        self.needs("finalize-training", Generation::V3_10).await?;
+        self.read(CallKind::Node, Method::POST, &["finalize-training"])
+            .await
+    }
+
+    /// Leaves the session and all that it remembers, any doubt included; the next call makes a fresh one.
+    pub async fn start_over(&self) {
+        self.session.start_over().await;
+    }
+
+    async fn read<T: DeserializeOwned>(
+        &self,
+        kind: CallKind,
+        method: Method,
+        tail: &[&str],
+    ) -> Result<T, ClientError> {
+        self.session.read(kind, method, tail, &[]).await
+    }
+
+    pub(super) async fn needs(
+        &self,
+        what: &'static str,
+        generation: Generation,
+    ) -> Result<(), ClientError> {
+        let found = self.generation().await?;
+        if found == generation {
+            return Ok(());
+        }
+        Err(ClientError::Unsupported {
+            what,
+            generation: found,
+        })
+    }
+}

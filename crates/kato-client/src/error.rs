@@ -1,0 +1,211 @@
+//! What can go wrong, and what to do next.
+
+use std::error::Error as StdError;
+
+use kato_protocol::ValidationDetail;
+
+use crate::Generation;
+
+type Source = Box<dyn StdError + Send + Sync>;
+
+/// Why a call failed.
+///
+/// No message holds the token or the body of a request.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// A setting cannot be used; nothing was sent.
+    #[error("use the setting {field}: {reason}")]
+    Config {
+        /// The setting or argument.
+        field: &'static str,
+        /// What is wrong with it and what is expected.
+        reason: String,
+    },
+    /// No connection: the server never saw the request. Check the address, and whether the server runs.
+    #[error("connect for {method} {path}: check the address and that the server runs")]
+    Connect {
+        /// Method of the request.
+        method: &'static str,
+        /// Its path.
+        path: String,
+        /// Why.
+        source: Source,
+    },
+    /// No answer in time. Raise the timeout, or send less in one request.
+    #[error("get an answer to {method} {path} in time: raise the timeout or send less at once")]
+    Timeout {
+        /// Method of the request.
+        method: &'static str,
+        /// Its path.
+        path: String,
+    },
+    /// The connection broke before the answer was complete.
+    #[error("read the whole answer to {method} {path}: the connection broke")]
+    Interrupted {
+        /// Method of the request.
+        method: &'static str,
+        /// Its path.
+        path: String,
+        /// How.
+        source: Source,
+    },
+    /// The server refused.
+    #[error("{method} {path}: status {status}, {detail}")]
+    Status {
+        /// The HTTP status.
+        status: u16,
+        /// Method of the request.
+        method: &'static str,
+        /// Its path.
+        path: String,
+        /// What the server says, at most 500 characters.
+        detail: String,
+    },
+    /// The server does not take the request's arguments (status 422).
+    #[error("{method} {path}: the server does not take the arguments: {}", in_words(.details))]
+    Validation {
+        /// Method of the request.
+        method: &'static str,
+        /// Its path.
+        path: String,
+        /// One entry for every argument that is wrong.
+        details: Vec<ValidationDetail>,
+    },
+    /// The session is unknown or has expired, again and again: the server may lose sessions, or the TTL is too short.
+    #[error(
+        "find session {session_id:?}: the server forgot it again after recovery; raise the session TTL"
+    )]
+    SessionNotFound {
+        /// The session.
+        session_id: String,
+    },
+    /// The answer is not what KATO answers. Is this address a KATO server?
+    #[error("understand the answer to {method} {path}: check that this is a KATO server")]
+    Decode {
+        /// Method of the request.
+        method: &'static str,
+        /// Its path.
+        path: String,
+        /// What was not understood.
+        source: Source,
+    },
+    /// Nobody can say whether the request acted. Look at the node's pattern if the operation could learn, then go on with
+    /// [`start_over`](crate::KatoClient::start_over); until then this session takes no work.
+    #[error(
+        "learn what became of {what}: it may have acted or not; check the node, then call start_over"
+    )]
+    OutcomeUnknown {
+        /// The one operation in doubt.
+        what: String,
+        /// Why its answer is missing, and `None` for calls after the one that failed.
+        source: Option<Box<Self>>,
+    },
+    /// The server learned another pattern than asked for: it sorts or names otherwise (`SORT_SYMBOLS` off, another Python).
+    #[error(
+        "learn {expected}: the server answered {found:?}; check its SORT_SYMBOLS and version before going on"
+    )]
+    NameMismatch {
+        /// The name that the content has.
+        expected: String,
+        /// What the server answered.
+        found: String,
+    },
+    /// A new session could not be brought to the state of the lost one.
+    #[error(
+        "restore session {session_id:?}: the short-term memory is not what was observed; call start_over"
+    )]
+    NotRestored {
+        /// The new session.
+        session_id: String,
+    },
+    /// This server has no such endpoint.
+    #[error("{what}: a server of generation {generation} does not offer it")]
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+        /// The server's generation.
+        generation: Generation,
+    },
+    /// A blocking call inside an async context would stop its thread. Use the async client there.
+    #[error("make a blocking call inside an async context: use the async client")]
+    BlockingInAsync,
+    /// The async runtime ended while the request was under way.
+    #[error("finish {what}: the runtime was shut down")]
+    Stopped {
+        /// The operation.
+        what: String,
+    },
+}
+
+impl ClientError {
+    /// Whether the request may have acted although it failed. Never repeat it without asking.
+    #[must_use]
+    pub const fn may_have_acted(&self) -> bool {
+        matches!(
+            self,
+            Self::OutcomeUnknown { .. }
+                | Self::Timeout { .. }
+                | Self::Interrupted { .. }
+                | Self::Decode { .. }
+                | Self::NameMismatch { .. }
+                | Self::Stopped { .. }
+        )
+    }
+
+    /// Whether there was no answer in time.
+    #[must_use]
+    pub const fn is_timeout(&self) -> bool {
+        matches!(self, Self::Timeout { .. })
+    }
+
+    /// The HTTP status of a refusal.
+    #[must_use]
+    pub const fn status(&self) -> Option<u16> {
+        match self {
+            Self::Status { status, .. } => Some(*status),
+            Self::Validation { .. } => Some(422),
+            Self::SessionNotFound { .. } => Some(404),
+            _ => None,
+        }
+    }
+}
+
+fn in_words(details: &[ValidationDetail]) -> String {
+    let mut text = String::new();
+    for detail in details {
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        for part in &detail.loc {
+            match part.as_str() {
+                Some(key) => text.push_str(key),
+                None => text.push_str(&part.to_string()),
+            }
+            text.push('.');
+        }
+        text.push(' ');
+        text.push_str(&detail.msg);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_validation_error_says_where_and_what() {
+        let details = vec![ValidationDetail {
+            kind: "string_type".to_owned(),
+            loc: vec!["body".into(), "strings".into(), 0.into()],
+            msg: "Input should be a valid string".to_owned(),
+            input: serde_json::Value::Null,
+            ctx: None,
+        }];
+        assert_eq!(
+            in_words(&details),
+            "body.strings.0. Input should be a valid string"
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! The server's stream of events.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_core::Stream;
+use futures_util::{SinkExt as _, StreamExt as _};
+use kato_protocol::ServerEvent;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream};
+
+use crate::call::Call;
+use crate::{CallKind, ClientError, KatoClient};
+
+const PATH: &str = "/ws/events";
+
+/// Asks whether the connection is alive, and the answer to it.
+const PING: &str = "ping";
+const PONG: &str = "pong";
+
+/// How a WebSocket is opened.
+pub(crate) struct SocketOptions {
+    pub(crate) tls: Arc<rustls::ClientConfig>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) timeout: Duration,
+}
+
+impl fmt::Debug for SocketOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SocketOptions")
+    }
+}
+
+/// An event and when it happened.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TimedEvent {
+    /// ISO 8601: UTC, but in the first event the server's local time without a zone.
+    pub timestamp: String,
+    /// What happened.
+    pub event: ServerEvent,
+}
+
+/// Events of a server, as they happen; made by [`KatoClient::events`].
+///
+/// Ends when the connection ends; events in between are lost, and connecting again is the caller's choice. The first event is
+/// a snapshot of the server.
+pub struct EventStream {
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EventStream")
+    }
+}
+
+impl KatoClient {
+    /// Listens to the server: sessions that are made and deleted, by anyone.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: kato_client::KatoClient) -> Result<(), kato_client::ClientError> {
+    /// let mut events = client.events().await?;
+    /// while let Some(event) = events.next_event().await {
+    ///     println!("{:?}", event?.event);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn events(&self) -> Result<EventStream, ClientError> {
+        let pool = &self.transport.pool;
+        let call = Call::new(
+            CallKind::Monitoring,
+            reqwest::Method::GET,
+            &pool.base,
+            &["ws", "events"],
+        );
+        self.transport.counters.count(CallKind::Monitoring);
+        let mut url = call.url;
+        let secure = url.scheme() == "https";
+        let _ = url.set_scheme(if secure { "wss" } else { "ws" });
+        let mut request = url.as_str().into_client_request().map_err(not_open)?;
+        for (name, value) in &pool.sockets.headers {
+            request.headers_mut().insert(name.clone(), value.clone());
+        }
+        let connector = if secure {
+            Connector::Rustls(Arc::clone(&pool.sockets.tls))
+        } else {
+            Connector::Plain
+        };
+        let opening =
+            tokio_tungstenite::connect_async_tls_with_config(request, None, true, Some(connector));
+        let (socket, _) = tokio::time::timeout(pool.sockets.timeout, opening)
+            .await
+            .map_err(|_| ClientError::Timeout {
+                method: "GET",
+                path: PATH.to_owned(),
+            })?
+            .map_err(not_open)?;
+        Ok(EventStream { socket })
+    }
+}
+
+impl EventStream {
+    /// Asks the server for a sign of life. Its answer is no event; a connection that is dead ends the stream.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Interrupted`] if the connection has ended.
+    pub async fn ping(&mut self) -> Result<(), ClientError> {
+        self.socket.send(Message::text(PING)).await.map_err(broken)
+    }
+
+    /// The next event; `None` after the connection was closed.
+    pub async fn next_event(&mut self) -> Option<Result<TimedEvent, ClientError>> {
+        self.next().await
+    }
+}
+
+impl Stream for EventStream {
+    type Item = Result<TimedEvent, ClientError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let message = match ready!(self.socket.poll_next_unpin(cx)) {
+                Some(Ok(message)) => message,
+                Some(Err(
+                    tungstenite::Error::ConnectionClosed | tungstenite::Error::AlreadyClosed,
+                ))
+                | None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(broken(error)))),
+            };
+            match message {
+                Message::Text(text) if text.as_str() == PONG => {}
+                Message::Text(text) => return Poll::Ready(Some(event(&text))),
+                Message::Close(_) => return Poll::Ready(None),
+                Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+            }
+        }
+    }
+}
+
+fn event(text: &str) -> Result<TimedEvent, ClientError> {
+    let not_read = |error: serde_json::Error| ClientError::Decode {
+        method: "GET",
+        path: PATH.to_owned(),
+        source: Box::new(error),
+    };
+    let value: Value = serde_json::from_str(text).map_err(not_read)?;
+    let timestamp = value["timestamp"].as_str().unwrap_or_default().to_owned();
+    let event = serde_json::from_value(value).map_err(not_read)?;
+    Ok(TimedEvent { timestamp, event })
+}
+
+fn not_open(error: tungstenite::Error) -> ClientError {
+    match error {
+        tungstenite::Error::Http(response) => ClientError::Status {
+            status: response.status().as_u16(),
+            method: "GET",
+            path: PATH.to_owned(),
+            detail: "the server does not open a stream of events".to_owned(),
+        },
+        error => ClientError::Connect {
+            method: "GET",
+            path: PATH.to_owned(),
+            source: Box::new(error),
+        },
+    }
+}
+
+fn broken(error: tungstenite::Error) -> ClientError {
+    ClientError::Interrupted {
+        method: "GET",
+        path: PATH.to_owned(),
+        source: Box::new(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_typed_and_unknown_ones_kept() {
+        let check = |text: &str| event(text).expect("an event");
+        let made = check(
+            r#"{"event_type":"session.created","timestamp":"2026-11-20T22:09:33+00:00",
+                "data":{"session_id":"s","node_id":"n","created_at":"t"}}"#,
+        );
+        assert_eq!(made.timestamp, "2026-11-20T22:09:33+00:00");
+        assert!(matches!(made.event, ServerEvent::SessionCreated(_)));
+        let new = check(r#"{"event_type":"moon.rise","timestamp":"t","data":{}}"#);
+        assert!(matches!(new.event, ServerEvent::Other(_)));
+        assert!(event("no json").is_err());
+    }
+}

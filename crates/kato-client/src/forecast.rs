@@ -1,0 +1,225 @@
+//! What an operation does to a session, worked out on this side: needed only to recognise, in doubt, whether it acted.
+
+use kato_model::PatternName;
+use kato_protocol::Observation;
+
+use crate::mirror::{Mirror, exact_event, has_attributes, makes_event};
+
+/// Settings of a session that decide about learning; `None` where they are not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct AutoLearn {
+    pub(crate) max_pattern_length: Option<u64>,
+    pub(crate) rolling: bool,
+}
+
+/// Observations, and when to learn.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Steps<'a> {
+    pub(crate) observations: Vec<&'a Observation>,
+    pub(crate) learn_after_each: bool,
+    pub(crate) learn_at_end: bool,
+    pub(crate) clear_between: bool,
+}
+
+impl Steps<'_> {
+    pub(crate) fn n_events(&self) -> usize {
+        self.observations
+            .iter()
+            .filter(|observation| makes_event(observation))
+            .count()
+    }
+
+    pub(crate) fn have_attributes(&self) -> bool {
+        self.observations
+            .iter()
+            .any(|observation| has_attributes(observation))
+    }
+
+    /// Does every event hold one symbol, so that alone it teaches nothing?
+    pub(crate) fn are_single_symbols(&self) -> bool {
+        let is_single = |observation: &&Observation| {
+            observation.strings.len() <= 1 && observation.vectors.is_empty()
+        };
+        self.observations.iter().all(is_single)
+    }
+
+    /// Could anything be learned, with `n_events` in the short-term memory before? Yes where it is not known.
+    pub(crate) fn may_learn(&self, n_events: usize, auto: AutoLearn) -> bool {
+        let limit = match auto.max_pattern_length {
+            Some(0) => false,
+            Some(limit) => (n_events + self.n_events()) as u64 >= limit,
+            None => self.n_events() > 0,
+        };
+        self.learn_after_each || self.learn_at_end || limit
+    }
+}
+
+/// What comes of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Forecast {
+    /// For every observation the events left and the name that was learned automatically.
+    pub(crate) steps: Vec<(usize, Option<String>)>,
+    /// Names of all learns in order: prefixed, empty where there were too few symbols.
+    pub(crate) learned: Vec<String>,
+    /// Name of the learn in the end.
+    pub(crate) last: Option<String>,
+    /// The short-term memory in the end; only its length counts unless `exact`.
+    pub(crate) stm: Vec<Vec<String>>,
+    exact: bool,
+}
+
+impl Forecast {
+    /// What `steps` make of `mirror`. `None` where a name or a setting cannot be known on this side.
+    pub(crate) fn of(mirror: &Mirror, auto: AutoLearn, steps: &Steps<'_>) -> Option<Self> {
+        let limit = if steps.may_learn(mirror.n_events(), auto) && steps.n_events() > 0 {
+            usize::try_from(auto.max_pattern_length?).unwrap_or(usize::MAX)
+        } else {
+            0
+        };
+        let stm = mirror.exact_stm();
+        let mut forecast = Self {
+            exact: stm.is_some(),
+            stm: stm.unwrap_or_else(|| vec![Vec::new(); mirror.n_events()]),
+            ..Self::default()
+        };
+        for (idx, observation) in steps.observations.iter().enumerate() {
+            if steps.clear_between && idx > 0 {
+                forecast.stm.clear();
+                forecast.exact = true;
+            }
+            let mut name = None;
+            if makes_event(observation) {
+                forecast.observe(observation);
+                if limit > 0 && forecast.stm.len() >= limit {
+                    let kept = if auto.rolling { limit - 1 } else { 0 };
+                    name = Some(forecast.learn(kept)?);
+                }
+            }
+            if steps.learn_after_each && !forecast.stm.is_empty() {
+                let name = forecast.learn(0)?;
+                forecast.learned.push(name);
+            }
+            forecast.learned.extend(name.clone());
+            let name = name.filter(|name| !name.is_empty());
+            forecast.steps.push((forecast.stm.len(), name));
+        }
+        if steps.learn_at_end && !forecast.stm.is_empty() {
+            let name = forecast.learn(0)?;
+            forecast.learned.push(name.clone());
+            forecast.last = Some(name);
+        }
+        Some(forecast)
+    }
+
+    /// The pattern that is learned first; `None` if nothing is.
+    pub(crate) fn first_pattern(&self) -> Option<&str> {
+        self.learned
+            .iter()
+            .map(String::as_str)
+            .find(|name| !name.is_empty())
+    }
+
+    /// The short-term memory in the end, if its symbols are known.
+    pub(crate) fn exact_stm(&self) -> Option<&[Vec<String>]> {
+        self.exact.then_some(self.stm.as_slice())
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        let event = exact_event(observation);
+        self.exact &= event.is_some();
+        self.stm.push(event.unwrap_or_default());
+    }
+
+    fn learn(&mut self, kept: usize) -> Option<String> {
+        if !self.exact {
+            return None;
+        }
+        let name = pattern_name(&self.stm);
+        self.stm.drain(..self.stm.len().saturating_sub(kept));
+        Some(name)
+    }
+}
+
+/// The name as KATO answers it: prefixed, empty for fewer than two symbols.
+pub(crate) fn pattern_name(events: &[Vec<String>]) -> String {
+    if events.iter().map(Vec::len).sum::<usize>() < 2 {
+        return String::new();
+    }
+    PatternName::of_events(events).prefixed().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observations(symbols: &[&str]) -> Vec<Observation> {
+        symbols
+            .iter()
+            .map(|symbol| Observation::strings([*symbol]))
+            .collect()
+    }
+
+    fn names(of: &[&[&str]]) -> Vec<String> {
+        of.iter()
+            .map(|symbols| {
+                let events: Vec<_> = symbols
+                    .iter()
+                    .map(|symbol| vec![(*symbol).to_owned()])
+                    .collect();
+                pattern_name(&events)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn rolling_learns_every_window() {
+        let auto = AutoLearn {
+            max_pattern_length: Some(3),
+            rolling: true,
+        };
+        let observations = observations(&["a", "b", "c", "d", "e"]);
+        let steps = Steps {
+            observations: observations.iter().collect(),
+            ..Steps::default()
+        };
+        let forecast = Forecast::of(&Mirror::default(), auto, &steps).expect("known");
+        let expected = names(&[&["a", "b", "c"], &["b", "c", "d"], &["c", "d", "e"]]);
+        assert_eq!(forecast.learned, expected);
+        assert_eq!(forecast.stm, [["d"], ["e"]]);
+        assert_eq!(forecast.steps[1], (2, None));
+        assert_eq!(forecast.steps[2], (2, Some(expected[0].clone())));
+    }
+
+    #[test]
+    fn clearing_mode_learns_chunks_and_the_end_takes_the_rest() {
+        let auto = AutoLearn {
+            max_pattern_length: Some(2),
+            rolling: false,
+        };
+        let observations = observations(&["a", "b", "c", "d", "e"]);
+        let steps = Steps {
+            observations: observations.iter().collect(),
+            learn_at_end: true,
+            ..Steps::default()
+        };
+        let forecast = Forecast::of(&Mirror::default(), auto, &steps).expect("known");
+        assert_eq!(forecast.learned[..2], names(&[&["a", "b"], &["c", "d"]]));
+        assert_eq!(
+            forecast.last.as_deref(),
+            Some(""),
+            "one symbol is no pattern"
+        );
+        assert!(forecast.stm.is_empty());
+    }
+
+    #[test]
+    fn nothing_is_said_where_the_server_decides() {
+        let observations = observations(&["a"]);
+        let steps = Steps {
+            observations: observations.iter().collect(),
+            ..Steps::default()
+        };
+        let unknown = AutoLearn::default();
+        assert_eq!(Forecast::of(&Mirror::default(), unknown, &steps), None);
+    }
+}

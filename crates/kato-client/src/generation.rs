@@ -1,0 +1,49 @@
+//! Which KATO a server is.
+
+use std::fmt;
+
+use kato_protocol::{Extensions, Root};
+
+/// A generation of KATO servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Generation {
+    /// The MongoDB generation of October 2025: the API says version 1.0.0.
+    October2025,
+    /// 3.10.x and what is like it, our own server included.
+    V3_10,
+}
+
+impl Generation {
+    pub(crate) fn of(root: &Root) -> Self {
+        let major = root.version.split('.').next().unwrap_or_default();
+        match major.parse::<u64>() {
+            Ok(0..=2) => Self::October2025,
+            _ => Self::V3_10,
+        }
+    }
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::October2025 => "2025-10",
+            Self::V3_10 => "3.10",
+        })
+    }
+}
+
+/// What is known of the server behind a pool of connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    pub(crate) generation: Generation,
+    pub(crate) extensions: Option<Extensions>,
+}
+
+impl Server {
+    pub(crate) fn has_keys(&self) -> bool {
+        self.extensions
+            .as_ref()
+            .is_some_and(|extensions| extensions.idempotency_keys)
+    }
+}

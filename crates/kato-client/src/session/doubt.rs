@@ -1,0 +1,266 @@
+//! Did it act? How an operation without an answer is resolved on a server that knows no idempotency keys.
+//!
+//! **What may go wrong.** The request never arrived; it arrived and acted, and the answer was lost; it is still on its way or
+//! still being carried out, and will act later. Repeating it blindly doubles it in the second and third case.
+//!
+//! **Generation 3.10: looking.** An observe or a sequence saves its session once, as a whole, in its end, and adds one to the
+//! session's time for every observation; a learn saves an empty short-term memory. Nobody else uses the session. So a look at
+//! time (or, for a learn, the short-term memory) that shows the state *after* proves that it acted. A look that shows the state
+//! *before* proves only that it has not been saved yet.
+//!
+//! **Without learning in reach** the operation changes nothing but its session. Not saved yet: the session is abandoned, a new
+//! one gets the mirrored state, and the operation is carried out there. Whatever a late copy does to the old session, nobody
+//! sees it.
+//!
+//! **With learning in reach** a late copy would teach the node. Let t be the time that a server goes on with a request at most
+//! (`settle`). The frequency of the first pattern that the operation would learn is read; then the session is watched for t:
+//! had the pattern been learned before the reading, the session would be saved by now. Then the session is deleted: what
+//! arrives later finds none. What has begun before ends within t, so after that the frequency is read again. If the pattern is
+//! not there, or its frequency is what it was, then the first learn has not happened and, since a request learns in order,
+//! none has. Otherwise somebody has learned the pattern, and nobody can say who: the outcome is unknown.
+//!
+//! That question is seldom asked of chunks of single symbols that go into an empty short-term memory, as training sends them. There the
+//! session is first told to learn after every observation: a late copy would learn single symbols, which teach nothing. What has
+//! begun before that ends within t, and shows in the session's time, which is still there to be looked at. If time stood still, the
+//! operation has not acted, and a late copy is harmless, whatever others teach the node meanwhile.
+//!
+//! **Generation 2025-10.** Time belongs to the node, and an empty short-term memory may be shown as another session's. Only
+//! these looks count: an empty one after a learn that had something to learn, and a non-empty one that is what the operation
+//! leaves while the one before was not empty and different. Emotives and metadata gather in the node: an observation that has
+//! any and was not seen to act stays unknown, because abandoning its session does not undo it.
+
+use std::time::{Duration, Instant};
+
+use kato_model::NAME_PREFIX;
+use kato_protocol::{Deleted, PatternAnswer, PatternLookup, SessionCognition};
+use reqwest::Method;
+use serde_json::{Map, json};
+
+use super::{Operation, Session, State};
+use crate::forecast::{Forecast, Steps};
+use crate::mirror::{Mirror, SERVER_KEEPS};
+use crate::transport::Meaning;
+use crate::{CallKind, ClientError, Generation};
+
+/// Looks at a session while it is watched.
+const LOOKS: u32 = 8;
+
+#[derive(Debug)]
+pub(super) enum Verdict<A> {
+    Acted(A),
+    /// It did not act and never will: the session is left behind.
+    NotDone,
+    Unknown,
+}
+
+/// A session as the server shows it.
+#[derive(Debug)]
+enum Look {
+    Seen {
+        time: Option<u64>,
+        stm: Vec<Vec<String>>,
+    },
+    Gone,
+    Unreachable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    After,
+    NotAfter,
+}
+
+impl Session {
+    /// Finds out whether `op`, sent to session `id`, acted.
+    pub(super) async fn resolve<O: Operation>(
+        &self,
+        state: &mut State,
+        op: &O,
+        id: &str,
+    ) -> Verdict<O::Answer> {
+        let Ok(generation) = self.transport.generation().await else {
+            return Verdict::Unknown;
+        };
+        let steps = op.steps();
+        let started = Instant::now();
+        let mut look = self.look(generation, id).await;
+        let forecast = Forecast::of(&state.mirror, state.auto_learn(), &steps);
+        if let Some(answer) = self.seen(state, op, id, generation, &look, forecast.as_ref()) {
+            return Verdict::Acted(answer);
+        }
+        let in_reach = steps.may_learn(state.mirror.n_events(), state.auto_learn())
+            && forecast
+                .as_ref()
+                .is_none_or(|forecast| forecast.first_pattern().is_some());
+        let undone = generation == Generation::V3_10 || !steps.have_attributes();
+        if !in_reach {
+            self.abandon(state).await;
+            return if undone {
+                Verdict::NotDone
+            } else {
+                Verdict::Unknown
+            };
+        }
+        let Some(forecast) = forecast else {
+            return Verdict::Unknown;
+        };
+        let Some(pattern) = forecast.first_pattern() else {
+            return Verdict::Unknown;
+        };
+        let Ok(before) = self.frequency(pattern).await else {
+            return Verdict::Unknown;
+        };
+        let settle = self.transport.settle();
+        let watched = Instant::now();
+        let mut watched_all = true;
+        while watched.elapsed() < settle {
+            tokio::time::sleep(pause(settle)).await;
+            look = self.look(generation, id).await;
+            if let Some(answer) = self.seen(state, op, id, generation, &look, Some(&forecast)) {
+                return Verdict::Acted(answer);
+            }
+            if matches!(look, Look::Gone) {
+                watched_all = false;
+                break;
+            }
+        }
+        watched_all &= matches!(look, Look::Seen { .. });
+        let can_disarm = generation == Generation::V3_10
+            && state.mirror.n_events() == 0
+            && steps.are_single_symbols();
+        if can_disarm && self.disarm(id).await {
+            tokio::time::sleep(settle).await;
+            if let Look::Seen { time, .. } = self.look(generation, id).await
+                && time == Some(state.mirror.time)
+            {
+                self.abandon(state).await;
+                return Verdict::NotDone;
+            }
+        }
+        if !self.fence(state, id).await {
+            return Verdict::Unknown;
+        }
+        tokio::time::sleep(settle).await;
+        let after = self.frequency(pattern).await;
+        tracing::debug!(elapsed = ?started.elapsed(), "resolved a doubtful request");
+        match after {
+            Ok(None) if undone => Verdict::NotDone,
+            Ok(after) if undone && watched_all && after == before => Verdict::NotDone,
+            _ => Verdict::Unknown,
+        }
+    }
+
+    /// Makes the session learn whatever it holds after every observation: single symbols, from which nothing is learned.
+    async fn disarm(&self, id: &str) -> bool {
+        let config = Map::from_iter([("max_pattern_length".to_owned(), json!(1))]);
+        self.configure(id, &config).await.is_ok()
+    }
+
+    /// Deletes the session for certain.
+    pub(super) async fn fence(&self, state: &mut State, id: &str) -> bool {
+        state.id = None;
+        let call = self.call(CallKind::Session, Method::DELETE, id, &[]);
+        match self.transport.repeat::<Deleted>(call).await {
+            Ok(_) => true,
+            Err(failure) => failure.meaning == Meaning::SessionGone,
+        }
+    }
+
+    /// The answer, if the look proves that the operation acted; the mirror is then what the look shows.
+    fn seen<O: Operation>(
+        &self,
+        state: &mut State,
+        op: &O,
+        id: &str,
+        generation: Generation,
+        look: &Look,
+        forecast: Option<&Forecast>,
+    ) -> Option<O::Answer> {
+        let (Look::Seen { time, stm }, Some(forecast)) = (look, forecast) else {
+            return None;
+        };
+        if stm.len() != forecast.stm.len().min(SERVER_KEEPS)
+            || sight(generation, &op.steps(), &state.mirror, *time, stm, forecast) != Sight::After
+        {
+            return None;
+        }
+        let answer = op.rebuilt(forecast, id, &self.options.node_id, &state.mirror);
+        op.apply(&answer, &mut state.mirror);
+        state.mirror.set_stm(stm.clone());
+        Some(answer)
+    }
+
+    async fn look(&self, generation: Generation, id: &str) -> Look {
+        let (kind, tail) = match generation {
+            Generation::V3_10 => (CallKind::Node, "cognition-data"),
+            Generation::October2025 => (CallKind::Stm, "stm"),
+        };
+        let call = self.call(kind, Method::GET, id, &[tail]);
+        let seen = match generation {
+            Generation::V3_10 => {
+                self.transport
+                    .repeat::<SessionCognition>(call)
+                    .await
+                    .map(|answer| Look::Seen {
+                        time: answer.cognition_data.time,
+                        stm: answer.cognition_data.short_term_memory,
+                    })
+            }
+            Generation::October2025 => {
+                self.transport
+                    .repeat::<kato_protocol::Stm>(call)
+                    .await
+                    .map(|answer| Look::Seen {
+                        time: None,
+                        stm: answer.stm,
+                    })
+            }
+        };
+        match seen {
+            Ok(look) => look,
+            Err(failure) if failure.meaning == Meaning::SessionGone => Look::Gone,
+            Err(_) => Look::Unreachable,
+        }
+    }
+
+    /// How often a pattern was learned; `None` if it is not there.
+    async fn frequency(&self, name: &str) -> Result<Option<u64>, ClientError> {
+        let bare = name.strip_prefix(NAME_PREFIX).unwrap_or(name);
+        let call = self
+            .transport
+            .call(CallKind::Node, Method::GET, &["pattern", bare])
+            .query("node_id", &self.options.node_id);
+        let answer: PatternAnswer = self.transport.repeat(call).await?;
+        Ok(match answer.pattern {
+            PatternLookup::Okay { pattern } => Some(pattern.frequency),
+            PatternLookup::Error { .. } => None,
+        })
+    }
+}
+
+/// Does the session show the state after the operation, and could it show that only because the operation acted?
+fn sight(
+    generation: Generation,
+    steps: &Steps<'_>,
+    before: &Mirror,
+    time: Option<u64>,
+    stm: &[Vec<String>],
+    forecast: &Forecast,
+) -> Sight {
+    let after = match generation {
+        Generation::V3_10 if !steps.observations.is_empty() => {
+            time == Some(before.time + steps.observations.len() as u64)
+        }
+        Generation::V3_10 => before.n_events() > 0 && stm.is_empty(),
+        Generation::October2025 => {
+            before.n_events() > 0
+                && forecast.exact_stm() == Some(stm)
+                && before.exact_stm().is_some_and(|before| before != stm)
+        }
+    };
+    if after { Sight::After } else { Sight::NotAfter }
+}
+
+fn pause(settle: Duration) -> Duration {
+    (settle / LOOKS).max(Duration::from_millis(1))
+}

@@ -1,0 +1,222 @@
+//! Carries out an operation exactly once, or says that nobody knows.
+
+use kato_protocol::{BatchItem, Cleared, LearnBatchRequest, LearnBatchResult};
+use reqwest::Method;
+use uuid::Uuid;
+
+use super::doubt::Verdict;
+use super::{MAX_SESSIONS, Operation, Session, State};
+use crate::transport::{Failure, Meaning};
+use crate::{CallKind, ClientError};
+
+/// Attempts at one operation.
+#[derive(Debug)]
+struct Attempts {
+    key: String,
+    n: u32,
+    sessions: u32,
+    /// An earlier attempt, with the same key, may have acted.
+    doubt: bool,
+}
+
+impl Attempts {
+    fn new() -> Self {
+        Self {
+            key: Uuid::new_v4().to_string(),
+            n: 1,
+            sessions: 1,
+            doubt: false,
+        }
+    }
+}
+
+impl Session {
+    /// Carries out an operation on the session.
+    pub(crate) async fn write<O: Operation>(&self, op: &O) -> Result<O::Answer, ClientError> {
+        let mut state = self.state.lock().await;
+        let state = &mut *state;
+        let mut attempts = Attempts::new();
+        loop {
+            let id = self.id(state).await?;
+            let keyed = self.transport.server().await?.has_keys();
+            let mut call = op.call(self, &id)?;
+            call.repeated = attempts.n > 1;
+            if keyed {
+                call = call.key(&attempts.key);
+            } else if op.steps().observations.is_empty() && state.mirror.exact_stm().is_none() {
+                // So that the name of what is learned is known whatever happens.
+                match self.read_stm(&id).await {
+                    Ok(stm) => state.mirror.set_stm(stm),
+                    Err(ClientError::SessionNotFound { .. })
+                        if attempts.sessions < MAX_SESSIONS =>
+                    {
+                        attempts.sessions += 1;
+                        state.id = None;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            let failure = match self.transport.once::<O::Answer>(&call).await {
+                Ok(answer) => {
+                    op.apply(&answer.value, &mut state.mirror);
+                    if answer.replayed && attempts.sessions > 1 {
+                        // It acted on an earlier session: this one must be brought to the state after it.
+                        self.abandon(state).await;
+                    }
+                    return Ok(answer.value);
+                }
+                Err(failure) => failure,
+            };
+            if failure.meaning == Meaning::Doubtful && !keyed {
+                match self.resolve(state, op, &id).await {
+                    Verdict::Acted(answer) => return Ok(answer),
+                    Verdict::NotDone if failure.is_transient() => {}
+                    Verdict::NotDone => return Err(failure.error),
+                    Verdict::Unknown => return Err(doubt(state, op.what(), failure)),
+                }
+            }
+            self.after(state, &mut attempts, keyed, &op.what(), failure)
+                .await?;
+        }
+    }
+
+    /// Prepares the next attempt, if there is one.
+    async fn after(
+        &self,
+        state: &mut State,
+        attempts: &mut Attempts,
+        keyed: bool,
+        what: &str,
+        failure: Failure,
+    ) -> Result<(), ClientError> {
+        attempts.doubt |= keyed && failure.meaning == Meaning::Doubtful;
+        let more = attempts.n < self.transport.pool.backoff.policy().attempts;
+        match failure.meaning {
+            Meaning::SessionGone if attempts.sessions < MAX_SESSIONS => {
+                attempts.sessions += 1;
+                state.id = None;
+                return Ok(());
+            }
+            Meaning::NotDone | Meaning::Doubtful if more => {
+                self.transport.pause(attempts.n, &failure).await;
+                attempts.n += 1;
+                return Ok(());
+            }
+            // The server has looked at the key and at the request: no attempt acted.
+            Meaning::Refused if matches!(failure.status, None | Some(400 | 409 | 413 | 422)) => {}
+            _ if attempts.doubt => return Err(doubt(state, what.to_owned(), failure)),
+            _ => {}
+        }
+        Err(failure.error)
+    }
+
+    /// Teaches many sequences at once on a server that offers it.
+    pub(crate) async fn learn_batch(
+        &self,
+        sequences: Vec<BatchItem>,
+        key: Option<String>,
+    ) -> Result<LearnBatchResult, ClientError> {
+        let request = LearnBatchRequest { sequences };
+        let body = serde_json::to_vec(&request).map_err(|error| ClientError::Config {
+            field: "sequences",
+            reason: error.to_string(),
+        })?;
+        let mut state = self.state.lock().await;
+        let mut attempts = Attempts::new();
+        if let Some(key) = key {
+            attempts.key = key;
+        }
+        let what = format!("learn-batch of {} sequences", request.sequences.len());
+        loop {
+            let id = self.id(&mut state).await?;
+            let mut call = self
+                .call(CallKind::LearnBatch, Method::POST, &id, &["learn-batch"])
+                .key(&attempts.key);
+            call.body = Some(body.clone());
+            call.repeated = attempts.n > 1;
+            match self.transport.once(&call).await {
+                Ok(answer) => return Ok(answer.value),
+                Err(failure) => {
+                    self.after(&mut state, &mut attempts, true, &what, failure)
+                        .await?;
+                }
+            }
+        }
+    }
+
+    /// Empties the short-term memory.
+    pub(crate) async fn clear_stm(&self) -> Result<Cleared, ClientError> {
+        let mut state = self.state.lock().await;
+        let mut sessions = 1;
+        loop {
+            let id = self.id(&mut state).await?;
+            let mut call = self.call(CallKind::Clear, Method::POST, &id, &["clear-stm"]);
+            if self.transport.server().await?.has_keys() {
+                call = call.key(&Uuid::new_v4().to_string());
+            }
+            match self.transport.repeat_noting_doubt(call).await {
+                Ok((cleared, late)) => {
+                    state.mirror.clear();
+                    if late {
+                        // A late copy must not clear what is observed from now on.
+                        self.abandon(&mut state).await;
+                    }
+                    return Ok(cleared);
+                }
+                Err(failure)
+                    if failure.meaning == Meaning::SessionGone && sessions < MAX_SESSIONS =>
+                {
+                    sessions += 1;
+                    state.id = None;
+                    state.mirror.clear();
+                }
+                Err(failure) if failure.meaning == Meaning::Doubtful => {
+                    return Err(doubt(&mut state, "clear-stm".to_owned(), failure));
+                }
+                Err(failure) => return Err(failure.error),
+            }
+        }
+    }
+
+    /// Empties the node's knowledge base and the short-term memory.
+    pub(crate) async fn clear_all(&self) -> Result<Cleared, ClientError> {
+        let mut state = self.state.lock().await;
+        let state = &mut *state;
+        let mut attempts = Attempts::new();
+        loop {
+            let id = self.id(state).await?;
+            let keyed = self.transport.server().await?.has_keys();
+            let mut call = self.call(CallKind::Clear, Method::POST, &id, &["clear-all"]);
+            call.repeated = attempts.n > 1;
+            if keyed {
+                call = call.key(&attempts.key);
+            }
+            let failure = match self.transport.once::<Cleared>(&call).await {
+                Ok(answer) => {
+                    state.mirror.clear();
+                    return Ok(answer.value);
+                }
+                Err(failure) => failure,
+            };
+            if failure.meaning == Meaning::Doubtful && !keyed {
+                // A late copy would wipe what is learned from now on: shut it out before asking again.
+                if !self.fence(state, &id).await {
+                    return Err(doubt(state, "clear-all".to_owned(), failure));
+                }
+                tokio::time::sleep(self.transport.settle()).await;
+            }
+            self.after(state, &mut attempts, keyed, "clear-all", failure)
+                .await?;
+        }
+    }
+}
+
+/// From now on the session takes no work.
+fn doubt(state: &mut State, what: String, failure: Failure) -> ClientError {
+    state.doubt = Some(what.clone());
+    ClientError::OutcomeUnknown {
+        what,
+        source: Some(Box::new(failure.error)),
+    }
+}

@@ -1,0 +1,148 @@
+//! One pool of connections to one server: sends requests, says what a failure means, repeats what may be repeated.
+
+mod answer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kato_protocol::{EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY, Root};
+use reqwest::Method;
+use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
+use url::Url;
+
+pub(crate) use answer::{Answer, Failure, Meaning};
+
+use crate::call::Call;
+use crate::calls::Counters;
+use crate::generation::Server;
+use crate::retry::Backoff;
+use crate::{CallKind, ClientError, Generation};
+
+/// What clients of one pool share.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) http: reqwest::Client,
+    pub(crate) base: Url,
+    pub(crate) backoff: Backoff,
+    pub(crate) use_extensions: bool,
+    pub(crate) server: OnceCell<Server>,
+    #[cfg(feature = "events")]
+    pub(crate) sockets: crate::events::SocketOptions,
+}
+
+/// A pool, with the counters of one client.
+#[derive(Debug, Clone)]
+pub(crate) struct Transport {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Transport {
+    pub(crate) fn call(&self, kind: CallKind, method: Method, path: &[&str]) -> Call {
+        Call::new(kind, method, &self.pool.base, path)
+    }
+
+    /// Sends once.
+    pub(crate) async fn once<T: DeserializeOwned>(
+        &self,
+        call: &Call,
+    ) -> Result<Answer<T>, Failure> {
+        self.counters.count(call.kind);
+        if call.repeated {
+            self.counters.count_retry();
+        }
+        let mut request = self
+            .pool
+            .http
+            .request(call.method.clone(), call.url.clone());
+        if let Some(body) = &call.body {
+            request = request
+                .header(reqwest::header::CONTENT_TYPE, "application/json")
+                .body(body.clone());
+        }
+        if let Some(key) = &call.key {
+            request = request.header(IDEMPOTENCY_KEY, key);
+        }
+        if let Some(timeout) = call.timeout {
+            request = request.timeout(timeout);
+        }
+        let response = request
+            .send()
+            .await
+            .map_err(|error| answer::not_answered(call, error))?;
+        answer::read(call, response).await
+    }
+
+    /// Sends until there is a definite answer: only for what may be repeated.
+    pub(crate) async fn repeat<T: DeserializeOwned>(&self, call: Call) -> Result<T, Failure> {
+        self.repeat_noting_doubt(call).await.map(|(value, _)| value)
+    }
+
+    /// As [`repeat`](Self::repeat); says also whether an earlier copy may still be under way.
+    pub(crate) async fn repeat_noting_doubt<T: DeserializeOwned>(
+        &self,
+        mut call: Call,
+    ) -> Result<(T, bool), Failure> {
+        let mut doubt = false;
+        let mut attempt = 1;
+        loop {
+            let failure = match self.once(&call).await {
+                Ok(answer) => return Ok((answer.value, doubt)),
+                Err(failure) => failure,
+            };
+            doubt |= failure.meaning == Meaning::Doubtful;
+            if !failure.is_transient() || attempt >= self.pool.backoff.policy().attempts {
+                return Err(failure);
+            }
+            self.pause(attempt, &failure).await;
+            attempt += 1;
+            call.repeated = true;
+        }
+    }
+
+    pub(crate) async fn pause(&self, attempt: u32, failure: &Failure) {
+        let pause = self.pool.backoff.pause(attempt, failure.retry_after);
+        tracing::debug!(attempt, ?pause, error = %failure.error, "trying again");
+        tokio::time::sleep(pause).await;
+    }
+
+    pub(crate) fn settle(&self) -> Duration {
+        self.pool.backoff.policy().settle
+    }
+
+    /// What the server is; asked once for all clients of the pool.
+    pub(crate) async fn server(&self) -> Result<&Server, ClientError> {
+        self.pool
+            .server
+            .get_or_try_init(|| async {
+                let root: Root = self
+                    .repeat(self.call(CallKind::Monitoring, Method::GET, &[]))
+                    .await?;
+                let extensions = if self.pool.use_extensions {
+                    self.ask_extensions().await?
+                } else {
+                    None
+                };
+                Ok(Server {
+                    generation: Generation::of(&root),
+                    extensions,
+                })
+            })
+            .await
+    }
+
+    async fn ask_extensions(&self) -> Result<Option<Extensions>, ClientError> {
+        let path = [EXTENSIONS_PATH.trim_start_matches('/')];
+        let call = self.call(CallKind::Monitoring, Method::GET, &path);
+        match self.repeat(call).await {
+            Ok(extensions) => Ok(Some(extensions)),
+            Err(failure) if matches!(failure.status, Some(404 | 405)) => Ok(None),
+            Err(failure) => Err(failure.error),
+        }
+    }
+
+    pub(crate) async fn generation(&self) -> Result<Generation, ClientError> {
+        Ok(self.server().await?.generation)
+    }
+}

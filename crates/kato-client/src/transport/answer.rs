@@ -1,0 +1,201 @@
+//! From an HTTP answer, or none, to what it means for the request.
+
+use std::time::{Duration, SystemTime};
+
+use kato_protocol::{ErrorBody, IDEMPOTENCY_REPLAYED, ValidationDetail};
+use reqwest::header::RETRY_AFTER;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::ClientError;
+use crate::call::Call;
+use crate::retry::retry_after;
+
+/// Characters of a server's text that are kept in an error.
+const KEPT_DETAIL: usize = 500;
+
+#[derive(Debug)]
+pub(crate) struct Answer<T> {
+    pub(crate) value: T,
+    /// The server had done it before and answers again.
+    pub(crate) replayed: bool,
+}
+
+/// What a failure says about the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// It certainly did not act and may be sent again.
+    NotDone,
+    /// It may have acted, or may still act.
+    Doubtful,
+    /// It certainly did not act, and would fail again.
+    Refused,
+    /// It did not act: there is no such session.
+    SessionGone,
+}
+
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) meaning: Meaning,
+    pub(crate) error: ClientError,
+    pub(crate) status: Option<u16>,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Failure {
+    fn new(meaning: Meaning, error: ClientError) -> Self {
+        Self {
+            meaning,
+            error,
+            status: None,
+            retry_after: None,
+        }
+    }
+
+    /// Whether the same request may fare better later. A plain 500 is the server's own failure and stays one.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self.meaning {
+            Meaning::NotDone => true,
+            Meaning::Doubtful => !matches!(self.status, Some(500 | 501)),
+            Meaning::Refused | Meaning::SessionGone => false,
+        }
+    }
+}
+
+impl From<Failure> for ClientError {
+    fn from(failure: Failure) -> Self {
+        failure.error
+    }
+}
+
+/// A request without an answer.
+pub(crate) fn not_answered(call: &Call, error: reqwest::Error) -> Failure {
+    let (method, path) = (call.method_name(), call.path());
+    // The address may hold credentials.
+    let error = error.without_url();
+    if error.is_connect() || error.is_builder() {
+        return Failure::new(
+            Meaning::NotDone,
+            ClientError::Connect {
+                method,
+                path,
+                source: Box::new(error),
+            },
+        );
+    }
+    let error = if error.is_timeout() {
+        ClientError::Timeout { method, path }
+    } else {
+        ClientError::Interrupted {
+            method,
+            path,
+            source: Box::new(error),
+        }
+    };
+    Failure::new(Meaning::Doubtful, error)
+}
+
+/// Reads the whole answer.
+pub(crate) async fn read<T: DeserializeOwned>(
+    call: &Call,
+    response: reqwest::Response,
+) -> Result<Answer<T>, Failure> {
+    let status = response.status().as_u16();
+    let header = |name: &str| response.headers().get(name)?.to_str().ok();
+    let replayed = header(IDEMPOTENCY_REPLAYED) == Some("true");
+    let asked = header(RETRY_AFTER.as_str()).and_then(|text| retry_after(text, SystemTime::now()));
+    let body = match response.bytes().await {
+        Ok(body) => body,
+        // A refusal is one whatever its text.
+        Err(_) if status >= 400 => Vec::new().into(),
+        Err(error) => {
+            let mut failure = not_answered(call, error);
+            failure.meaning = Meaning::Doubtful;
+            return Err(failure);
+        }
+    };
+    if !(200..300).contains(&status) {
+        let mut failure = refusal(call, status, &body);
+        failure.status = Some(status);
+        failure.retry_after = asked;
+        return Err(failure);
+    }
+    match serde_json::from_slice(&body) {
+        Ok(value) => Ok(Answer { value, replayed }),
+        Err(error) => Err(Failure::new(
+            Meaning::Doubtful,
+            ClientError::Decode {
+                method: call.method_name(),
+                path: call.path(),
+                source: Box::new(error),
+            },
+        )),
+    }
+}
+
+/// The one place where a status becomes an error.
+fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
+    let (method, path) = (call.method_name(), call.path());
+    let body = String::from_utf8_lossy(body);
+    let detail = match serde_json::from_str(&body) {
+        Ok(ErrorBody::Session { error }) if error.code == "SESSION_NOT_FOUND" => {
+            return Failure::new(
+                Meaning::SessionGone,
+                ClientError::SessionNotFound {
+                    session_id: error.session_id,
+                },
+            );
+        }
+        Ok(ErrorBody::Session { error }) => error.message,
+        Ok(ErrorBody::Detail { detail }) => {
+            if status == 422
+                && let Ok(details) = serde_json::from_value::<Vec<ValidationDetail>>(detail.clone())
+            {
+                return Failure::new(
+                    Meaning::Refused,
+                    ClientError::Validation {
+                        method,
+                        path,
+                        details,
+                    },
+                );
+            }
+            if let Some(session_id) = missing_session(status, &detail) {
+                return Failure::new(
+                    Meaning::SessionGone,
+                    ClientError::SessionNotFound { session_id },
+                );
+            }
+            match detail {
+                Value::String(text) => text,
+                other => other.to_string(),
+            }
+        }
+        Err(_) => body.into_owned(),
+    };
+    let meaning = match status {
+        // Limited by the server before it looked at the request.
+        429 => Meaning::NotDone,
+        408 | 500.. => Meaning::Doubtful,
+        _ => Meaning::Refused,
+    };
+    let error = ClientError::Status {
+        status,
+        method,
+        path,
+        detail: detail.chars().take(KEPT_DETAIL).collect(),
+    };
+    Failure::new(meaning, error)
+}
+
+/// The other shape of "no such session": `Session X not found or expired`.
+fn missing_session(status: u16, detail: &Value) -> Option<String> {
+    if status != 404 {
+        return None;
+    }
+    let id = detail
+        .as_str()?
+        .strip_prefix("Session ")?
+        .strip_suffix(" not found or expired")?;
+    Some(id.to_owned())
+}

@@ -1,0 +1,268 @@
+//! The nodes of a server as a backend of training.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kato_client::{Calls, KatoClient, KatoClientBuilder, SessionOptions};
+use kato_learner::HierarchicalConceptLearner;
+use kato_scheduler::{Backend, RunConfiguration, Teacher, TrainError, WorkSize};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::RunName;
+use crate::state::{State, StateFile};
+use crate::teacher::RemoteTeacher;
+
+/// Documents of a batch, unless the caller says otherwise.
+const BATCH: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not 0");
+
+/// Threads that move requests; planning is done by the workers' own.
+const IO_THREADS: usize = 2;
+
+/// How a [`RemoteBackend`] is made.
+#[derive(Debug)]
+#[must_use = "nothing happens before it is built"]
+pub struct RemoteBackendBuilder {
+    client: KatoClientBuilder,
+    run: RunName,
+    state: PathBuf,
+    batch: NonZeroUsize,
+}
+
+/// The nodes of a server, taught by [`train_with`](kato_scheduler::train_with).
+///
+/// The position of the run is in a file on this side, together with what was counted; the knowledge is on the server.
+#[derive(Debug)]
+pub struct RemoteBackend {
+    runtime: Runtime,
+    /// Its connections are shared by all clients; it has no session of its own.
+    client: KatoClient,
+    run: RunName,
+    batch: NonZeroUsize,
+    file: StateFile,
+    /// Of the last commit.
+    state: Mutex<State>,
+    nodes: Vec<String>,
+    configuration: Value,
+    run_id: String,
+    calls: Mutex<Calls>,
+}
+
+/// What a teacher hands over for a commit: the learning itself is done.
+#[derive(Debug)]
+pub struct RemotePart {
+    pub(crate) observations: Vec<u64>,
+    pub(crate) new_patterns: Option<Vec<u64>>,
+}
+
+impl RemoteBackendBuilder {
+    /// Documents that go to the server together. Default 8. Part of how work is known again after a crash, so a run is resumed
+    /// with the batch that it was interrupted with.
+    pub const fn batch(mut self, documents: NonZeroUsize) -> Self {
+        self.batch = documents;
+        self
+    }
+
+    /// Opens the run, or begins it where there is no file of its state. Sends nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::State`] when the file cannot be read or another process trains the run, [`TrainError::Teach`] when the
+    /// client cannot be made, [`TrainError::OtherConfiguration`] when the learner records first occurrences, which no server keeps,
+    /// or when the file belongs to another run.
+    pub fn build(
+        self,
+        learner: &HierarchicalConceptLearner,
+        configuration: &RunConfiguration,
+    ) -> Result<RemoteBackend, TrainError> {
+        if learner.config().recording.provenance {
+            let reason =
+                "recording: a server does not keep where a pattern was first seen; switch it off"
+                    .to_owned();
+            return Err(TrainError::OtherConfiguration {
+                differences: vec![reason],
+            });
+        }
+        let names: Vec<String> = learner
+            .node_names()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let file = StateFile::open(&self.state)?;
+        let teach = |source: kato_client::ClientError| TrainError::Teach {
+            node: self.run.to_string(),
+            source: Box::new(source),
+        };
+        let client = self.client.build().map_err(teach)?;
+        let server = client.base_url().to_owned();
+        let state = match file.read()? {
+            Some(state) => state,
+            None => State::new(self.run.as_str(), &server, names, configuration),
+        };
+        if state.run != self.run.as_str() {
+            let difference = format!(
+                "name of the run: it was {}, now it is {}",
+                state.run, self.run
+            );
+            return Err(TrainError::OtherConfiguration {
+                differences: vec![difference],
+            });
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(IO_THREADS)
+            .thread_name("kato-remote")
+            .enable_all()
+            .build()
+            .map_err(TrainError::Spawn)?;
+        Ok(RemoteBackend {
+            runtime,
+            client,
+            run: self.run,
+            batch: self.batch,
+            file,
+            nodes: state.nodes.clone(),
+            configuration: state.configuration.clone(),
+            run_id: state.run_id.clone(),
+            state: Mutex::new(state),
+            calls: Mutex::default(),
+        })
+    }
+}
+
+impl RemoteBackend {
+    /// A run on a server: `state` is the file that keeps its position. The node of `client` is not used.
+    pub fn builder(
+        client: KatoClientBuilder,
+        run: RunName,
+        state: impl Into<PathBuf>,
+    ) -> RemoteBackendBuilder {
+        RemoteBackendBuilder {
+            client,
+            run,
+            state: state.into(),
+            batch: BATCH,
+        }
+    }
+
+    /// The run's name.
+    #[must_use]
+    pub fn run(&self) -> &RunName {
+        &self.run
+    }
+
+    /// Ids of the run's nodes on the server, from the bottom of the hierarchy up.
+    #[must_use]
+    pub fn node_ids(&self) -> Vec<String> {
+        self.nodes
+            .iter()
+            .map(|node| self.run.node_id(node))
+            .collect()
+    }
+
+    /// The server, without credentials.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        self.client.base_url()
+    }
+
+    /// Requests made so far by workers that have ended.
+    #[must_use]
+    pub fn calls(&self) -> Calls {
+        self.calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn add_calls(&self, calls: &Calls) {
+        let mut all = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        all.merge(calls);
+    }
+
+    pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// A client of each node, over the shared connections.
+    pub(crate) fn clients(&self) -> Vec<KatoClient> {
+        // A client that is dropped outside of the runtime could not close its session.
+        let _inside = self.runtime.enter();
+        let options = |id: String| SessionOptions::new(id).process_predictions(false);
+        let ids = self.node_ids().into_iter();
+        ids.map(|id| self.client.fork_with(options(id))).collect()
+    }
+
+    /// What all keys of a piece of work begin with: the same when the work is repeated after a crash.
+    pub(crate) fn key(&self, node_idx: usize, first_document: u64) -> String {
+        format!("{}-{node_idx}-{first_document}", self.run_id)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Backend for RemoteBackend {
+    type Part = RemotePart;
+
+    fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
+    fn configuration(&self) -> &Value {
+        &self.configuration
+    }
+
+    fn checkpoint(&self) -> Value {
+        self.state().checkpoint.clone()
+    }
+
+    fn work_size(&self) -> WorkSize {
+        WorkSize::Documents(self.batch)
+    }
+
+    fn teacher<'a>(
+        &'a self,
+        learner: &'a HierarchicalConceptLearner,
+    ) -> Result<Box<dyn Teacher<Part = RemotePart> + 'a>, TrainError> {
+        Ok(Box::new(RemoteTeacher::new(self, learner)))
+    }
+
+    fn commit(&self, parts: Vec<RemotePart>, checkpoint: Value) -> Result<(), TrainError> {
+        let mut state = self.state();
+        let mut next = state.clone();
+        next.checkpoint = checkpoint;
+        for part in parts {
+            for (sum, n) in next.observations.iter_mut().zip(&part.observations) {
+                *sum += n;
+            }
+            next.new_patterns = match (next.new_patterns.take(), part.new_patterns) {
+                (Some(sums), Some(new)) => {
+                    Some(sums.into_iter().zip(new).map(|(sum, n)| sum + n).collect())
+                }
+                _ => None,
+            };
+        }
+        self.file.write(&next)?;
+        *state = next;
+        Ok(())
+    }
+
+    fn observations(&self, node_idx: usize) -> Result<u64, TrainError> {
+        Ok(self
+            .state()
+            .observations
+            .get(node_idx)
+            .copied()
+            .unwrap_or(0))
+    }
+
+    fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError> {
+        let state = self.state();
+        Ok(state
+            .new_patterns
+            .as_ref()
+            .and_then(|new| new.get(node_idx).copied()))
+    }
+}

@@ -1,0 +1,65 @@
+//! A planned document as the sequences that a server is to learn, level by level.
+
+use kato_learner::{Child, DocumentPlan, PlannedSymbols};
+use kato_protocol::BatchItem;
+use kato_tokenizer::Vocabulary;
+use serde_json::{Map, Value};
+
+/// Appends a document's learn calls to the sequences of each level.
+///
+/// Calls of one symbol are left out: a server learns nothing from them. Every symbol is an event of its own, as the
+/// original observes them.
+pub(crate) fn append(
+    plan: &DocumentPlan,
+    vocabulary: &Vocabulary,
+    metadata: &[(&str, &str)],
+    levels: &mut [Vec<BatchItem>],
+) {
+    for (node_idx, items) in levels.iter_mut().enumerate() {
+        // Names of the level below, by learn call.
+        let below: Vec<String> = match node_idx {
+            0 => Vec::new(),
+            _ => {
+                let names = plan.calls(node_idx - 1).map(|call| call.name);
+                names
+                    .map(|name| name.map_or_else(String::new, |name| name.prefixed().to_string()))
+                    .collect()
+            }
+        };
+        for call in plan.calls(node_idx) {
+            if call.name.is_none() {
+                continue;
+            }
+            let events = match call.symbols {
+                PlannedSymbols::Tokens(ids) => {
+                    let token = |&id: &u32| vocabulary.get(id).unwrap_or_default().to_owned();
+                    ids.iter().map(|id| vec![token(id)]).collect()
+                }
+                PlannedSymbols::Children(children) => {
+                    let name = |child: &Child| match child {
+                        Child::Below(idx) => below[*idx as usize].clone(),
+                        Child::Foreign(name) => name.prefixed().to_string(),
+                        _ => String::new(),
+                    };
+                    children.iter().map(|child| vec![name(child)]).collect()
+                }
+                // No other kind is planned.
+                _ => Vec::new(),
+            };
+            let metadata = match call.with_metadata {
+                true => text_map(metadata),
+                false => Map::new(),
+            };
+            items.push(BatchItem {
+                events,
+                metadata,
+                ..BatchItem::default()
+            });
+        }
+    }
+}
+
+fn text_map(pairs: &[(&str, &str)]) -> Map<String, Value> {
+    let entry = |(key, value): &(&str, &str)| ((*key).to_owned(), Value::from(*value));
+    pairs.iter().map(entry).collect()
+}

@@ -1,0 +1,40 @@
+//! Trains the nodes of a KATO server: the learner plans on this side, the server learns.
+//!
+//! [`RemoteBackend`] is a [`Backend`](kato_scheduler::Backend) for [`train_with`](kato_scheduler::train_with): workers plan documents and send
+//! every level's learn calls at the same time, because names are computed on this side and no level has to wait for another.
+//! What the server learns is exactly what a store in this process would have learned; every name that it answers is compared.
+//!
+//! | server | requests | a crash of the trainer |
+//! |---|---|---|
+//! | kato-rs | one a level and batch of documents | exactly once: repeated work carries the same idempotency keys |
+//! | stock KATO 3.10 | one a level and document, and one for each chunk of another length | the documents behind the last commit are learned again |
+//! | stock KATO 2025-10 | one a chunk | the same |
+//!
+//! Lost connections, lost answers and restarts of the server are the client's business: see `kato_client`.
+//!
+//! ```no_run
+//! use kato_client::{KatoClient, SessionOptions};
+//! use kato_learner::HierarchicalConceptLearner;
+//! use kato_loader::StreamingDatasetLoader;
+//! use kato_remote::{RemoteBackend, RunName};
+//! use kato_scheduler::{RunConfiguration, TrainingOptions, train_with};
+//!
+//! let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([5, 7, 9]).build()?;
+//! let client = KatoClient::builder("http://127.0.0.1:8000", SessionOptions::new("unused"));
+//! let run: RunName = "wikitext_1".parse()?;
+//! let backend = RemoteBackend::builder(client, run, "wikitext_1.kato-run.json")
+//!     .build(&learner, &RunConfiguration::of(&learner))?;
+//! let mut loader = StreamingDatasetLoader::builder().with_input("corpus.jsonl").build()?;
+//! let report = train_with(&mut loader, &learner, &backend, &TrainingOptions::default(), |_event| {})?;
+//! println!("{} samples, {} requests", report.samples_processed, backend.calls().requests);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod backend;
+mod items;
+mod run_name;
+mod state;
+mod teacher;
+
+pub use backend::{RemoteBackend, RemoteBackendBuilder};
+pub use run_name::{InvalidRunName, RunName};

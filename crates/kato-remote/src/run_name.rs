@@ -1,0 +1,72 @@
+//! Names of runs, which are part of node ids.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Longest name: with a node's name it must stay below the length at which KATO shortens names of knowledge bases.
+const MAX_LENGTH: usize = 32;
+
+/// The name of a run: 1 to 32 ASCII letters, digits and underscores. The run's node ids begin with it, so that runs on one server
+/// never mix; the letters are those that KATO keeps apart in names of knowledge bases.
+///
+/// ```
+/// use kato_remote::RunName;
+///
+/// let run: RunName = "wikitext_1".parse()?;
+/// assert_eq!(run.node_id("node0"), "wikitext_1_node0");
+/// assert!("wiki-text".parse::<RunName>().is_err());
+/// # Ok::<(), kato_remote::InvalidRunName>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RunName(String);
+
+/// A text that is no name of a run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{name:?} is no name of a run: use 1 to {MAX_LENGTH} ASCII letters, digits and underscores"
+)]
+pub struct InvalidRunName {
+    name: String,
+}
+
+impl RunName {
+    /// A name that no other run has.
+    #[must_use]
+    pub fn unique() -> Self {
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        Self(format!("run_{}", &id[..12]))
+    }
+
+    /// The id of one of the run's nodes on the server.
+    #[must_use]
+    pub fn node_id(&self, node: &str) -> String {
+        format!("{}_{node}", self.0)
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for RunName {
+    type Err = InvalidRunName;
+
+    fn from_str(name: &str) -> Result<Self, InvalidRunName> {
+        let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        if (1..=MAX_LENGTH).contains(&name.len()) && name.bytes().all(is_kept) {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(InvalidRunName {
+                name: name.to_owned(),
+            })
+        }
+    }
+}
+
+impl fmt::Display for RunName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,129 @@
+//! The state of a run whose nodes are elsewhere: one small file, replaced as a whole with every commit.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use kato_scheduler::{RunConfiguration, TrainError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Version of the file.
+const FORMAT_VERSION: u64 = 1;
+
+/// What is known of a run beside what its nodes learned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    pub(crate) format_version: u64,
+    /// Part of the node ids.
+    pub(crate) run: String,
+    /// Part of the idempotency keys: another run of this name is another run.
+    pub(crate) run_id: String,
+    /// The server, without credentials.
+    pub(crate) server: String,
+    /// Names of the levels.
+    pub(crate) nodes: Vec<String>,
+    /// The [`RunConfiguration`].
+    pub(crate) configuration: Value,
+    /// The [`Checkpoint`](kato_scheduler::Checkpoint) of the last commit.
+    pub(crate) checkpoint: Value,
+    /// Learn calls by level up to the checkpoint.
+    pub(crate) observations: Vec<u64>,
+    /// Patterns that were new to their node, by level; `None` where the server does not tell.
+    pub(crate) new_patterns: Option<Vec<u64>>,
+}
+
+impl State {
+    pub(crate) fn new(
+        run: &str,
+        server: &str,
+        nodes: Vec<String>,
+        configuration: &RunConfiguration,
+    ) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            run: run.to_owned(),
+            run_id: uuid::Uuid::new_v4().simple().to_string(),
+            server: server.to_owned(),
+            observations: vec![0; nodes.len()],
+            new_patterns: Some(vec![0; nodes.len()]),
+            nodes,
+            configuration: configuration.to_json(),
+            checkpoint: Value::Null,
+        }
+    }
+}
+
+/// The file of a run's state, locked against a second trainer.
+#[derive(Debug)]
+pub(crate) struct StateFile {
+    path: PathBuf,
+    /// Held as long as the run is open.
+    _lock: File,
+}
+
+impl StateFile {
+    /// Opens the file, which need not exist yet.
+    pub(crate) fn open(path: &Path) -> Result<Self, TrainError> {
+        let lock_path = path.with_added_extension("lock");
+        let lock = File::create(&lock_path).map_err(failed("lock", &lock_path))?;
+        lock.try_lock().map_err(|error| {
+            let source = match error {
+                TryLockError::WouldBlock => io::Error::other(
+                    "another process trains this run: wait for it, or give this run another name",
+                ),
+                TryLockError::Error(source) => source,
+            };
+            failed("lock", path)(source)
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock,
+        })
+    }
+
+    /// The state; `None` where there is no file.
+    pub(crate) fn read(&self) -> Result<Option<State>, TrainError> {
+        let text = match fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed("read", &self.path)(error)),
+        };
+        let state: State = serde_json::from_slice(&text)
+            .map_err(|error| failed("read", &self.path)(io::Error::other(error)))?;
+        if state.format_version != FORMAT_VERSION {
+            let found = state.format_version;
+            let reason = format!("it has version {found}, and this program knows {FORMAT_VERSION}");
+            return Err(failed("read", &self.path)(io::Error::other(reason)));
+        }
+        Ok(Some(state))
+    }
+
+    /// Replaces the state, durably: a crash leaves the old one or the new one.
+    pub(crate) fn write(&self, state: &State) -> Result<(), TrainError> {
+        self.replace(state).map_err(failed("write", &self.path))
+    }
+
+    fn replace(&self, state: &State) -> io::Result<()> {
+        let parent = self.path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(parent)?;
+        serde_json::to_writer(&mut file, state)?;
+        file.write_all(b"\n")?;
+        file.as_file().sync_all()?;
+        file.persist(&self.path)?;
+        // Windows cannot flush a directory and does not need to.
+        if cfg!(unix) {
+            File::open(parent)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TrainError {
+    move |source| TrainError::State {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,160 @@
+//! A proxy that fails: it delays, resets, truncates, answers 503, and drops replies after the server has acted.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What happens to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    None,
+    Delay,
+    /// The connection ends before the server has seen the request.
+    ResetBefore,
+    /// The server acts, and the answer is lost.
+    ResetAfter,
+    /// The server acts, and half of the answer arrives.
+    Truncate,
+    /// 503, and the server has not seen the request.
+    UnavailableBefore,
+    /// The server acts, and the answer is a 503.
+    UnavailableAfter,
+}
+
+/// How often each kind of fault happened.
+#[derive(Debug, Default)]
+pub(crate) struct Counts([AtomicU64; 7]);
+
+impl Counts {
+    /// Requests that met no fault, and those that met each kind.
+    pub(crate) fn get(&self) -> [u64; 7] {
+        self.0.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+/// A proxy in front of a server, until its runtime ends.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    pub(crate) addr: SocketAddr,
+    pub(crate) counts: Arc<Counts>,
+}
+
+impl Proxy {
+    /// Starts a proxy that spoils about `percent` of the requests.
+    pub(crate) async fn start(upstream: SocketAddr, percent: u64, seed: u64) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let counts = Arc::new(Counts::default());
+        let draws = Arc::new(AtomicU64::new(seed));
+        let shared = Arc::clone(&counts);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (counts, draws) = (Arc::clone(&shared), Arc::clone(&draws));
+                tokio::spawn(async move {
+                    // A broken connection is what this proxy is for.
+                    let _ = serve(client, upstream, percent, &counts, &draws).await;
+                });
+            }
+        });
+        Self { addr, counts }
+    }
+}
+
+async fn serve(
+    mut client: TcpStream,
+    upstream: SocketAddr,
+    percent: u64,
+    counts: &Counts,
+    draws: &AtomicU64,
+) -> std::io::Result<()> {
+    client.set_nodelay(true)?;
+    let mut buffer = Vec::new();
+    while let Some(request) = read_message(&mut client, &mut buffer).await? {
+        let fault = draw(draws, percent);
+        counts.0[fault as usize].fetch_add(1, Ordering::Relaxed);
+        match fault {
+            Fault::ResetBefore => return reset(&client),
+            Fault::UnavailableBefore => {
+                client.write_all(UNAVAILABLE).await?;
+                continue;
+            }
+            Fault::Delay => tokio::time::sleep(Duration::from_millis(30)).await,
+            _ => {}
+        }
+        let mut server = TcpStream::connect(upstream).await?;
+        server.set_nodelay(true)?;
+        server.write_all(&request).await?;
+        let mut unread = Vec::new();
+        let Some(reply) = read_message(&mut server, &mut unread).await? else {
+            return reset(&client);
+        };
+        match fault {
+            Fault::ResetAfter => return reset(&client),
+            Fault::Truncate => {
+                client.write_all(&reply[..reply.len() / 2]).await?;
+                return Ok(());
+            }
+            Fault::UnavailableAfter => client.write_all(UNAVAILABLE).await?,
+            _ => client.write_all(&reply).await?,
+        }
+    }
+    Ok(())
+}
+
+const UNAVAILABLE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 19\r\n\r\nService Unavailable";
+
+/// Ends a connection with a reset rather than in order.
+fn reset(client: &TcpStream) -> std::io::Result<()> {
+    client.set_zero_linger()
+}
+
+/// One request or answer with its body; `None` when the other side is done.
+async fn read_message(
+    stream: &mut TcpStream,
+    buffer: &mut Vec<u8>,
+) -> std::io::Result<Option<Vec<u8>>> {
+    loop {
+        if let Some(end) = message_end(buffer) {
+            let rest = buffer.split_off(end);
+            return Ok(Some(std::mem::replace(buffer, rest)));
+        }
+        if stream.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// Where the first message in the buffer ends, once all of it is there.
+fn message_end(buffer: &[u8]) -> Option<usize> {
+    let head = buffer.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&buffer[..head]).to_ascii_lowercase();
+    let length = text
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"));
+    let body = length.map_or(0, |length| length.trim().parse().unwrap_or(0));
+    (buffer.len() >= head + body).then_some(head + body)
+}
+
+fn draw(draws: &AtomicU64, percent: u64) -> Fault {
+    // SplitMix64 over a counter.
+    let mut z = draws.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^= z >> 31;
+    if z % 100 >= percent {
+        return Fault::None;
+    }
+    match (z >> 32) % 6 {
+        0 => Fault::Delay,
+        1 => Fault::ResetBefore,
+        2 => Fault::ResetAfter,
+        3 => Fault::Truncate,
+        4 => Fault::UnavailableBefore,
+        _ => Fault::UnavailableAfter,
+    }
+}

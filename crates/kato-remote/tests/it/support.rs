@@ -1,0 +1,188 @@
+//! A corpus, a server in this process, and what both ways of training leave behind.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kato_client::{KatoClient, KatoClientBuilder, RetryPolicy, SessionOptions};
+use kato_learner::{HierarchicalConceptLearner, Recording};
+use kato_loader::{StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit};
+use kato_model::processor_id;
+use kato_remote::{RemoteBackend, RunName};
+use kato_scheduler::{
+    Backend, RunConfiguration, TrainError, TrainingOptions, TrainingReport, loader_at_checkpoint,
+    train, train_with,
+};
+use kato_server::Server;
+use kato_service::{Service, ServiceOptions};
+use kato_store::{EmbeddedStore, KnowledgeBase, MemoryStore};
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+pub(crate) const RUN: &str = "test_run";
+
+/// Documents of a few short paragraphs over few words, so that patterns repeat and tails have all lengths.
+pub(crate) fn corpus(n_documents: u64) -> String {
+    const WORDS: [&str; 12] = [
+        "the", "cat", "sat", "on", "a", "mat", "and", "dog's", "\"bone\"", "café", "it", "ran",
+    ];
+    let mut text = String::new();
+    for document in 0..n_documents {
+        let mut paragraphs = Vec::new();
+        for paragraph in 0..=document % 4 {
+            let n_words = 5 + (document * 7 + paragraph * 11) % 23;
+            let word = |n: u64| WORDS[((document * 31 + paragraph * 17 + n * n * 5) % 12) as usize];
+            let words: Vec<_> = (0..n_words).map(word).collect();
+            paragraphs.push(words.join(" ") + ".");
+        }
+        let record = serde_json::json!({"text": paragraphs.join("\n\n")});
+        text += &format!("{record}\n");
+    }
+    text
+}
+
+pub(crate) fn learner() -> HierarchicalConceptLearner {
+    HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+        .chunk_sizes([4, 3, 2])
+        .recording(Recording {
+            provenance: false,
+            metadata: true,
+        })
+        .build()
+        .unwrap()
+}
+
+pub(crate) fn documents(text: &str) -> StreamingDatasetLoaderBuilder {
+    let text = std::io::Cursor::new(text.as_bytes().to_vec());
+    StreamingDatasetLoader::builder()
+        .with_reader("corpus.jsonl", text)
+        .with_text_unit(TextUnit::File)
+}
+
+/// The knowledge bases of training in this process, one export a level.
+pub(crate) fn trained_here(text: &str) -> Vec<String> {
+    let learner = learner();
+    let configuration = RunConfiguration::of(&learner).to_json();
+    let store = MemoryStore::new(&learner.node_names(), configuration);
+    let mut loader = documents(text).build().unwrap();
+    train(&mut loader, &learner, &store, &options(1), |_event| {}).unwrap();
+    KnowledgeBase::all(&store)
+        .map(|level| export(&level))
+        .collect()
+}
+
+fn export(knowledge_base: &KnowledgeBase<'_>) -> String {
+    let mut out = Vec::new();
+    knowledge_base.export(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+pub(crate) fn options(workers: usize) -> TrainingOptions {
+    let mut options = TrainingOptions::default();
+    options.num_workers = NonZeroUsize::new(workers).unwrap();
+    options.commit_interval = Duration::from_millis(20);
+    options
+}
+
+/// A server in this process on a directory.
+#[derive(Debug)]
+pub(crate) struct TestServer {
+    pub(crate) addr: SocketAddr,
+    pub(crate) runtime: Runtime,
+    dir: PathBuf,
+    stop: oneshot::Sender<()>,
+    served: tokio::task::JoinHandle<()>,
+}
+
+impl TestServer {
+    pub(crate) fn start(dir: &Path, extensions: bool) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let service = Service::open(dir, ServiceOptions::default()).unwrap();
+        let server = Server::builder(service)
+            .with_addr(SocketAddr::from(([127, 0, 0, 1], 0)))
+            .with_extensions(extensions)
+            .with_generation_2025_10(extensions);
+        let server = runtime.block_on(server.bind()).unwrap();
+        let addr = server.local_addr();
+        let (stop, stopped) = oneshot::channel();
+        let served = runtime.spawn(async move {
+            let shutdown = async { stopped.await.unwrap_or_default() };
+            server.serve(shutdown).await.unwrap();
+        });
+        Self {
+            addr,
+            runtime,
+            dir: dir.to_owned(),
+            stop,
+            served,
+        }
+    }
+
+    /// Stops the server, and reads the knowledge bases of the run's nodes.
+    pub(crate) fn stop(self) -> Vec<String> {
+        self.stop.send(()).unwrap();
+        self.runtime.block_on(self.served).unwrap();
+        let run: RunName = RUN.parse().unwrap();
+        let export = |node: &&str| {
+            let id = processor_id(&run.node_id(node), "kato");
+            let store = EmbeddedStore::open_read_only(&self.dir.join("nodes").join(id)).unwrap();
+            export(&KnowledgeBase::at(&store, 0).unwrap())
+        };
+        learner().node_names().iter().map(export).collect()
+    }
+}
+
+/// A client that does not give up soon and does not wait long.
+pub(crate) fn client(addr: SocketAddr) -> KatoClientBuilder {
+    KatoClient::builder(format!("http://{addr}"), SessionOptions::new("unused"))
+        .request_timeout(Duration::from_secs(20))
+        .retry(RetryPolicy {
+            attempts: 40,
+            base_backoff: Duration::from_millis(2),
+            max_backoff: Duration::from_millis(50),
+            settle: Duration::from_millis(50),
+            jitter_seed: Some(7),
+        })
+}
+
+pub(crate) fn backend(
+    addr: SocketAddr,
+    state: &Path,
+    batch: usize,
+) -> Result<RemoteBackend, TrainError> {
+    let learner = learner();
+    RemoteBackend::builder(client(addr), RUN.parse().unwrap(), state)
+        .batch(NonZeroUsize::new(batch).unwrap())
+        .build(&learner, &RunConfiguration::of(&learner))
+}
+
+/// Trains from where the state says to the end of the documents.
+pub(crate) fn train_there(
+    backend: &RemoteBackend,
+    documents: StreamingDatasetLoaderBuilder,
+    workers: usize,
+) -> Result<TrainingReport, TrainError> {
+    let mut loader = loader_at_checkpoint(documents, &backend.checkpoint())?;
+    train_with(
+        &mut loader,
+        &learner(),
+        backend,
+        &options(workers),
+        |_event| {},
+    )
+}
+
+/// The first level at which two results differ, with the first line that does.
+pub(crate) fn assert_equal(found: &[String], expected: &[String], how: &str) {
+    for (node_idx, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
+        assert_eq!(differing, None, "{how}, node{node_idx}");
+        assert_eq!(
+            found.lines().count(),
+            expected.lines().count(),
+            "{how}, node{node_idx}"
+        );
+    }
+    assert_eq!(found.len(), expected.len());
+}

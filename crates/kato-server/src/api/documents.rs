@@ -1,0 +1,22 @@
+//! The OpenAPI document and a page that shows it.
+
+use axum::http::StatusCode;
+
+use crate::app::App;
+use crate::call::Call;
+use crate::openapi;
+use crate::reply::{Outcome, Reply};
+
+/// The page, complete in itself: it loads the document and nothing else.
+const PAGE: &str = include_str!("documents/page.html");
+
+pub(crate) fn openapi(app: &App, _call: &Call) -> Outcome {
+    let document = app
+        .openapi
+        .get_or_init(|| openapi::document(&app.routes).to_string().into());
+    Ok(Reply::new(StatusCode::OK, Some("application/json"), document.clone()).into())
+}
+
+pub(crate) fn page(_app: &App, _call: &Call) -> Outcome {
+    Ok(Reply::new(StatusCode::OK, Some("text/html; charset=utf-8"), PAGE).into())
+}

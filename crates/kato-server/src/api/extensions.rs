@@ -1,0 +1,49 @@
+//! What this server offers beyond KATO.
+
+use std::collections::BTreeMap;
+
+use kato_engine::LearnOutcome;
+use kato_protocol::{BatchItemResult, Extensions, LearnBatchExtension, LearnBatchResult};
+use serde_json::json;
+
+use super::acknowledged;
+use crate::app::App;
+use crate::bodies;
+use crate::call::Call;
+use crate::reply::{Outcome, Reply};
+
+pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
+    let prometheus = ("prometheus".to_owned(), json!("/metrics/prometheus"));
+    Ok(Reply::ok(&Extensions {
+        server: "kato-rs".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        learn_batch: Some(LearnBatchExtension {
+            max_sequences: app.service.options().max_batch_sequences,
+            max_bytes: app.options.max_body_bytes,
+        }),
+        idempotency_keys: true,
+        other: BTreeMap::from([prometheus]),
+    })
+    .into())
+}
+
+pub(crate) fn learn_batch(app: &App, call: &Call) -> Outcome {
+    let lessons = bodies::lessons(&call.headers, &call.body)?;
+    let receipt = app.service.learn_batch(call.param(), lessons, call.key())?;
+    let session_id = call.param().to_owned();
+    Ok(acknowledged(receipt, |batch| {
+        Reply::ok(&LearnBatchResult {
+            status: "learned".to_owned(),
+            session_id,
+            node_id: batch.node_id,
+            results: batch.outcomes.into_iter().map(result).collect(),
+        })
+    }))
+}
+
+fn result(outcome: LearnOutcome) -> BatchItemResult {
+    BatchItemResult {
+        pattern_name: outcome.to_string(),
+        new: matches!(outcome, LearnOutcome::New(_)),
+    }
+}

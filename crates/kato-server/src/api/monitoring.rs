@@ -1,0 +1,290 @@
+//! What the server says of itself, in KATO's shapes, with true figures.
+
+use std::time::SystemTime;
+
+use axum::http::StatusCode;
+use kato_protocol::Root;
+use serde_json::{Map, Value, json};
+
+use crate::app::App;
+use crate::call::Call;
+use crate::meters::{self, NAMES, Point};
+use crate::query;
+use crate::refusal::Refusal;
+use crate::reply::{Outcome, Reply};
+use crate::timestamp;
+
+/// The version of KATO whose behaviour this is; clients choose their ways by it.
+pub(crate) const KATO_VERSION: &str = "3.10.1";
+
+pub(crate) fn root(app: &App, _call: &Call) -> Outcome {
+    Ok(Reply::ok(&Root {
+        service: "KATO API".to_owned(),
+        version: KATO_VERSION.to_owned(),
+        description: "Knowledge Abstraction for Traceable Outcomes with Multi-User Support"
+            .to_owned(),
+        docs: "/docs".to_owned(),
+        health: "/health".to_owned(),
+        status: "running".to_owned(),
+        uptime_seconds: app.uptime_seconds(),
+        architecture: "modular".to_owned(),
+        session_support: true,
+    })
+    .into())
+}
+
+/// Status and issues, worst first.
+fn condition(app: &App, has_failed: bool) -> (&'static str, Vec<&'static str>) {
+    let counts = app.meters.lock();
+    let mut status = "healthy";
+    let mut issues = Vec::new();
+    if counts.machine.cpu_percent > 80.0 {
+        status = "degraded";
+        issues.push("High CPU usage");
+    }
+    if counts.rates(app.uptime_seconds()).errors_per_minute > 10.0 {
+        status = "degraded";
+        issues.push("High error rate");
+    }
+    if counts.machine.memory_percent > 90.0 {
+        status = "unhealthy";
+        issues.push("High memory usage");
+    }
+    if has_failed {
+        status = "unhealthy";
+        issues.push("Storage failed: nothing can be written any more; restart the server");
+    }
+    (status, issues)
+}
+
+pub(crate) fn health(app: &App, _call: &Call) -> Outcome {
+    let has_failed = app.service.figures().failure.is_some();
+    let (status, issues) = condition(app, has_failed);
+    let sampled_at = app.meters.lock().sampled_at;
+    Ok(Reply::ok(&json!({
+        "status": status,
+        "processor_status": if has_failed { "unhealthy" } else { "healthy" },
+        "service_name": app.service.options().service_name,
+        "uptime_seconds": app.uptime_seconds(),
+        "issues": issues,
+        "metrics_collected": NAMES.len(),
+        "last_collection": sampled_at.map_or(0.0, timestamp::seconds),
+        "active_sessions": app.service.n_sessions(),
+        "timestamp": timestamp::iso_offset(SystemTime::now()),
+    }))
+    .into())
+}
+
+pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
+    let n_sessions = app.service.n_sessions();
+    Ok(Reply::ok(&json!({
+        "status": "healthy",
+        "base_processor_id": app.service.options().service_name,
+        "uptime_seconds": app.uptime_seconds(),
+        "sessions": {
+            "total_sessions": n_sessions,
+            "active_sessions": n_sessions,
+            "expired_sessions": 0,
+            "backend": "kato-rs",
+            "redis_url": null,
+        },
+        "processors": processors(app),
+        "version": KATO_VERSION,
+    }))
+    .into())
+}
+
+fn processors(app: &App) -> Value {
+    let nodes = app.service.nodes();
+    let now = SystemTime::now();
+    let processor = |node: &kato_service::NodeView| {
+        let idle = now.duration_since(node.last_accessed).unwrap_or_default();
+        json!({
+            "processor_id": node.processor_id,
+            "node_id": node.node_id,
+            "created_at": timestamp::iso_offset(node.created_at),
+            "last_accessed": timestamp::iso_offset(node.last_accessed),
+            "access_count": 1,
+            "idle_seconds": idle.as_secs_f64(),
+        })
+    };
+    json!({
+        "total_processors": nodes.len(),
+        "max_processors": app.service.options().max_loaded_nodes,
+        "eviction_ttl_seconds": app.service.options().session_ttl,
+        "processors": nodes.iter().map(processor).collect::<Vec<_>>(),
+    })
+}
+
+/// The figures that `/metrics` and `/stats` share.
+fn summary(app: &App) -> Map<String, Value> {
+    let figures = app.service.figures();
+    let counts = app.meters.lock();
+    let operations = figures.observations + figures.learns + figures.predictions;
+    let none = json!({"operations": 0.0, "errors": 0.0, "avg_response_time": 0.0});
+    let summary = json!({
+        "sessions": {
+            "total_created": figures.sessions_created as f64,
+            "total_deleted": figures.sessions_deleted as f64,
+            "active": figures.sessions,
+            "operations_total": operations as f64,
+        },
+        "performance": {
+            "total_requests": counts.requests as f64,
+            "total_errors": counts.errors as f64,
+            "error_rate": counts.error_rate(),
+            "average_response_time": counts.mean_seconds(),
+        },
+        "resources": {
+            "cpu_percent": counts.machine.cpu_percent,
+            "memory_percent": counts.machine.memory_percent,
+            "disk_percent": counts.machine.disk_percent,
+        },
+        "databases": {
+            "clickhouse": none,
+            "qdrant": none,
+            "redis": none,
+            "storage": {
+                "operations": figures.journal_records as f64,
+                "errors": f64::from(u8::from(figures.failure.is_some())),
+                "avg_response_time": figures.journal_sync_mean.as_secs_f64(),
+            },
+        },
+    });
+    summary.as_object().cloned().unwrap_or_default()
+}
+
+pub(crate) fn metrics(app: &App, call: &Call) -> Outcome {
+    let wants_text = call
+        .header("accept")
+        .is_some_and(|accept| accept.contains("text/plain;"));
+    if wants_text && app.options.extensions {
+        return prometheus(app, call);
+    }
+    let mut body = summary(app);
+    let rates = app.meters.lock().rates(app.uptime_seconds());
+    body.insert(
+        "timestamp".to_owned(),
+        json!(timestamp::seconds(SystemTime::now())),
+    );
+    body.insert(
+        "rates".to_owned(),
+        json!({
+            "requests_per_second": rates.requests_per_second,
+            "requests_per_minute": rates.requests_per_minute,
+            "errors_per_minute": rates.errors_per_minute,
+        }),
+    );
+    body.insert("processor_manager".to_owned(), processors(app));
+    // KATO has these keys, and nothing in them.
+    for absent in ["uptime_seconds", "active_sessions", "error"] {
+        body.insert(absent.to_owned(), Value::Null);
+    }
+    Ok(Reply::ok(&body).into())
+}
+
+pub(crate) fn prometheus(app: &App, _call: &Call) -> Outcome {
+    let figures = app.service.figures();
+    let in_flight = app.in_flight.now();
+    let text = meters::write_prometheus(
+        &app.meters.lock(),
+        &figures,
+        in_flight,
+        app.events.n_clients(),
+    );
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    Ok(Reply::new(StatusCode::OK, Some(kind), text).into())
+}
+
+pub(crate) fn metric(app: &App, call: &Call) -> Outcome {
+    let name = call.param();
+    let minutes = query::integer(&call.query, "minutes", 10)?;
+    let points = recent(app, name, minutes);
+    if points.is_empty() {
+        let detail = format!("No data available for metric '{name}' in the last {minutes} minutes");
+        return Err(Refusal::new(StatusCode::NOT_FOUND, detail));
+    }
+    let values = || points.iter().map(|point| point.value);
+    Ok(Reply::ok(&json!({
+        "metric_name": name,
+        "time_range_minutes": minutes,
+        "timestamp": timestamp::seconds(SystemTime::now()),
+        "statistics": {
+            "count": points.len(),
+            "min": values().fold(f64::INFINITY, f64::min),
+            "max": values().fold(f64::NEG_INFINITY, f64::max),
+            "avg": values().sum::<f64>() / points.len() as f64,
+        },
+        "data_points": points,
+    }))
+    .into())
+}
+
+fn recent(app: &App, name: &str, minutes: i64) -> Vec<Point> {
+    let since = timestamp::seconds(SystemTime::now()) - minutes as f64 * 60.0;
+    app.meters.lock().series.since(name, since)
+}
+
+pub(crate) fn stats(app: &App, call: &Call) -> Outcome {
+    let minutes = query::integer(&call.query, "minutes", 10)?;
+    let has_failed = app.service.figures().failure.is_some();
+    let (status, issues) = condition(app, has_failed);
+    let now = SystemTime::now();
+    let machine = app.meters.lock().machine;
+    let errors_per_minute = app
+        .meters
+        .lock()
+        .rates(app.uptime_seconds())
+        .errors_per_minute;
+    let series = NAMES.map(|name| (name.to_owned(), json!(recent(app, name, minutes))));
+    Ok(Reply::ok(&json!({
+        "time_range_minutes": minutes,
+        "timestamp": timestamp::seconds(now),
+        "processor_manager": processors(app),
+        "current_status": {
+            "status": status,
+            "issues": issues,
+            "metrics": {
+                "cpu_percent": machine.cpu_percent,
+                "memory_percent": machine.memory_percent,
+                "error_rate_per_min": errors_per_minute,
+            },
+            "timestamp": timestamp::iso_offset(now),
+        },
+        "time_series": Map::from_iter(series),
+        "summary": summary(app),
+        "error": null,
+    }))
+    .into())
+}
+
+pub(crate) fn concurrency(app: &App, _call: &Call) -> Outcome {
+    let limit = app.in_flight.limit();
+    let percent = |n: usize| n.saturating_mul(100) / limit.max(1);
+    let peak = app.in_flight.peak();
+    let (status, level, word) = match percent(peak) {
+        95.. => ("critical", "critical", "critical"),
+        80.. => ("warning", "warning", "high"),
+        _ => ("healthy", "info", "healthy"),
+    };
+    let usage = |n: usize| json!({"concurrent_requests": n, "utilization_percent": percent(n)});
+    let message = format!(
+        "Concurrency is {word}. Peak {peak}/{limit} ({}%).",
+        percent(peak)
+    );
+    Ok(Reply::ok(&json!({
+        "status": status,
+        "current": usage(app.in_flight.now()),
+        "peak": usage(peak),
+        "limits": {
+            "per_worker": limit,
+            "warning_threshold": limit / 100 * 80 + limit % 100 * 80 / 100,
+            "critical_threshold": limit / 100 * 95 + limit % 100 * 95 / 100,
+            "total_capacity": limit,
+        },
+        "configuration": {"workers": 1, "backlog": app.options.max_connections, "max_requests": "unlimited"},
+        "recommendations": [{"level": level, "message": message}],
+        "timestamp": timestamp::iso_offset(SystemTime::now()),
+    }))
+    .into())
+}

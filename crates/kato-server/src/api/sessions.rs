@@ -1,0 +1,224 @@
+//! Work in a session: observe, learn, clear, predict.
+
+use axum::http::StatusCode;
+use kato_engine::SequenceStep;
+use kato_model::{Event, PatternName};
+use kato_prediction::{FuturePotential, Prediction};
+use kato_protocol::{
+    Cleared, FinalizedTraining, LearnResult, ObservationResult, PredictionsAnswer,
+    SequenceItemResult, SequenceResult,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::acknowledged;
+use crate::app::App;
+use crate::bodies;
+use crate::call::Call;
+use crate::refusal::Refusal;
+use crate::reply::{Outcome, Reply};
+
+pub(crate) fn observe(app: &App, call: &Call) -> Outcome {
+    let observation = bodies::observation(&call.headers, &call.body)?;
+    let receipt = app.service.observe(call.param(), observation, call.key())?;
+    let session_id = call.param().to_owned();
+    Ok(acknowledged(receipt, |outcome| {
+        Reply::ok(&ObservationResult {
+            status: "okay".to_owned(),
+            session_id,
+            processor_id: Some(outcome.node_id),
+            stm_length: outcome.observed.stm_length,
+            time: outcome.observed.time,
+            unique_id: Some(outcome.unique_id),
+            auto_learned_pattern: outcome.observed.auto_learned.map(symbol_of),
+        })
+    }))
+}
+
+pub(crate) fn observe_sequence(app: &App, call: &Call) -> Outcome {
+    let sequence = bodies::sequence(&call.headers, &call.body)?;
+    let isolated = sequence.clear_stm_between;
+    let receipt = app
+        .service
+        .observe_sequence(call.param(), sequence, call.key())?;
+    Ok(acknowledged(receipt, move |answer| {
+        let outcome = answer.outcome;
+        Reply::ok(&SequenceResult {
+            status: "completed".to_owned(),
+            processor_id: Some(answer.node_id),
+            observations_processed: outcome.steps.len(),
+            initial_stm_length: outcome.initial_stm_length,
+            final_stm_length: outcome.final_stm_length,
+            results: outcome.steps.into_iter().enumerate().map(step).collect(),
+            auto_learned_patterns: outcome.learned.iter().map(ToString::to_string).collect(),
+            final_learned_pattern: outcome.final_learned.map(|learned| learned.to_string()),
+            isolated,
+        })
+    }))
+}
+
+fn step((sequence_position, step): (usize, SequenceStep)) -> SequenceItemResult {
+    SequenceItemResult {
+        status: "okay".to_owned(),
+        sequence_position,
+        stm_length: step.stm_length,
+        time: step.time,
+        unique_id: step.unique_id,
+        auto_learned_pattern: step.auto_learned.map(symbol_of),
+    }
+}
+
+fn symbol_of(name: PatternName) -> String {
+    name.prefixed().to_string()
+}
+
+pub(crate) fn stm(app: &App, call: &Call) -> Outcome {
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        stm: &'a [Event],
+        session_id: &'a str,
+        length: usize,
+    }
+
+    let stm = app.service.stm(call.param())?;
+    Ok(Reply::ok(&Answer {
+        stm: &stm,
+        session_id: call.param(),
+        length: stm.len(),
+    })
+    .into())
+}
+
+pub(crate) fn learn(app: &App, call: &Call) -> Outcome {
+    let receipt = app.service.learn(call.param(), call.key())?;
+    let session_id = call.param().to_owned();
+    Ok(acknowledged(receipt, |learned| {
+        let pattern_name = learned.outcome.to_string();
+        Reply::ok(&LearnResult {
+            status: "learned".to_owned(),
+            // KATO counts the events after it has cleared them.
+            message: format!("Learned pattern {pattern_name} from 0 events"),
+            pattern_name,
+            session_id,
+            processor_id: None,
+        })
+    }))
+}
+
+pub(crate) fn clear_stm(app: &App, call: &Call) -> Outcome {
+    let receipt = app.service.clear_stm(call.param(), call.key())?;
+    Ok(acknowledged(receipt, cleared(call, None)))
+}
+
+pub(crate) fn clear_all(app: &App, call: &Call) -> Outcome {
+    let receipt = app.service.clear_all(call.param(), call.key())?;
+    Ok(acknowledged(receipt, cleared(call, Some("all"))))
+}
+
+fn cleared(call: &Call, scope: Option<&'static str>) -> impl FnOnce(()) -> Reply + use<> {
+    let session_id = call.param().to_owned();
+    move |()| {
+        Reply::ok(&Cleared {
+            status: "cleared".to_owned(),
+            session_id,
+            scope: scope.map(str::to_owned),
+        })
+    }
+}
+
+pub(crate) fn predictions(app: &App, call: &Call) -> Outcome {
+    let found = app.service.predictions(call.param())?;
+    written(&PredictionsAnswer::<Prediction, FuturePotential> {
+        count: found.predictions.len(),
+        predictions: found.predictions,
+        future_potentials: Some(found.future_potentials),
+        session_id: call.param().to_owned(),
+        processor_id: None,
+        time: None,
+        unique_id: None,
+    })
+}
+
+pub(crate) fn finalize_training(app: &App, call: &Call) -> Outcome {
+    let finalized = app.service.finalize_training(call.param())?;
+    let patterns = finalized.patterns;
+    let time_ms = (finalized.took.as_secs_f64() * 100_000.0).round() / 100.0;
+    Ok(Reply::ok(&FinalizedTraining {
+        status: "completed".to_owned(),
+        patterns_processed: patterns as u64,
+        time_ms,
+        session_id: call.param().to_owned(),
+        node_id: finalized.node_id,
+        message: format!(
+            "Computed Shannon entropy and TF vectors for {patterns} patterns in {time_ms}ms"
+        ),
+    })
+    .into())
+}
+
+pub(crate) fn percept_data(app: &App, call: &Call) -> Outcome {
+    let view = app.service.session(call.param())?;
+    let percept = match app.service.percept(call.param())? {
+        Some(percept) => serde_json::to_value(percept).map_err(|error| unwritable(&error))?,
+        None => json!({}),
+    };
+    written(&json!({
+        "percept_data": percept,
+        "session_id": call.param(),
+        "node_id": view.node_id,
+    }))
+}
+
+pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
+    let cognition = app.service.cognition(call.param())?;
+    let symbols: Vec<&String> = cognition
+        .short_term_memory
+        .iter()
+        .flat_map(|event| event.symbols())
+        .collect();
+    written(&json!({
+        "cognition_data": {
+            "predictions": serde_json::to_value(&cognition.predictions.predictions).map_err(|error| unwritable(&error))?,
+            "emotives": cognition.emotives,
+            "symbols": symbols,
+            "command": "",
+            "metadata": {},
+            "path": [],
+            "strings": [],
+            "vectors": [],
+            "short_term_memory": cognition.short_term_memory,
+            "time": cognition.time,
+        },
+        "session_id": call.param(),
+        "node_id": cognition.node_id,
+    }))
+}
+
+/// Writes an answer whose parts write themselves.
+fn written<T: Serialize>(answer: &T) -> Outcome {
+    let body = serde_json::to_vec(answer).map_err(|error| unwritable(&error))?;
+    Ok(Reply::new(StatusCode::OK, Some("application/json"), body).into())
+}
+
+fn unwritable(error: &serde_json::Error) -> Refusal {
+    tracing::error!(%error, "an answer has no JSON form");
+    Refusal::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        format!("the answer has no JSON form: {error}"),
+    )
+}
+
+/// The empty data of endpoints that sessions have replaced.
+pub(crate) fn no_cognition() -> Value {
+    json!({
+        "predictions": [],
+        "emotives": {},
+        "symbols": [],
+        "command": "",
+        "metadata": {},
+        "path": [],
+        "strings": [],
+        "vectors": [],
+        "short_term_memory": [],
+    })
+}

@@ -1,0 +1,108 @@
+//! What all requests of a server share.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use axum::body::Bytes;
+use kato_service::Service;
+
+use crate::events::Events;
+use crate::meters::Meters;
+use crate::options::Options;
+use crate::routes::{self, Route};
+use crate::workers::Workers;
+
+/// The state of a server.
+pub(crate) struct App {
+    pub(crate) service: Service,
+    pub(crate) options: Options,
+    pub(crate) routes: Vec<&'static Route>,
+    pub(crate) workers: Workers,
+    pub(crate) meters: Meters,
+    pub(crate) events: Events,
+    pub(crate) in_flight: InFlight,
+    pub(crate) started: Instant,
+    /// The OpenAPI document, made when it is first asked for.
+    pub(crate) openapi: OnceLock<Bytes>,
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl App {
+    pub(crate) fn new(service: Service, options: Options) -> Self {
+        Self {
+            service,
+            routes: routes::active(&options),
+            workers: Workers::new(options.workers),
+            meters: Meters::default(),
+            events: Events::new(options.max_event_clients),
+            in_flight: InFlight::new(options.max_concurrent_requests),
+            started: Instant::now(),
+            openapi: OnceLock::new(),
+            options,
+        }
+    }
+
+    pub(crate) fn uptime_seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+}
+
+/// Counts the requests that are being answered, and bounds them.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    limit: usize,
+    now: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl InFlight {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            now: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
+        }
+    }
+
+    /// A place, unless all are taken.
+    pub(crate) fn enter(&self) -> Option<Place<'_>> {
+        let before = self.now.fetch_add(1, Ordering::Relaxed);
+        let place = Place(&self.now);
+        if before >= self.limit {
+            return None;
+        }
+        self.peak.fetch_max(before + 1, Ordering::Relaxed);
+        Some(place)
+    }
+
+    pub(crate) fn now(&self) -> usize {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+}
+
+/// A place among the requests in flight, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place<'a>(&'a AtomicUsize);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

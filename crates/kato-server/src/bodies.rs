@@ -1,0 +1,374 @@
+//! Request bodies: bytes to what the service takes.
+//!
+//! Nearly all bodies are plain JSON of the right types and are read straight into their types. Whatever is refused there is
+//! read again as Python would, and either coerced or described to the last detail.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use axum::http::{HeaderMap, header};
+use kato_engine::{Lesson, Observation, Sequence, SequenceItem};
+use kato_model::{EmotiveMap, Event, MetadataValue};
+use kato_service::NewSession;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::json::{self, Json, Malformed, Text};
+use crate::refusal::Refusal;
+use crate::validate::{
+    Check, DICT_TYPE, MAX_TTL_SECONDS, MISSING, MODEL_TYPE, NOT_NEGATIVE, TOO_GREAT, as_integer,
+    malformed,
+};
+
+/// Nesting up to which metadata is taken without a second look: the files that keep it have room for that.
+const PLAIN_DEPTH: usize = 90;
+
+/// An observation (`observe`).
+pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Refusal> {
+    if let Some(plain) = plain::<RawObservation>(headers, body)
+        && is_plain(&plain.metadata)
+    {
+        return Ok(plain.into());
+    }
+    let json = read(headers, body)?;
+    let mut check = Check::of("body");
+    let observation = check.model(&json).map(|map| check.observation(map));
+    finish(check, observation.unwrap_or_default())
+}
+
+/// Several observations (`observe-sequence`).
+pub(crate) fn sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> {
+    if let Some(plain) = plain::<RawSequence>(headers, body)
+        && plain
+            .observations
+            .iter()
+            .all(|item| is_plain(&item.0.metadata))
+    {
+        return Ok(plain.into());
+    }
+    let json = read(headers, body)?;
+    let mut check = Check::of("body");
+    let mut sequence = Sequence::default();
+    if let Some(map) = check.model(&json) {
+        let items = check.required(map, "observations", |check, value| {
+            check.list(value, |check, item| {
+                check.model(item).map(|map| check_item(check, map))
+            })
+        });
+        sequence = Sequence::of_items(items.into_iter().flatten());
+        sequence.learn_after_each = check.field(map, "learn_after_each", Check::boolean);
+        sequence.learn_at_end = check.field(map, "learn_at_end", Check::boolean);
+        sequence.clear_stm_between = check.field(map, "clear_stm_between", Check::boolean);
+    }
+    finish(check, sequence)
+}
+
+/// Many sequences to learn (`learn-batch`).
+pub(crate) fn lessons(headers: &HeaderMap, body: &[u8]) -> Result<Vec<Lesson>, Refusal> {
+    if let Some(plain) = plain::<RawBatch>(headers, body)
+        && plain
+            .sequences
+            .iter()
+            .all(|item| is_plain(&item.0.metadata))
+    {
+        return Ok(plain
+            .sequences
+            .into_iter()
+            .map(|item| item.0.into())
+            .collect());
+    }
+    let json = read(headers, body)?;
+    let mut check = Check::of("body");
+    let mut lessons = Vec::new();
+    if let Some(map) = check.model(&json) {
+        lessons = check.required(map, "sequences", |check, value| {
+            check.list(value, |check, item| {
+                check.model(item).map(|map| check_lesson(check, map))
+            })
+        });
+    }
+    finish(check, lessons.into_iter().flatten().collect())
+}
+
+/// A session to make (`POST /sessions`).
+pub(crate) fn new_session(headers: &HeaderMap, body: &[u8]) -> Result<NewSession, Refusal> {
+    let json = read(headers, body)?;
+    let mut check = Check::of("body");
+    let mut new = NewSession::default();
+    if let Some(map) = check.model(&json) {
+        new.node_id = check.required(map, "node_id", Check::string);
+        let metadata = check.field(map, "metadata", |check, value| {
+            check.optional(value, Check::object)
+        });
+        new.metadata = metadata.unwrap_or_default();
+        let ttl = check.field(map, "ttl_seconds", |check, value| {
+            check.optional(value, ttl_seconds)
+        });
+        new.ttl_seconds = ttl.and_then(|seconds| u64::try_from(seconds).ok());
+        new.config = check.field(map, "config", |check, value| {
+            check.optional(value, Check::object)
+        });
+    }
+    finish(check, new)
+}
+
+/// A map that may be wrapped into another under `key` (`config`, `genes/update`), and the whole body.
+pub(crate) fn wrapped_map(
+    headers: &HeaderMap,
+    body: &[u8],
+    key: &str,
+) -> Result<(Map<String, Value>, Value), Refusal> {
+    let json = read(headers, body)?;
+    let mut check = Check::of("body");
+    let mut map = check.object(&json);
+    let whole = Value::Object(map.clone());
+    if let Some(inner) = map.remove(key) {
+        match inner {
+            Value::Object(inner) => map = inner,
+            other => check.at(key, |check| check.fault(DICT_TYPE, other)),
+        }
+    }
+    finish(check, (map, whole))
+}
+
+fn check_item(check: &mut Check, map: &[(Text, Json)]) -> SequenceItem {
+    SequenceItem {
+        observation: check.observation(map),
+        unique_id: check.field(map, "unique_id", |check, value| {
+            check.optional(value, Check::string)
+        }),
+    }
+}
+
+fn check_lesson(check: &mut Check, map: &[(Text, Json)]) -> Lesson {
+    RawLesson {
+        events: check.required(map, "events", |check, value| {
+            check.list(value, Check::strings)
+        }),
+        emotives: check.field(map, "emotives", Check::emotives),
+        metadata: check.field(map, "metadata", Check::metadata),
+    }
+    .into()
+}
+
+/// Seconds that a session lives.
+fn ttl_seconds(check: &mut Check, value: &Json) -> i64 {
+    match as_integer(value) {
+        Ok(seconds) => ttl_in_range(check, seconds, &value.to_value()),
+        Err(fault) => {
+            check.fault(fault, value.to_value());
+            0
+        }
+    }
+}
+
+/// The seconds, if there may be so many: KATO fails for those that are negative or reach beyond its calendar.
+pub(crate) fn ttl_in_range(check: &mut Check, seconds: i128, input: &Value) -> i64 {
+    match i64::try_from(seconds) {
+        Ok(seconds) if (0..=MAX_TTL_SECONDS).contains(&seconds) => return seconds,
+        _ if seconds < 0 => {
+            let ctx = serde_json::json!({"ge": 0});
+            check.fault_with(NOT_NEGATIVE, input.clone(), Some(ctx));
+        }
+        _ => {
+            let ctx = serde_json::json!({"le": MAX_TTL_SECONDS});
+            check.fault_with(TOO_GREAT, input.clone(), Some(ctx));
+        }
+    }
+    0
+}
+
+fn finish<T>(check: Check, value: T) -> Result<T, Refusal> {
+    check
+        .finish(value)
+        .map_err(|details| Refusal::invalid(&details))
+}
+
+/// The body as JSON, however it comes; a refusal if there is none, or none that is legal.
+fn read(headers: &HeaderMap, body: &[u8]) -> Result<Json, Refusal> {
+    let refuse = |fault, input| {
+        let mut check = Check::of("body");
+        check.fault(fault, input);
+        finish(check, Json::Null)
+    };
+    if body.is_empty() {
+        return refuse(MISSING, Value::Null);
+    }
+    if !is_json(headers) {
+        return refuse(MODEL_TYPE, Value::from(String::from_utf8_lossy(body)));
+    }
+    match json::parse(body) {
+        Ok(Json::Null) => refuse(MISSING, Value::Null),
+        Ok(json) => Ok(json),
+        Err(error) => Err(refuse_malformed(&error)),
+    }
+}
+
+fn refuse_malformed(error: &Malformed) -> Refusal {
+    match (malformed(error), error) {
+        (Some(detail), _) => Refusal::invalid(&[detail]),
+        (None, Malformed::Unreadable { reason }) => Refusal::bad_body(reason),
+        (None, Malformed::Syntax { message, .. }) => Refusal::bad_body(message),
+    }
+}
+
+/// Is the body to be read as JSON? Without a content type it is, with that of something else it is not.
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else {
+        return true;
+    };
+    let Ok(kind) = kind.to_str() else {
+        return false;
+    };
+    let kind = kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    match kind.strip_prefix("application/") {
+        Some(sub) => sub == "json" || sub.ends_with("+json"),
+        None => kind.is_empty(),
+    }
+}
+
+/// The body in its type if it is plain JSON of just that type.
+fn plain<T: for<'de> Deserialize<'de>>(headers: &HeaderMap, body: &[u8]) -> Option<T> {
+    if body.is_empty() || !is_json(headers) {
+        return None;
+    }
+    serde_json::from_slice::<Object<T>>(body)
+        .ok()
+        .map(|object| object.0)
+}
+
+/// Is there nothing that serde_json reads otherwise than Python: long integers, minus zero, deep nesting?
+fn is_plain(metadata: &BTreeMap<String, MetadataValue>) -> bool {
+    metadata
+        .values()
+        .all(|value| is_plain_value(value, PLAIN_DEPTH))
+}
+
+fn is_plain_value(value: &MetadataValue, depth: usize) -> bool {
+    match value {
+        MetadataValue::Null
+        | MetadataValue::Bool(_)
+        | MetadataValue::Integer(_)
+        | MetadataValue::Text(_) => true,
+        MetadataValue::Float(float) => {
+            float.abs() < 9e18 && !(*float == 0.0 && float.is_sign_negative())
+        }
+        MetadataValue::List(items) => {
+            depth > 0 && items.iter().all(|item| is_plain_value(item, depth - 1))
+        }
+        MetadataValue::Map(entries) => {
+            depth > 0
+                && entries
+                    .iter()
+                    .all(|(_, item)| is_plain_value(item, depth - 1))
+        }
+    }
+}
+
+/// A struct that reads from a JSON object only; serde's own would take arrays too.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AsMap<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for AsMap<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(AsMap(PhantomData))
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct RawObservation {
+    #[serde(default)]
+    strings: Vec<String>,
+    #[serde(default)]
+    vectors: Vec<Vec<f64>>,
+    #[serde(default)]
+    emotives: EmotiveMap,
+    #[serde(default)]
+    metadata: BTreeMap<String, MetadataValue>,
+    #[serde(default)]
+    unique_id: Option<String>,
+}
+
+#[derive(serde::Deserialize)]
+struct RawSequence {
+    observations: Vec<Object<RawObservation>>,
+    #[serde(default)]
+    learn_after_each: bool,
+    #[serde(default)]
+    learn_at_end: bool,
+    #[serde(default)]
+    clear_stm_between: bool,
+}
+
+#[derive(serde::Deserialize)]
+struct RawBatch {
+    sequences: Vec<Object<RawLesson>>,
+}
+
+#[derive(serde::Deserialize)]
+struct RawLesson {
+    events: Vec<Vec<String>>,
+    #[serde(default)]
+    emotives: EmotiveMap,
+    #[serde(default)]
+    metadata: BTreeMap<String, MetadataValue>,
+}
+
+impl From<RawObservation> for Observation {
+    fn from(raw: RawObservation) -> Self {
+        Self {
+            strings: raw.strings,
+            vectors: raw.vectors,
+            emotives: raw.emotives,
+            metadata: raw.metadata,
+        }
+    }
+}
+
+impl From<RawObservation> for SequenceItem {
+    fn from(mut raw: RawObservation) -> Self {
+        Self {
+            unique_id: raw.unique_id.take(),
+            observation: raw.into(),
+        }
+    }
+}
+
+impl From<RawSequence> for Sequence {
+    fn from(raw: RawSequence) -> Self {
+        let items = raw.observations.into_iter().map(|item| item.0.into());
+        let mut sequence = Self::of_items(items);
+        sequence.learn_after_each = raw.learn_after_each;
+        sequence.learn_at_end = raw.learn_at_end;
+        sequence.clear_stm_between = raw.clear_stm_between;
+        sequence
+    }
+}
+
+impl From<RawLesson> for Lesson {
+    fn from(raw: RawLesson) -> Self {
+        Self::of(raw.events.into_iter().map(Event::new))
+            .with_emotives(raw.emotives)
+            .with_metadata(&raw.metadata)
+    }
+}

@@ -1,0 +1,50 @@
+//! One request as handlers see it.
+
+use axum::body::Bytes;
+use axum::http::HeaderMap;
+
+use crate::query;
+
+/// A request whose route is known.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// Values of the path's parameters, decoded, in order.
+    pub(crate) params: Vec<String>,
+    pub(crate) query: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// The key that makes a repetition harmless, if the server honours keys.
+    pub(crate) key: Option<String>,
+}
+
+impl Call {
+    /// The path's only parameter.
+    pub(crate) fn param(&self) -> &str {
+        self.params.first().map_or("", String::as_str)
+    }
+
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The node that an endpoint outside of sessions speaks of.
+    pub(crate) fn node_id(&self) -> String {
+        let header = |name| self.header(name).filter(|value| !value.is_empty());
+        if let Some(node_id) = query::parameter(&self.query, "node_id").filter(|id| !id.is_empty())
+        {
+            return node_id;
+        }
+        if let Some(test_id) = header("x-test-id") {
+            return if test_id.starts_with("test_") {
+                test_id.to_owned()
+            } else {
+                format!("test_{test_id}")
+            };
+        }
+        header("x-node-id").unwrap_or("default_node").to_owned()
+    }
+}

@@ -1,0 +1,317 @@
+//! The way of a request: limits, cross-origin rules, token, session, route, work, answer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kato_protocol::IDEMPOTENCY_KEY;
+use kato_service::ServiceError;
+use tokio::time;
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::call::Call;
+use crate::cors;
+use crate::events;
+use crate::query;
+use crate::refusal::Refusal;
+use crate::reply::{Answer, Outcome, Reply};
+use crate::routes::{self, Found, Route, Work};
+
+const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
+const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
+
+/// Answers one request.
+pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
+    let started = Instant::now();
+    let (mut parts, body) = request.into_parts();
+    let trace_id = trace_id(&parts.headers);
+    let mut about = About::default();
+    let mut response = match app.in_flight.enter() {
+        Some(_place) => answer(&app, &mut parts, body, &mut about).await,
+        None => {
+            let limit = app.in_flight.limit();
+            let detail = format!(
+                "the server is answering {limit} requests already, the most that it takes at a time"
+            );
+            Reply::from(Refusal::overloaded(&detail)).into_response(false)
+        }
+    };
+    let headers = response.headers_mut();
+    if app.options.cors && !about.is_preflight {
+        cors::allow(&parts.headers, headers);
+    }
+    if let Some(id) = about.session_header(&parts.headers) {
+        headers.insert(SESSION_ID, id);
+    }
+    headers.insert(header::SERVER, HeaderValue::from_static("kato-rs"));
+    headers.insert(TRACE_ID, trace_id.clone());
+    let took = started.elapsed();
+    let status = response.status();
+    app.meters
+        .count(&parts.method, about.template, status, took);
+    tracing::info!(
+        trace_id = trace_id.to_str().unwrap_or_default(),
+        method = parts.method.as_str(),
+        route = about.template,
+        status = status.as_u16(),
+        duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        "request"
+    );
+    response
+}
+
+/// What is found out about a request on its way.
+struct About {
+    /// The route's path, with parameters in braces; bounded in number, unlike paths.
+    template: &'static str,
+    is_preflight: bool,
+    session: Session,
+}
+
+/// The session of the path.
+enum Session {
+    /// The path has none that must exist.
+    Free,
+    Exists(HeaderValue),
+    Missing,
+}
+
+impl Default for About {
+    fn default() -> Self {
+        Self {
+            template: "(none)",
+            is_preflight: false,
+            session: Session::Free,
+        }
+    }
+}
+
+impl About {
+    /// The session id that the answer names: of the path, else as the request named one, whether it exists or not.
+    fn session_header(&self, request: &HeaderMap) -> Option<HeaderValue> {
+        match &self.session {
+            Session::Exists(id) => return Some(id.clone()),
+            Session::Missing => return None,
+            Session::Free if self.is_preflight => return None,
+            Session::Free => {}
+        }
+        let named = request.get(SESSION_ID).filter(|id| !id.is_empty());
+        named.cloned().or_else(|| session_cookie(request))
+    }
+}
+
+fn session_cookie(headers: &HeaderMap) -> Option<HeaderValue> {
+    let cookies = headers.get(header::COOKIE)?.to_str().ok()?;
+    let id = cookies
+        .split(';')
+        .find_map(|cookie| cookie.trim().strip_prefix("session_id="))?;
+    HeaderValue::from_str(id).ok().filter(|id| !id.is_empty())
+}
+
+/// The trace id that the request names, or a new one.
+fn trace_id(headers: &HeaderMap) -> HeaderValue {
+    let named = headers.get(TRACE_ID).filter(|id| !id.is_empty());
+    named.cloned().unwrap_or_else(|| {
+        let id = format!("kato-{}", Uuid::new_v4().simple());
+        HeaderValue::try_from(id).expect("letters and digits are a header value")
+    })
+}
+
+async fn answer(app: &Arc<App>, parts: &mut Parts, body: Body, about: &mut About) -> Response {
+    if app.options.cors
+        && let Some(reply) = cors::preflight(&parts.method, &parts.headers)
+    {
+        about.is_preflight = true;
+        return reply.into_response(false);
+    }
+    let path = query::decode(parts.uri.path());
+    if !matches!(path.as_str(), "/" | "/health")
+        && let Err(refusal) = app.options.tokens.check(&parts.headers)
+    {
+        return Reply::from(refusal).into_response(parts.method == Method::HEAD);
+    }
+    if events::is_handshake(&parts.method, &parts.headers) {
+        about.template = events::PATH;
+        return events::accept(app, parts, &path).await;
+    }
+    let reply = match route(app, parts, body, &path, about).await {
+        Ok(Answer::Now(reply)) => reply,
+        Ok(Answer::Later(reply)) => reply.await,
+        Err(refusal) => refusal.into(),
+    };
+    reply.into_response(parts.method == Method::HEAD)
+}
+
+/// Finds the route and does its work.
+async fn route(
+    app: &Arc<App>,
+    parts: &Parts,
+    body: Body,
+    path: &str,
+    about: &mut About,
+) -> Result<Answer, Refusal> {
+    let found = routes::find(&app.routes, &parts.method, path);
+    if let Found::Route(route, _) | Found::WrongMethod(route) = &found {
+        about.template = route.template;
+    }
+    let guarded = routes::guarded_session(&parts.method, path).map(str::to_owned);
+    let (session, outcome) = match found {
+        Found::Route(route, params) => {
+            let call = Call {
+                params,
+                query: parts.uri.query().unwrap_or_default().to_owned(),
+                key: idempotency_key(app, &parts.headers)?,
+                body: read_body(app, route, parts, body).await?,
+                headers: parts.headers.clone(),
+            };
+            let act = move |app: &App| (route.handler)(app, &call);
+            in_session(app, guarded, route.work, act).await?
+        }
+        elsewhere => {
+            let reply = no_route(parts, elsewhere);
+            let work = if guarded.is_some() {
+                Work::Short
+            } else {
+                Work::Light
+            };
+            in_session(app, guarded, work, move |_| Ok(reply.into())).await?
+        }
+    };
+    about.session = session;
+    outcome
+}
+
+/// Looks up the session of the path, then acts, both on a thread that may block.
+async fn in_session(
+    app: &Arc<App>,
+    id: Option<String>,
+    work: Work,
+    act: impl FnOnce(&App) -> Outcome + Send + 'static,
+) -> Result<(Session, Outcome), Refusal> {
+    let app_of_job = Arc::clone(app);
+    let job = move || {
+        let session = match &id {
+            Some(id) if !app_of_job.service.check(id) => {
+                return (Session::Missing, Err(Refusal::no_session(id)));
+            }
+            Some(id) => HeaderValue::from_str(id).map_or(Session::Free, Session::Exists),
+            None => Session::Free,
+        };
+        (session, act(&app_of_job))
+    };
+    app.workers.run(work, job).await
+}
+
+/// The answer to a request that no route takes.
+fn no_route(parts: &Parts, found: Found) -> Reply {
+    match found {
+        Found::WrongMethod(route) => {
+            let allow = match (&route.method, route.allows_head()) {
+                (_, true) => "GET, HEAD",
+                (method, false) => method.as_str(),
+            };
+            let detail = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
+            let allow = HeaderValue::from_str(allow).expect("methods are letters");
+            Reply::from(detail).with_header(header::ALLOW, allow)
+        }
+        Found::Redirect(path) => {
+            redirect(parts, &path).unwrap_or_else(|| Refusal::not_found().into())
+        }
+        Found::Route(..) | Found::Nothing => Refusal::not_found().into(),
+    }
+}
+
+/// Sends the client to the path without trailing slashes, as itself named the server.
+fn redirect(parts: &Parts, path: &str) -> Option<Reply> {
+    let host = parts.headers.get(header::HOST)?.to_str().ok()?;
+    let query = parts
+        .uri
+        .query()
+        .map(|query| format!("?{query}"))
+        .unwrap_or_default();
+    let location = format!("http://{host}{}{query}", query::encode_path(path));
+    let location = HeaderValue::from_str(&location).ok()?;
+    let reply = Reply::empty(StatusCode::TEMPORARY_REDIRECT);
+    Some(reply.with_header(header::LOCATION, location))
+}
+
+/// The idempotency key, where the server honours keys.
+fn idempotency_key(app: &App, headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let Some(key) = headers
+        .get(IDEMPOTENCY_KEY)
+        .filter(|_| app.options.extensions)
+    else {
+        return Ok(None);
+    };
+    match key.to_str() {
+        Ok(key) => Ok(Some(key.to_owned())),
+        Err(_) => Err(ServiceError::KeyInvalid.into()),
+    }
+}
+
+/// Bytes a second that a client must send at least, once the time-out has passed.
+const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
+
+/// Reads the body of a route that has one.
+async fn read_body(app: &App, route: &Route, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
+    let limit = app.options.max_body_bytes;
+    let too_large = || {
+        let detail = format!(
+            "the body has more than {limit} bytes, the most that the server takes; send less at a time"
+        );
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    };
+    if !route.has_body {
+        return Ok(Bytes::new());
+    }
+    let announced = parts
+        .headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok());
+    if announced
+        .and_then(|length| length.parse().ok())
+        .is_some_and(|length: u64| length > limit as u64)
+    {
+        return Err(too_large());
+    }
+    let mut body = Limited::new(body, limit);
+    let mut read = Vec::new();
+    let started = time::Instant::now();
+    loop {
+        // Slow clients may be slow, but not for ever.
+        let grace = Duration::from_secs(read.len() as u64 / MIN_BYTES_PER_SECOND);
+        let deadline = started + app.options.read_timeout + grace;
+        match time::timeout_at(deadline, body.frame()).await {
+            Ok(None) => return Ok(read.into()),
+            Ok(Some(Ok(frame))) => {
+                let Ok(data) = frame.into_data() else {
+                    continue;
+                };
+                if read.is_empty() && announced == Some(data.len().to_string().as_str()) {
+                    return Ok(data);
+                }
+                read.extend_from_slice(&data);
+            }
+            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_large()),
+            Ok(Some(Err(error))) => {
+                tracing::debug!(%error, "a body broke off");
+                return Err(Refusal::new(
+                    StatusCode::BAD_REQUEST,
+                    "the body broke off; send it again",
+                ));
+            }
+            Err(_) => {
+                let detail = "the body did not arrive in time; send it again";
+                let close = HeaderValue::from_static("close");
+                let reply = Reply::from(Refusal::new(StatusCode::REQUEST_TIMEOUT, detail));
+                return Err(reply.with_header(header::CONNECTION, close).into());
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What can go wrong with a server as a whole.
+
+use std::io;
+use std::net::SocketAddr;
+
+use kato_service::ServiceError;
+
+/// Why a server did not start or did not end well.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The address cannot be listened on.
+    #[error("listen on {addr}: choose an address of this machine and a port that is free")]
+    Bind {
+        /// The address.
+        addr: SocketAddr,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A token is empty or has characters that no HTTP header can carry.
+    #[error("accept bearer token number {idx} (from 0): it must be visible ASCII characters")]
+    Token {
+        /// Its position among the tokens.
+        idx: usize,
+    },
+    /// Requests were answered, but the service could not be closed.
+    #[error("close the service")]
+    Close(#[source] ServiceError),
+}

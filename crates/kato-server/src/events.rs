@@ -1,0 +1,179 @@
+//! The event stream at `/ws/events`.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use axum::extract::FromRequestParts;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use kato_protocol::{ServerEvent, SessionCreated, SessionDestroyed, StateSnapshot};
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
+use tokio::time;
+
+use crate::app::App;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::timestamp;
+
+/// Where the stream is.
+pub(crate) const PATH: &str = "/ws/events";
+
+/// Events that a client may be behind before it is dropped.
+const BACKLOG: usize = 1024;
+
+/// How long a client may take to accept a message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Greatest message that a client may send: it has nothing to say but `ping`.
+const MAX_MESSAGE_BYTES: usize = 4096;
+
+/// Hands events to all clients.
+#[derive(Debug, Clone)]
+pub(crate) struct Events {
+    sender: broadcast::Sender<Utf8Bytes>,
+    places: Arc<Semaphore>,
+    closing: watch::Sender<bool>,
+}
+
+impl Events {
+    pub(crate) fn new(max_clients: usize) -> Self {
+        Self {
+            sender: broadcast::Sender::new(BACKLOG),
+            places: Arc::new(Semaphore::new(max_clients.min(Semaphore::MAX_PERMITS))),
+            closing: watch::Sender::new(false),
+        }
+    }
+
+    pub(crate) fn session_created(&self, session_id: &str, node_id: &str, at: SystemTime) {
+        self.send(|| {
+            ServerEvent::SessionCreated(SessionCreated {
+                session_id: session_id.to_owned(),
+                node_id: node_id.to_owned(),
+                created_at: timestamp::iso_offset(at),
+            })
+        });
+    }
+
+    pub(crate) fn session_destroyed(&self, session_id: &str) {
+        self.send(|| {
+            ServerEvent::SessionDestroyed(SessionDestroyed {
+                session_id: session_id.to_owned(),
+                destroyed_at: timestamp::iso_offset(SystemTime::now()),
+                reason: "explicit_delete".to_owned(),
+            })
+        });
+    }
+
+    /// Ends all streams; what was sent before still arrives.
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    pub(crate) fn n_clients(&self) -> usize {
+        self.sender.receiver_count()
+    }
+
+    fn send(&self, event: impl FnOnce() -> ServerEvent) {
+        if self.n_clients() > 0 {
+            let text = message(&event(), &timestamp::iso_offset(SystemTime::now()));
+            // An error means that nobody listens now.
+            let _ = self.sender.send(text);
+        }
+    }
+}
+
+/// The event as it is sent: with its time.
+fn message(event: &ServerEvent, timestamp: &str) -> Utf8Bytes {
+    let mut value = serde_json::to_value(event).expect("events are plain data");
+    if let Value::Object(map) = &mut value {
+        map.insert("timestamp".to_owned(), Value::from(timestamp));
+    }
+    value.to_string().into()
+}
+
+/// Does the request ask for a WebSocket?
+pub(crate) fn is_handshake(method: &Method, headers: &HeaderMap) -> bool {
+    let upgrade = headers.get(header::UPGRADE);
+    method == Method::GET
+        && upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// Answers the handshake.
+pub(crate) async fn accept(app: &Arc<App>, parts: &mut Parts, path: &str) -> Response {
+    if path != PATH {
+        return StatusCode::FORBIDDEN.into_response();
+    }
+    let Ok(place) = Arc::clone(&app.events.places).try_acquire_owned() else {
+        let refusal = Refusal::overloaded("there are as many event streams as the server allows");
+        return Reply::from(refusal).into_response(false);
+    };
+    let app = Arc::clone(app);
+    // From here on nothing is missed, whatever happens until the handshake is over.
+    let events = app.events.sender.subscribe();
+    match WebSocketUpgrade::from_request_parts(parts, &()).await {
+        Ok(upgrade) => upgrade
+            .max_message_size(MAX_MESSAGE_BYTES)
+            .on_upgrade(move |socket| serve(app, socket, events, place)),
+        Err(rejection) => rejection.into_response(),
+    }
+}
+
+/// Speaks to one client until it goes, falls behind, or the server closes.
+async fn serve(
+    app: Arc<App>,
+    mut socket: WebSocket,
+    mut events: broadcast::Receiver<Utf8Bytes>,
+    _place: OwnedSemaphorePermit,
+) {
+    let mut closing = app.events.closing.subscribe();
+    let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
+        active_sessions: app.service.n_sessions() as u64,
+        system_status: "healthy".to_owned(),
+    });
+    let snapshot = message(&snapshot, &timestamp::iso_local(SystemTime::now()));
+    if !send(&mut socket, Message::Text(snapshot)).await {
+        return;
+    }
+    while !*closing.borrow() {
+        let answer = tokio::select! {
+            event = events.recv() => match event {
+                Ok(event) => Message::Text(event),
+                Err(broadcast::error::RecvError::Lagged(n_missed)) => {
+                    tracing::warn!(n_missed, "an event stream fell behind and is closed");
+                    return close(&mut socket, 1013, "too slow").await;
+                }
+                Err(broadcast::error::RecvError::Closed) => return,
+            },
+            message = socket.recv() => match message {
+                Some(Ok(Message::Text(text))) if text.as_str() == "ping" => Message::text("pong"),
+                // Pings of the protocol itself are answered by the library.
+                Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Ping(_) | Message::Pong(_))) => continue,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+            },
+            _ = closing.changed() => continue,
+        };
+        if !send(&mut socket, answer).await {
+            return;
+        }
+    }
+    close(&mut socket, 1012, "the server is shutting down").await;
+}
+
+/// Sends a message; `false` if the client is gone or does not take it in time.
+async fn send(socket: &mut WebSocket, message: Message) -> bool {
+    matches!(
+        time::timeout(SEND_TIMEOUT, socket.send(message)).await,
+        Ok(Ok(()))
+    )
+}
+
+async fn close(socket: &mut WebSocket, code: u16, reason: &'static str) {
+    let frame = CloseFrame {
+        code,
+        reason: Utf8Bytes::from_static(reason),
+    };
+    send(socket, Message::Close(Some(frame))).await;
+}

@@ -1,0 +1,178 @@
+//! Counts and time series of a server, in bounded memory.
+
+mod machine;
+mod prometheus;
+mod series;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use axum::http::{Method, StatusCode};
+use kato_service::Figures;
+
+pub(crate) use self::machine::{Machine, Sampler};
+pub(crate) use self::prometheus::write as write_prometheus;
+pub(crate) use self::series::{NAMES, Point, Series};
+use crate::timestamp;
+
+/// Upper bounds of the latency histogram, in seconds.
+pub(crate) const BUCKETS: [f64; 12] = [
+    0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0,
+];
+
+/// Seconds over which rates are counted.
+const RATE_WINDOW: u64 = 60;
+
+/// What a server counts.
+#[derive(Debug, Default)]
+pub(crate) struct Meters(Mutex<Counts>);
+
+/// Everything that was counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) requests: u64,
+    /// Answers with status 500 and above.
+    pub(crate) errors: u64,
+    pub(crate) seconds: f64,
+    pub(crate) routes: HashMap<(&'static str, &'static str), RouteCounts>,
+    pub(crate) series: Series,
+    pub(crate) machine: Machine,
+    pub(crate) sampled_at: Option<SystemTime>,
+    seconds_ring: Vec<SecondCounts>,
+}
+
+/// What was counted of one route.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct RouteCounts {
+    /// Answers by status.
+    pub(crate) statuses: HashMap<u16, u64>,
+    /// Answers by upper bound of their latency; the last one is for all above.
+    pub(crate) buckets: [u64; BUCKETS.len() + 1],
+    pub(crate) seconds: f64,
+}
+
+/// What was counted in one second.
+#[derive(Debug, Default, Clone, Copy)]
+struct SecondCounts {
+    second: u64,
+    requests: u64,
+    errors: u64,
+}
+
+/// Requests and errors of late.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Rates {
+    pub(crate) requests_per_second: f64,
+    pub(crate) requests_per_minute: f64,
+    pub(crate) errors_per_minute: f64,
+}
+
+impl Meters {
+    /// Counts an answer.
+    pub(crate) fn count(
+        &self,
+        method: &Method,
+        template: &'static str,
+        status: StatusCode,
+        took: Duration,
+    ) {
+        let method = known_method(method);
+        let now = timestamp::seconds(SystemTime::now());
+        let seconds = took.as_secs_f64();
+        let is_error = status.is_server_error();
+        let mut counts = self.lock();
+        counts.requests += 1;
+        counts.errors += u64::from(is_error);
+        counts.seconds += seconds;
+        let route = counts.routes.entry((method, template)).or_default();
+        *route.statuses.entry(status.as_u16()).or_default() += 1;
+        let bucket = BUCKETS.iter().position(|bound| seconds <= *bound);
+        route.buckets[bucket.unwrap_or(BUCKETS.len())] += 1;
+        route.seconds += seconds;
+        let (requests, errors) = (counts.requests, counts.errors);
+        counts
+            .series
+            .request(now, requests, seconds, [method, template], status.as_u16());
+        if is_error {
+            counts.series.error(now, errors, [method, template]);
+        }
+        counts.tick(now as u64, is_error);
+    }
+
+    /// Takes in a sample of the machine and the service.
+    pub(crate) fn sample(&self, machine: Machine, figures: &Figures) {
+        let now = SystemTime::now();
+        let mut counts = self.lock();
+        counts
+            .series
+            .sample(timestamp::seconds(now), &machine, figures);
+        counts.machine = machine;
+        counts.sampled_at = Some(now);
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Counts> {
+        // Counts are right after every step, so a thread that ended unexpectedly leaves nothing broken.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn tick(&mut self, second: u64, is_error: bool) {
+        self.seconds_ring
+            .resize(RATE_WINDOW as usize, SecondCounts::default());
+        let slot = &mut self.seconds_ring[(second % RATE_WINDOW) as usize];
+        if slot.second != second {
+            *slot = SecondCounts {
+                second,
+                ..SecondCounts::default()
+            };
+        }
+        slot.requests += 1;
+        slot.errors += u64::from(is_error);
+    }
+
+    /// Rates over the last minute, or since the start if that was later.
+    pub(crate) fn rates(&self, uptime_seconds: f64) -> Rates {
+        let now = timestamp::seconds(SystemTime::now()) as u64;
+        let recent = self
+            .seconds_ring
+            .iter()
+            .filter(|slot| slot.second + RATE_WINDOW > now);
+        let (requests, errors) = recent.fold((0, 0), |(requests, errors), slot| {
+            (requests + slot.requests, errors + slot.errors)
+        });
+        let window = uptime_seconds.clamp(1.0, RATE_WINDOW as f64);
+        let requests_per_second = requests as f64 / window;
+        Rates {
+            requests_per_second,
+            requests_per_minute: requests_per_second * 60.0,
+            errors_per_minute: errors as f64 / window * 60.0,
+        }
+    }
+
+    pub(crate) fn mean_seconds(&self) -> f64 {
+        if self.requests == 0 {
+            0.0
+        } else {
+            self.seconds / self.requests as f64
+        }
+    }
+
+    pub(crate) fn error_rate(&self) -> f64 {
+        if self.requests == 0 {
+            0.0
+        } else {
+            self.errors as f64 / self.requests as f64
+        }
+    }
+}
+
+/// The method's name; those that no route has are one.
+fn known_method(method: &Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
+    KNOWN
+        .into_iter()
+        .find(|known| *known == method.as_str())
+        .unwrap_or("OTHER")
+}

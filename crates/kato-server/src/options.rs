@@ -1,0 +1,50 @@
+//! What can be set about a server.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::thread;
+use std::time::Duration;
+
+use crate::auth::Tokens;
+
+/// What can be set about a server. Starts from safe defaults; see the methods of [`ServerBuilder`](crate::ServerBuilder).
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    pub(crate) addr: SocketAddr,
+    pub(crate) tokens: Tokens,
+    pub(crate) max_body_bytes: usize,
+    pub(crate) max_concurrent_requests: usize,
+    pub(crate) max_connections: usize,
+    pub(crate) max_event_clients: usize,
+    pub(crate) workers: usize,
+    pub(crate) read_timeout: Duration,
+    pub(crate) write_timeout: Duration,
+    pub(crate) shutdown_timeout: Duration,
+    pub(crate) cors: bool,
+    pub(crate) docs: bool,
+    pub(crate) extensions: bool,
+    pub(crate) generation_2025_10: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self {
+            addr: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000),
+            tokens: Tokens::default(),
+            max_body_bytes: 100 << 20,
+            max_concurrent_requests: 4096,
+            max_connections: 16_384,
+            max_event_clients: 256,
+            // A worker may wait for a session that another one holds.
+            workers: (2 * cores).max(4),
+            read_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
+            shutdown_timeout: Duration::from_secs(30),
+            cors: true,
+            docs: true,
+            extensions: true,
+            generation_2025_10: true,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Answers, before they are HTTP.
+
+use std::pin::Pin;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use kato_protocol::IDEMPOTENCY_REPLAYED;
+use serde::Serialize;
+
+use crate::refusal::Refusal;
+
+/// What a handler makes of a request.
+pub(crate) enum Answer {
+    /// It is done.
+    Now(Reply),
+    /// It is carried out, and becomes an answer once it is as durable as it has to be.
+    Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
+}
+
+/// What handlers return.
+pub(crate) type Outcome = Result<Answer, Refusal>;
+
+/// One answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    status: StatusCode,
+    content_type: Option<&'static str>,
+    body: Bytes,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Reply {
+    /// JSON with status 200.
+    pub(crate) fn ok<T: Serialize + ?Sized>(value: &T) -> Self {
+        Self::json(StatusCode::OK, value)
+    }
+
+    pub(crate) fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Self {
+        let body =
+            serde_json::to_vec(value).expect("answers have string keys and no failing parts");
+        Self::new(status, Some("application/json"), body)
+    }
+
+    pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> Self {
+        Self::new(status, Some("text/plain; charset=utf-8"), text)
+    }
+
+    pub(crate) fn empty(status: StatusCode) -> Self {
+        Self::new(status, None, Bytes::new())
+    }
+
+    pub(crate) fn new(
+        status: StatusCode,
+        content_type: Option<&'static str>,
+        body: impl Into<Bytes>,
+    ) -> Self {
+        Self {
+            status,
+            content_type,
+            body: body.into(),
+            headers: Vec::new(),
+        }
+    }
+
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Marks the answer to a request that had been carried out before.
+    pub(crate) fn replayed(self, replayed: bool) -> Self {
+        if replayed {
+            let name = HeaderName::from_static(IDEMPOTENCY_REPLAYED);
+            self.with_header(name, HeaderValue::from_static("true"))
+        } else {
+            self
+        }
+    }
+
+    /// As HTTP; without its body where the request's method asks for the headers alone.
+    pub(crate) fn into_response(self, head_only: bool) -> Response {
+        let length = HeaderValue::from(self.body.len());
+        let body = if head_only {
+            Body::empty()
+        } else {
+            Body::from(self.body)
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        if head_only {
+            headers.insert(header::CONTENT_LENGTH, length);
+        }
+        if let Some(kind) = self.content_type {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        headers.extend(self.headers);
+        response
+    }
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        Self::Now(reply)
+    }
+}

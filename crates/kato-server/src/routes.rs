@@ -1,0 +1,135 @@
+//! Which request goes where: a table, matched as Starlette matches.
+//!
+//! Not axum's own router, because clients can see the difference: Starlette decodes a path before it cuts it into segments,
+//! takes the first route in order, names in `Allow` only the first route of the path, and redirects a trailing slash.
+
+mod table;
+
+use axum::http::Method;
+
+use crate::app::App;
+use crate::call::Call;
+use crate::options::Options;
+use crate::reply::Outcome;
+
+pub(crate) use self::table::ROUTES;
+
+/// How heavy the work of a route is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Nothing that blocks: done where the request is read.
+    Light,
+    /// Some microseconds on a thread that may block.
+    Short,
+    /// As long as predictions and batches take; never all threads at once.
+    Long,
+}
+
+/// To whom a route belongs; options switch groups off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    Kato,
+    Generation2025,
+    Extension,
+    Docs,
+}
+
+/// One route.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    /// Path with parameters in braces.
+    pub(crate) template: &'static str,
+    pub(crate) group: Group,
+    pub(crate) work: Work,
+    /// Is the body read?
+    pub(crate) has_body: bool,
+    pub(crate) handler: fn(&App, &Call) -> Outcome,
+}
+
+/// What a path and method come to.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Route(&'static Route, Vec<String>),
+    /// There is the path, but not with this method.
+    WrongMethod(&'static Route),
+    /// The path without its trailing slashes exists.
+    Redirect(String),
+    Nothing,
+}
+
+impl Route {
+    /// Answers of documentation can be asked for without their bodies.
+    pub(crate) fn allows_head(&self) -> bool {
+        self.group == Group::Docs
+    }
+
+    fn takes(&self, method: &Method) -> bool {
+        self.method == *method || (method == Method::HEAD && self.allows_head())
+    }
+
+    /// The values of the parameters if the path is one of this route's.
+    fn parameters(&self, path: &str) -> Option<Vec<String>> {
+        let mut values = Vec::new();
+        let mut segments = path.split('/');
+        for expected in self.template.split('/') {
+            let found = segments.next()?;
+            if expected.starts_with('{') {
+                if found.is_empty() {
+                    return None;
+                }
+                values.push(found.to_owned());
+            } else if expected != found {
+                return None;
+            }
+        }
+        segments.next().is_none().then_some(values)
+    }
+}
+
+/// The routes that are switched on, in order.
+pub(crate) fn active(options: &Options) -> Vec<&'static Route> {
+    let is_on = |route: &&Route| match route.group {
+        Group::Kato => true,
+        Group::Generation2025 => options.generation_2025_10,
+        Group::Extension => options.extensions,
+        Group::Docs => options.docs,
+    };
+    ROUTES.iter().filter(is_on).collect()
+}
+
+/// Finds the route of a decoded path.
+pub(crate) fn find(routes: &[&'static Route], method: &Method, path: &str) -> Found {
+    let mut wrong_method = None;
+    for route in routes {
+        let Some(parameters) = route.parameters(path) else {
+            continue;
+        };
+        if route.takes(method) {
+            return Found::Route(route, parameters);
+        }
+        wrong_method = wrong_method.or(Some(*route));
+    }
+    if let Some(route) = wrong_method {
+        return Found::WrongMethod(route);
+    }
+    let bare = path.trim_end_matches('/');
+    if bare.len() < path.len() && routes.iter().any(|route| route.parameters(bare).is_some()) {
+        return Found::Redirect(bare.to_owned());
+    }
+    Found::Nothing
+}
+
+/// The session that a path belongs to, if it has to exist before anything else is looked at.
+pub(crate) fn guarded_session<'p>(method: &Method, path: &'p str) -> Option<&'p str> {
+    let rest = path.strip_prefix("/sessions/")?;
+    let (id, tail) = match rest.split_once('/') {
+        Some((id, tail)) => (id, Some(tail)),
+        None => (rest, None),
+    };
+    let is_free = match tail {
+        None => method == Method::GET,
+        Some(tail) => tail == "exists",
+    };
+    (!id.is_empty() && !is_free).then_some(id)
+}

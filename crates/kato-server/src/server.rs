@@ -1,0 +1,271 @@
+//! The server as a value: built, bound, served.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use kato_service::Service;
+use tokio::net::TcpListener;
+use tokio::task::{self, AbortHandle};
+use tokio::time::{self, MissedTickBehavior};
+
+use crate::app::App;
+use crate::connection::Connections;
+use crate::dispatch;
+use crate::error::ServerError;
+use crate::meters::Sampler;
+use crate::options::Options;
+
+/// How often the service's periodic work is done.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the machine's load is read, as in KATO.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Makes servers.
+///
+/// ```
+/// use kato_server::Server;
+/// use kato_service::{Service, ServiceOptions};
+///
+/// let service = Service::in_memory(ServiceOptions::default());
+/// let router = Server::builder(service).with_max_body_bytes(1 << 20).router()?;
+/// # let _: axum::Router = router;
+/// # Ok::<(), kato_server::ServerError>(())
+/// ```
+#[derive(Debug)]
+pub struct Server(());
+
+/// Settings of a server. Defaults are safe for one machine: loopback only, no token.
+#[derive(Clone)]
+#[must_use = "a server does nothing before it is bound"]
+pub struct ServerBuilder {
+    service: Service,
+    options: Options,
+    tokens: Vec<String>,
+}
+
+impl fmt::Debug for ServerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerBuilder")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server of a service, to be configured.
+    pub fn builder(service: Service) -> ServerBuilder {
+        ServerBuilder {
+            service,
+            options: Options::default(),
+            tokens: Vec::new(),
+        }
+    }
+}
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $with:ident $field:ident: $type:ty;)*) => {
+        impl ServerBuilder {
+            $($(#[$doc])* pub fn $with(mut self, $field: $type) -> Self {
+                self.options.$field = $field;
+                self
+            })*
+        }
+    };
+}
+
+settings! {
+    /// Where to listen. Default 127.0.0.1:8000; port 0 takes any that is free.
+    with_addr addr: SocketAddr;
+    /// Bytes of a request's body at most; larger ones are answered with status 413. Default 100 MiB.
+    with_max_body_bytes max_body_bytes: usize;
+    /// Requests at most that are answered at a time, those that wait for a thread included; others get status 503 and
+    /// `Retry-After`. Default 4096.
+    with_max_concurrent_requests max_concurrent_requests: usize;
+    /// Connections at most; others wait to be accepted. Default 16,384.
+    with_max_connections max_connections: usize;
+    /// Clients of the event stream at most. Default 256.
+    with_max_event_clients max_event_clients: usize;
+    /// Threads at most that observe, learn and predict, at least 2; half of them at most do work that takes long, so that
+    /// short requests are not held up. Default: twice the processor's cores, at least 4.
+    with_workers workers: usize;
+    /// How long a client may take to send a request's head, how long a connection may be idle, and how long a body may take
+    /// before it must come at 16 KiB a second. Default 30 s.
+    with_read_timeout read_timeout: Duration;
+    /// How long a client may accept nothing of its answer. Default 60 s.
+    with_write_timeout write_timeout: Duration;
+    /// How long requests may run on when the server stops. Default 30 s.
+    with_shutdown_timeout shutdown_timeout: Duration;
+    /// Whether pages of other origins may use the server, as KATO allows. Default `true`.
+    with_cors cors: bool;
+    /// Whether `/openapi.json`, `/docs` and `/redoc` are there. Default `true`.
+    with_docs docs: bool;
+    /// Whether there is more than KATO has: `learn-batch`, idempotency keys, Prometheus figures, `/extensions`. Without, the
+    /// server is to its clients a stock KATO. Default `true`.
+    with_extensions extensions: bool;
+    /// Whether the endpoints are there that only the 2025-10 generation has: `POST /genes/update` and `GET /gene/{name}`. A stock
+    /// 3.10.1 answers 404 to them. Default `true`.
+    with_generation_2025_10 generation_2025_10: bool;
+}
+
+impl ServerBuilder {
+    /// Requires a bearer token of all requests but `/` and `/health`; called again, one of several. Only a hash of it is kept
+    /// once the server is built.
+    pub fn with_token(mut self, token: impl Into<String>) -> Self {
+        self.tokens.push(token.into());
+        self
+    }
+
+    fn app(mut self) -> Result<Arc<App>, ServerError> {
+        for (idx, token) in self.tokens.iter().enumerate() {
+            if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(ServerError::Token { idx });
+            }
+            self.options.tokens.add(token);
+        }
+        Ok(Arc::new(App::new(self.service, self.options)))
+    }
+
+    /// The server as a router, to be served or tested by other means. Time-outs of connections, the periodic work of the service
+    /// ([`Service::maintain`]) and samples of the machine's load are then the caller's.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Token`].
+    pub fn router(self) -> Result<Router, ServerError> {
+        let app = self.app()?;
+        Ok(Router::new().fallback(move |request| dispatch::handle(Arc::clone(&app), request)))
+    }
+
+    /// Opens the port. Must be called, as all that follows, within a tokio runtime with its timer and I/O on.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Bind`], [`ServerError::Token`].
+    pub async fn bind(self) -> Result<BoundServer, ServerError> {
+        let app = self.app()?;
+        let addr = app.options.addr;
+        let bind = |source| ServerError::Bind { addr, source };
+        let listener = TcpListener::bind(addr).await.map_err(bind)?;
+        let local_addr = listener.local_addr().map_err(bind)?;
+        Ok(BoundServer {
+            app,
+            listener,
+            local_addr,
+        })
+    }
+}
+
+/// A server whose port is open; connections wait until it serves.
+#[derive(Debug)]
+#[must_use = "nobody is answered before the server serves"]
+pub struct BoundServer {
+    app: Arc<App>,
+    listener: TcpListener,
+    local_addr: SocketAddr,
+}
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stopped {
+    /// Connections that were cut off because their requests took longer than the shutdown may.
+    pub n_cut_off: usize,
+    /// How long it took from the signal to the end.
+    pub took: Duration,
+}
+
+impl BoundServer {
+    /// The address that it listens on.
+    #[must_use]
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Serves until `shutdown` is ready; then takes no more connections, lets running requests finish, and closes the service,
+    /// so that everything acknowledged is in the stores.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Close`].
+    pub async fn serve(
+        self,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<Stopped, ServerError> {
+        let Self {
+            app,
+            listener,
+            local_addr,
+        } = self;
+        tracing::info!(%local_addr, "serving");
+        let _maintenance = AbortOnDrop(task::spawn(maintain(Arc::clone(&app))).abort_handle());
+        let _sampling = AbortOnDrop(task::spawn(sample(Arc::clone(&app))).abort_handle());
+        let mut connections = Connections::new(Arc::clone(&app));
+        connections.accept(listener, shutdown).await;
+        let stopping = Instant::now();
+        tracing::info!("stopping");
+        let n_cut_off = connections.finish(app.options.shutdown_timeout).await;
+        let service = app.service.clone();
+        let closed = task::spawn_blocking(move || service.close()).await;
+        // A panic in there is passed on as it is: nothing can be promised about the service.
+        closed
+            .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+            .map_err(ServerError::Close)?;
+        let took = stopping.elapsed();
+        tracing::info!(
+            n_cut_off,
+            took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            "stopped"
+        );
+        Ok(Stopped { n_cut_off, took })
+    }
+}
+
+/// Ends a task together with the server.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn maintain(app: Arc<App>) {
+    let mut interval = time::interval(MAINTENANCE_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        let service = app.service.clone();
+        if let Err(error) = task::spawn_blocking(move || service.maintain()).await {
+            tracing::error!(%error, "periodic work ended unexpectedly");
+        }
+    }
+}
+
+async fn sample(app: Arc<App>) {
+    let mut interval = time::interval(SAMPLE_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut sampler = Sampler::default();
+    let mut is_new = true;
+    loop {
+        interval.tick().await;
+        let app = Arc::clone(&app);
+        let read = task::spawn_blocking(move || {
+            if is_new {
+                sampler = Sampler::new();
+            }
+            app.meters.sample(sampler.read(), &app.service.figures());
+            sampler
+        });
+        match read.await {
+            Ok(same) => (sampler, is_new) = (same, false),
+            Err(error) => {
+                tracing::error!(%error, "reading the machine's load ended unexpectedly");
+                return;
+            }
+        }
+    }
+}

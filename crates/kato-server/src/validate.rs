@@ -1,0 +1,304 @@
+//! Checks of request data with pydantic's rules, words and order: all faults of a request are found, each with its place.
+
+mod scalar;
+
+use kato_engine::Observation;
+use kato_model::{EmotiveMap, MetadataValue};
+use kato_protocol::ValidationDetail;
+use serde_json::Value;
+
+pub(crate) use self::scalar::{as_bool, as_float, as_integer, integer_of_text};
+use crate::json::{Json, Malformed, Text};
+
+/// One kind of fault: pydantic's type and message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fault {
+    pub(crate) kind: &'static str,
+    pub(crate) message: &'static str,
+}
+
+macro_rules! faults {
+    ($($name:ident: $kind:literal, $message:literal;)*) => {
+        $(pub(crate) const $name: Fault = Fault { kind: $kind, message: $message };)*
+    };
+}
+
+faults! {
+    MISSING: "missing", "Field required";
+    STRING_TYPE: "string_type", "Input should be a valid string";
+    STRING_UNICODE: "string_unicode",
+        "Input should be a valid string, unable to parse raw data as a unicode string";
+    LIST_TYPE: "list_type", "Input should be a valid list";
+    DICT_TYPE: "dict_type", "Input should be a valid dictionary";
+    MODEL_TYPE: "model_attributes_type",
+        "Input should be a valid dictionary or object to extract fields from";
+    FINITE_NUMBER: "finite_number", "Input should be a finite number";
+    NOT_NEGATIVE: "greater_than_equal", "Input should be greater than or equal to 0";
+    TOO_GREAT: "less_than_equal", "Input should be less than or equal to 3153600000";
+}
+
+/// Longest life of a session: a hundred years, in seconds.
+pub(crate) const MAX_TTL_SECONDS: i64 = 3_153_600_000;
+
+/// Collects what is wrong with a request, and knows where it is looking.
+#[derive(Debug)]
+pub(crate) struct Check {
+    loc: Vec<Value>,
+    details: Vec<ValidationDetail>,
+}
+
+impl Check {
+    /// A check of the `body`, the `query` or the `path`.
+    pub(crate) fn of(part: &str) -> Self {
+        Self {
+            loc: vec![Value::from(part)],
+            details: Vec::new(),
+        }
+    }
+
+    /// What was found; `Ok` if nothing.
+    pub(crate) fn finish<T>(self, value: T) -> Result<T, Vec<ValidationDetail>> {
+        if self.details.is_empty() {
+            Ok(value)
+        } else {
+            Err(self.details)
+        }
+    }
+
+    pub(crate) fn fault(&mut self, fault: Fault, input: Value) {
+        self.fault_with(fault, input, None);
+    }
+
+    pub(crate) fn fault_with(&mut self, fault: Fault, input: Value, ctx: Option<Value>) {
+        self.details.push(ValidationDetail {
+            kind: fault.kind.to_owned(),
+            loc: self.loc.clone(),
+            msg: fault.message.to_owned(),
+            input,
+            ctx,
+        });
+    }
+
+    /// Looks at a part.
+    pub(crate) fn at<T>(
+        &mut self,
+        place: impl Into<Value>,
+        look: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.loc.push(place.into());
+        let value = look(self);
+        self.loc.pop();
+        value
+    }
+
+    /// Looks at a field if it is there.
+    pub(crate) fn field<T: Default>(
+        &mut self,
+        map: &[(Text, Json)],
+        name: &str,
+        look: impl FnOnce(&mut Self, &Json) -> T,
+    ) -> T {
+        match field(map, name) {
+            Some(value) => self.at(name, |check| look(check, value)),
+            None => T::default(),
+        }
+    }
+
+    /// Looks at a field that must be there.
+    pub(crate) fn required<T: Default>(
+        &mut self,
+        map: &[(Text, Json)],
+        name: &str,
+        look: impl FnOnce(&mut Self, &Json) -> T,
+    ) -> T {
+        match field(map, name) {
+            Some(value) => self.at(name, |check| look(check, value)),
+            None => {
+                let input = Value::Object(
+                    map.iter()
+                        .map(|(key, value)| (key.text.clone(), value.to_value()))
+                        .collect(),
+                );
+                self.at(name, |check| check.fault(MISSING, input));
+                T::default()
+            }
+        }
+    }
+
+    pub(crate) fn string(&mut self, value: &Json) -> String {
+        match value {
+            Json::Text(text) => self.text(text),
+            other => {
+                self.fault(STRING_TYPE, other.to_value());
+                String::new()
+            }
+        }
+    }
+
+    fn text(&mut self, text: &Text) -> String {
+        if text.has_lone_surrogate {
+            self.fault(STRING_UNICODE, Value::from(text.text.clone()));
+        }
+        text.text.clone()
+    }
+
+    /// A value that may also be `null`.
+    pub(crate) fn optional<T>(
+        &mut self,
+        value: &Json,
+        look: impl FnOnce(&mut Self, &Json) -> T,
+    ) -> Option<T> {
+        (*value != Json::Null).then(|| look(self, value))
+    }
+
+    pub(crate) fn list<T>(
+        &mut self,
+        value: &Json,
+        mut look: impl FnMut(&mut Self, &Json) -> T,
+    ) -> Vec<T> {
+        let Json::List(items) = value else {
+            self.fault(LIST_TYPE, value.to_value());
+            return Vec::new();
+        };
+        let item = |(idx, item)| self.at(idx, |check| look(check, item));
+        items.iter().enumerate().map(item).collect()
+    }
+
+    pub(crate) fn map<'v>(&mut self, value: &'v Json) -> &'v [(Text, Json)] {
+        match value {
+            Json::Map(entries) => entries,
+            other => {
+                self.fault(DICT_TYPE, other.to_value());
+                &[]
+            }
+        }
+    }
+
+    /// A map whose keys are known.
+    pub(crate) fn model<'v>(&mut self, value: &'v Json) -> Option<&'v [(Text, Json)]> {
+        match value {
+            Json::Map(entries) => Some(entries),
+            other => {
+                self.fault(MODEL_TYPE, other.to_value());
+                None
+            }
+        }
+    }
+
+    /// A number that is neither infinite nor NaN: KATO takes those in and fails later.
+    fn finite(&mut self, value: &Json) -> f64 {
+        match as_float(value) {
+            Ok(number) if number.is_finite() => number,
+            Ok(_) => {
+                self.fault(FINITE_NUMBER, value.to_value());
+                0.0
+            }
+            Err(fault) => {
+                self.fault(fault, value.to_value());
+                0.0
+            }
+        }
+    }
+
+    pub(crate) fn boolean(&mut self, value: &Json) -> bool {
+        as_bool(value).unwrap_or_else(|fault| {
+            self.fault(fault, value.to_value());
+            false
+        })
+    }
+
+    pub(crate) fn strings(&mut self, value: &Json) -> Vec<String> {
+        self.list(value, Self::string)
+    }
+
+    pub(crate) fn emotives(&mut self, value: &Json) -> EmotiveMap {
+        let mut emotives = EmotiveMap::new();
+        for (key, value) in self.map(value) {
+            let name = key.text.clone();
+            let number = self.at(name.clone(), |check| {
+                check.text(key);
+                check.finite(value)
+            });
+            emotives.insert(name, number);
+        }
+        emotives
+    }
+
+    pub(crate) fn metadata<M: FromIterator<(String, MetadataValue)>>(&mut self, value: &Json) -> M {
+        let entries = self.map(value);
+        for (key, value) in entries {
+            self.at(key.text.clone(), |check| {
+                check.text(key);
+                check.any(value);
+            });
+        }
+        let entry = |(key, value): &(Text, Json)| (key.text.clone(), value.to_metadata());
+        entries.iter().map(entry).collect()
+    }
+
+    /// A map from anything to anything, as JSON.
+    pub(crate) fn object(&mut self, value: &Json) -> serde_json::Map<String, Value> {
+        let entries = self.map(value);
+        for (key, value) in entries {
+            self.at(key.text.clone(), |check| {
+                check.text(key);
+                check.any(value);
+            });
+        }
+        let entry = |(key, value): &(Text, Json)| (key.text.clone(), value.to_value());
+        entries.iter().map(entry).collect()
+    }
+
+    /// Any JSON, but no half characters.
+    fn any(&mut self, value: &Json) {
+        match value {
+            Json::Text(text) => {
+                self.text(text);
+            }
+            Json::List(items) => {
+                for (idx, item) in items.iter().enumerate() {
+                    self.at(idx, |check| check.any(item));
+                }
+            }
+            Json::Map(entries) => {
+                for (key, value) in entries {
+                    self.at(key.text.clone(), |check| {
+                        check.text(key);
+                        check.any(value);
+                    });
+                }
+            }
+            Json::Null | Json::Bool(_) | Json::Integer(_) | Json::Float(_) => {}
+        }
+    }
+
+    pub(crate) fn observation(&mut self, map: &[(Text, Json)]) -> Observation {
+        Observation {
+            strings: self.field(map, "strings", Self::strings),
+            vectors: self.field(map, "vectors", |check, value| {
+                check.list(value, |check, vector| check.list(vector, Self::finite))
+            }),
+            emotives: self.field(map, "emotives", Self::emotives),
+            metadata: self.field(map, "metadata", Self::metadata),
+        }
+    }
+}
+
+fn field<'m>(map: &'m [(Text, Json)], name: &str) -> Option<&'m Json> {
+    let found = map.iter().find(|(key, _)| key.text == name);
+    found.map(|(_, value)| value)
+}
+
+/// What FastAPI says of a body that is no JSON, where it says where.
+pub(crate) fn malformed(error: &Malformed) -> Option<ValidationDetail> {
+    let Malformed::Syntax { message, position } = error else {
+        return None;
+    };
+    Some(ValidationDetail {
+        kind: "json_invalid".to_owned(),
+        loc: vec![Value::from("body"), Value::from(*position)],
+        msg: "JSON decode error".to_owned(),
+        input: Value::Object(serde_json::Map::new()),
+        ctx: Some(serde_json::json!({"error": message})),
+    })
+}

@@ -1,0 +1,58 @@
+//! Threads for work that blocks: matching, locks of sessions, disks.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use tokio::sync::Semaphore;
+use tokio::task;
+
+use crate::refusal::Refusal;
+use crate::routes::Work;
+
+/// Bounds how many requests work at once; others wait in order. How many may wait is bounded by the requests in flight.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    all: Arc<Semaphore>,
+    /// Long work takes a place here first, so that short work always finds a thread.
+    long: Arc<Semaphore>,
+}
+
+impl Workers {
+    pub(crate) fn new(n_workers: usize) -> Self {
+        let n_workers = n_workers.max(2);
+        Self {
+            all: Arc::new(Semaphore::new(n_workers)),
+            long: Arc::new(Semaphore::new((n_workers / 2).max(1))),
+        }
+    }
+
+    /// Does the work on a thread that may block. Once begun it runs to its end, whether or not somebody still waits for it.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: Work,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        if work == Work::Light {
+            return Ok(job());
+        }
+        let closed = "the semaphores of a server are never closed";
+        let long = if work == Work::Long {
+            Some(Arc::clone(&self.long).acquire_owned().await.expect(closed))
+        } else {
+            None
+        };
+        let place = Arc::clone(&self.all).acquire_owned().await.expect(closed);
+        let done = task::spawn_blocking(move || {
+            let value = job();
+            drop((place, long));
+            value
+        });
+        done.await.map_err(|error| {
+            tracing::error!(%error, "a request ended unexpectedly");
+            Refusal::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the request ended unexpectedly; report this with the server's log",
+            )
+        })
+    }
+}

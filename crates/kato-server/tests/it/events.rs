@@ -1,0 +1,87 @@
+//! The event stream.
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+
+use crate::support::{Connection, Request, Running};
+
+fn handshake(path: &str) -> Request {
+    Request::new("GET", path)
+        .header("connection", "Upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+}
+
+/// The next frame: its kind and its payload.
+async fn frame(connection: &mut Connection) -> Option<(u8, Vec<u8>)> {
+    let head = connection.take(2).await?;
+    let length = match head[1] {
+        126 => {
+            let length = connection.take(2).await?;
+            usize::from(u16::from_be_bytes([length[0], length[1]]))
+        }
+        length => usize::from(length),
+    };
+    Some((head[0] & 0x0f, connection.take(length).await?))
+}
+
+async fn event(connection: &mut Connection) -> Value {
+    let (kind, payload) = frame(connection).await.unwrap();
+    assert_eq!(kind, 1);
+    serde_json::from_slice(&payload).unwrap()
+}
+
+#[tokio::test]
+async fn sessions_are_announced_before_their_makers_get_an_answer() {
+    let server = Running::memory().await;
+    let mut stream = server.connect().await;
+    assert_eq!(stream.send(&handshake("/ws/events")).await.status, 101);
+    let snapshot = event(&mut stream).await;
+    assert_eq!(snapshot["event_type"], "state.snapshot");
+    assert_eq!(snapshot["data"]["active_sessions"], 0);
+    assert!(!snapshot["timestamp"].as_str().unwrap().contains('+'));
+
+    // "ping" as a masked text frame, with a mask of zeros.
+    stream
+        .stream
+        .write_all(b"\x81\x84\0\0\0\0ping")
+        .await
+        .unwrap();
+    assert_eq!(frame(&mut stream).await.unwrap(), (1, b"pong".to_vec()));
+
+    let id = server.session("node").await;
+    let created = event(&mut stream).await;
+    assert_eq!(created["event_type"], "session.created");
+    assert_eq!(
+        (&created["data"]["session_id"], &created["data"]["node_id"]),
+        (&Value::from(id.as_str()), &Value::from("node"))
+    );
+    assert!(created["timestamp"].as_str().unwrap().ends_with("+00:00"));
+    server
+        .send(Request::new("DELETE", &format!("/sessions/{id}")))
+        .await;
+    let destroyed = event(&mut stream).await;
+    assert_eq!(destroyed["event_type"], "session.destroyed");
+    assert_eq!(destroyed["data"]["reason"], "explicit_delete");
+
+    let stopped = server.stop();
+    let (kind, payload) = frame(&mut stream).await.unwrap();
+    assert_eq!((kind, &payload[..2]), (8, &1012_u16.to_be_bytes()[..]));
+    drop(stream);
+    assert!(stopped.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn there_is_one_stream_and_it_has_places() {
+    let server = Running::of(
+        kato_service::Service::in_memory(kato_service::ServiceOptions::default()),
+        |builder| builder.with_max_event_clients(1),
+    )
+    .await;
+    assert_eq!(server.send(handshake("/ws")).await.status, 403);
+    assert_eq!(server.get("/ws/events").await.status, 404);
+    let mut first = server.connect().await;
+    assert_eq!(first.send(&handshake("/ws/events")).await.status, 101);
+    assert_eq!(server.send(handshake("/ws/events")).await.status, 503);
+}

@@ -1,0 +1,148 @@
+//! What the server offers beyond KATO.
+
+use kato_service::{Service, ServiceOptions};
+use serde_json::{Value, json};
+
+use crate::support::{Request, Running};
+
+fn batch() -> Value {
+    json!({"sequences": [
+        {"events": [["a"], ["b"]], "emotives": {"joy": 1}, "metadata": {"book": 7}},
+        {"events": [["b", "a"]]},
+        {"events": [["x"]]},
+        {"events": [["a"], ["b"]]},
+    ]})
+}
+
+#[tokio::test]
+async fn a_batch_learns_every_sequence_in_order() {
+    let server = Running::memory().await;
+    let offered = server.get("/extensions").await.json();
+    assert_eq!(
+        (&offered["server"], &offered["idempotency_keys"]),
+        (&json!("kato-rs"), &json!(true))
+    );
+    assert!(offered["learn_batch"]["max_sequences"].as_u64().unwrap() > 0);
+    let id = server.session("n").await;
+    let answer = server
+        .post(&format!("/sessions/{id}/learn-batch"), batch())
+        .await
+        .json();
+    let results = answer["results"].as_array().unwrap();
+    let new: Vec<_> = results
+        .iter()
+        .map(|result| result["new"].as_bool().unwrap())
+        .collect();
+    assert_eq!(new, [true, true, false, false]);
+    assert_eq!(
+        results[1]["pattern_name"],
+        "PTRN|395314cc2f2880a00c3e6e11f1e02d8b8c45a0e4"
+    );
+    assert_eq!(results[2]["pattern_name"], "");
+    let name = results[0]["pattern_name"].as_str().unwrap();
+    let pattern = server
+        .get(&format!("/pattern/{name}?node_id=n"))
+        .await
+        .json()["pattern"]["pattern"]
+        .clone();
+    assert_eq!(
+        (&pattern["frequency"], &pattern["metadata"]),
+        (&json!(2), &json!({"book": ["7"]}))
+    );
+}
+
+#[tokio::test]
+async fn a_request_repeated_with_its_key_acts_once_also_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Running::of(
+        Service::open(dir.path(), ServiceOptions::default()).unwrap(),
+        |b| b,
+    )
+    .await;
+    let id = server.session("n").await;
+    let target = format!("/sessions/{id}/observe");
+    let keyed = || Request::new("POST", &target).header("idempotency-key", "k-1");
+    let observe = keyed().json(&json!({"strings": ["a"]}));
+    let first = server.send(observe.clone()).await;
+    assert_eq!(
+        (first.status, first.header("idempotency-replayed")),
+        (200, None)
+    );
+    let again = server.send(observe.clone()).await;
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(again.json(), first.json());
+    let other = server.send(keyed().json(&json!({"strings": ["b"]}))).await;
+    assert_eq!(other.status, 422);
+    assert!(
+        other.json()["detail"]
+            .as_str()
+            .unwrap()
+            .contains("make up a new one")
+    );
+    server.stop().await.unwrap().unwrap();
+
+    let server = Running::of(
+        Service::open(dir.path(), ServiceOptions::default()).unwrap(),
+        |b| b,
+    )
+    .await;
+    let again = server.send(observe).await;
+    assert_eq!(again.json(), first.json());
+    assert_eq!(
+        server.get(&format!("/sessions/{id}/stm")).await.json()["length"],
+        1
+    );
+}
+
+#[tokio::test]
+async fn without_extensions_the_server_is_a_stock_kato() {
+    let server = Running::of(Service::in_memory(ServiceOptions::default()), |builder| {
+        builder.with_extensions(false)
+    })
+    .await;
+    let id = server.session("n").await;
+    assert_eq!(server.get("/extensions").await.status, 404);
+    assert_eq!(
+        server
+            .post(&format!("/sessions/{id}/learn-batch"), batch())
+            .await
+            .status,
+        404
+    );
+    let request = || {
+        Request::new("POST", &format!("/sessions/{id}/observe"))
+            .header("idempotency-key", "k")
+            .json(&json!({"strings": ["a"]}))
+    };
+    server.send(request()).await;
+    assert_eq!(server.send(request()).await.json()["stm_length"], 2);
+}
+
+#[tokio::test]
+async fn figures_come_as_prometheus_reads_them() {
+    let server = Running::memory().await;
+    let id = server.session("n").await;
+    server
+        .post(
+            &format!("/sessions/{id}/observe"),
+            json!({"strings": ["a"]}),
+        )
+        .await;
+    let text = server.get("/metrics/prometheus").await;
+    assert_eq!(
+        text.header("content-type"),
+        Some("text/plain; version=0.0.4; charset=utf-8")
+    );
+    let text = text.text();
+    assert!(text.contains("kato_observations_total 1\n"), "{text}");
+    let route = "method=\"POST\",route=\"/sessions/{session_id}/observe\"";
+    assert!(text.contains(&format!(
+        "kato_http_requests_total{{{route},status=\"200\"}} 1\n"
+    )));
+    assert!(text.contains(&format!(
+        "kato_http_request_duration_seconds_count{{{route}}} 1\n"
+    )));
+    let scraper = Request::new("GET", "/metrics").header("accept", "text/plain;version=0.0.4");
+    assert!(server.send(scraper).await.text().starts_with("# HELP"));
+    assert!(server.get("/metrics").await.json()["sessions"]["total_created"] == 1.0);
+}

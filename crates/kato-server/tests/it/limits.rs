@@ -1,0 +1,193 @@
+//! Too much, too slow, too late: bodies, requests, clients, shutdown.
+
+use std::time::Duration;
+
+use kato_service::{Service, ServiceOptions};
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+
+use crate::support::{Request, Running};
+
+fn in_memory() -> Service {
+    Service::in_memory(ServiceOptions::default())
+}
+
+#[tokio::test]
+async fn bodies_beyond_the_limit_are_refused_whether_announced_or_not() {
+    let server = Running::of(in_memory(), |builder| builder.with_max_body_bytes(1000)).await;
+    let id = server.session("n").await;
+    let target = format!("/sessions/{id}/observe");
+    let announced = server
+        .send(Request::new("POST", &target).body(vec![b' '; 1001]))
+        .await;
+    assert_eq!(announced.status, 413);
+    assert!(
+        announced.json()["detail"]
+            .as_str()
+            .unwrap()
+            .contains("1000 bytes")
+    );
+
+    let mut connection = server.connect().await;
+    let head = format!("POST {target} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    let chunk = format!("400\r\n{}\r\n0\r\n\r\n", " ".repeat(0x400));
+    connection
+        .stream
+        .write_all((head + &chunk).as_bytes())
+        .await
+        .unwrap();
+    assert_eq!(connection.answer(false).await.unwrap().status, 413);
+    assert_eq!(
+        server.get(&format!("/sessions/{id}/stm")).await.json()["length"],
+        0
+    );
+}
+
+#[tokio::test]
+async fn chunked_bodies_are_read() {
+    let server = Running::memory().await;
+    let id = server.session("n").await;
+    let mut connection = server.connect().await;
+    let head = format!(
+        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
+    let body = "8\r\n{\"string\r\n9\r\ns\":[\"a\"]}\r\n0\r\n\r\n";
+    connection
+        .stream
+        .write_all((head + body).as_bytes())
+        .await
+        .unwrap();
+    assert_eq!(
+        connection.answer(false).await.unwrap().json()["stm_length"],
+        1
+    );
+}
+
+#[tokio::test]
+async fn requests_beyond_the_limit_are_told_to_come_back() {
+    let server = Running::of(in_memory(), |builder| {
+        builder.with_max_concurrent_requests(1)
+    })
+    .await;
+    let id = server.session("n").await;
+    // A body that does not come keeps its request going.
+    let mut first = server.connect().await;
+    let head =
+        format!("POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ncontent-length: 15\r\n\r\n");
+    first.stream.write_all(head.as_bytes()).await.unwrap();
+    let refused = loop {
+        let answer = server.get("/").await;
+        if answer.status == 503 {
+            break answer;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert!(refused.json()["detail"].is_string());
+    first
+        .stream
+        .write_all(br#"{"strings":[""]}"#)
+        .await
+        .unwrap();
+    assert_eq!(first.answer(false).await.unwrap().status, 422);
+}
+
+#[tokio::test]
+async fn clients_that_send_too_slowly_are_cut_off() {
+    let short = Duration::from_millis(200);
+    let server = Running::of(in_memory(), |builder| builder.with_read_timeout(short)).await;
+    let id = server.session("n").await;
+    let mut slow_head = server.connect().await;
+    slow_head
+        .stream
+        .write_all(b"GET / HTTP/1.1\r\nhost:")
+        .await
+        .unwrap();
+    let mut slow_body = server.connect().await;
+    let head =
+        format!("POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{");
+    slow_body.stream.write_all(head.as_bytes()).await.unwrap();
+    let mut silent = server.connect().await;
+
+    assert!(
+        slow_head
+            .answer(false)
+            .await
+            .is_none_or(|answer| answer.status == 408)
+    );
+    let answer = slow_body.answer(false).await.unwrap();
+    assert_eq!(
+        (answer.status, answer.header("connection")),
+        (408, Some("close"))
+    );
+    assert!(
+        silent.answer(false).await.is_none(),
+        "half-open connections are closed"
+    );
+    assert_eq!(
+        server.get(&format!("/sessions/{id}/stm")).await.json()["length"],
+        0
+    );
+}
+
+#[tokio::test]
+async fn sessions_beyond_the_limit_are_refused() {
+    let service = Service::in_memory(ServiceOptions::default().with_max_sessions(1));
+    let server = Running::of(service, |builder| builder).await;
+    server.session("n").await;
+    let refused = server.post("/sessions", json!({"node_id": "n"})).await;
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (503, Some("1"))
+    );
+}
+
+#[tokio::test]
+async fn shutdown_finishes_what_has_begun_and_keeps_what_was_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let server = Running::of(service.clone(), |builder| builder).await;
+    let id = server.session("n").await;
+    let mut begun = server.connect().await;
+    let body = r#"{"strings":["a","b"]}"#;
+    let head = format!(
+        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    begun.stream.write_all(head.as_bytes()).await.unwrap();
+    // The request has begun once another one on the same server sees it.
+    while server.get("/concurrency").await.json()["current"]["concurrent_requests"] != 2 {
+        tokio::task::yield_now().await;
+    }
+    let addr = server.addr;
+    let stopped = server.stop();
+    while tokio::net::TcpStream::connect(addr).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    begun.stream.write_all(body.as_bytes()).await.unwrap();
+    assert_eq!(begun.answer(false).await.unwrap().status, 200);
+    assert!(
+        begun.answer(false).await.is_none(),
+        "the connection is closed"
+    );
+    assert_eq!(stopped.await.unwrap().unwrap().n_cut_off, 0);
+    drop(service);
+
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    assert_eq!(service.stm(&id).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn shutdown_does_not_wait_for_ever() {
+    let short = Duration::from_millis(50);
+    let server = Running::of(in_memory(), |builder| builder.with_shutdown_timeout(short)).await;
+    let id = server.session("n").await;
+    let mut stuck = server.connect().await;
+    let head =
+        format!("POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n");
+    stuck.stream.write_all(head.as_bytes()).await.unwrap();
+    while server.get("/concurrency").await.json()["current"]["concurrent_requests"] != 2 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(server.stop().await.unwrap().unwrap().n_cut_off, 1);
+}

@@ -1,0 +1,232 @@
+//! A server on a free port, and a client that sends exactly what it is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kato_server::{Server, ServerBuilder, ServerError, Stopped};
+use kato_service::{ManualClock, Service, ServiceOptions};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// A server that runs in this process.
+pub(crate) struct Running {
+    pub(crate) addr: std::net::SocketAddr,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<Result<Stopped, ServerError>>,
+}
+
+impl Running {
+    /// A server in memory with a clock that stands still.
+    pub(crate) async fn manual(
+        configure: impl FnOnce(ServerBuilder) -> ServerBuilder,
+    ) -> (Self, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::default());
+        let options = ServiceOptions::default().with_clock(Arc::clone(&clock) as _);
+        (
+            Self::of(Service::in_memory(options), configure).await,
+            clock,
+        )
+    }
+
+    pub(crate) async fn of(
+        service: Service,
+        configure: impl FnOnce(ServerBuilder) -> ServerBuilder,
+    ) -> Self {
+        let builder = Server::builder(service).with_addr(([127, 0, 0, 1], 0).into());
+        let server = configure(builder).bind().await.unwrap();
+        let addr = server.local_addr();
+        let (stop, stopped) = oneshot::channel();
+        let served = tokio::spawn(server.serve(async {
+            stopped.await.ok();
+        }));
+        Self { addr, stop, served }
+    }
+
+    pub(crate) async fn memory() -> Self {
+        Self::of(Service::in_memory(ServiceOptions::default()), |builder| {
+            builder
+        })
+        .await
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        let stream = TcpStream::connect(self.addr).await.unwrap();
+        Connection {
+            stream,
+            read: Vec::new(),
+        }
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) async fn send(&self, request: Request) -> Answer {
+        self.connect().await.send(&request).await
+    }
+
+    pub(crate) async fn get(&self, target: &str) -> Answer {
+        self.send(Request::new("GET", target)).await
+    }
+
+    pub(crate) async fn post(&self, target: &str, body: Value) -> Answer {
+        self.send(Request::new("POST", target).json(&body)).await
+    }
+
+    /// Makes a session; its id.
+    pub(crate) async fn session(&self, node_id: &str) -> String {
+        let answer = self
+            .post("/sessions", serde_json::json!({"node_id": node_id}))
+            .await;
+        answer.json()["session_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Tells the server to stop; the task that ends when it has.
+    pub(crate) fn stop(self) -> JoinHandle<Result<Stopped, ServerError>> {
+        self.stop.send(()).ok();
+        self.served
+    }
+}
+
+/// A request, to the byte.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+impl Request {
+    pub(crate) fn new(method: &str, target: &str) -> Self {
+        Self {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json")
+            .body(body.to_string())
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut head = format!("{} {} HTTP/1.1\r\nhost: x\r\n", self.method, self.target);
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if let Some(body) = &self.body {
+            head.push_str(&format!("content-length: {}\r\n", body.len()));
+        }
+        head.push_str("\r\n");
+        let mut bytes = head.into_bytes();
+        bytes.extend(self.body.iter().flatten());
+        bytes
+    }
+}
+
+/// A connection that stays open.
+pub(crate) struct Connection {
+    pub(crate) stream: TcpStream,
+    read: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) async fn send(&mut self, request: &Request) -> Answer {
+        self.stream.write_all(&request.bytes()).await.unwrap();
+        self.answer(request.method == "HEAD")
+            .await
+            .expect("an answer")
+    }
+
+    /// The next answer; `None` if the server closes first.
+    pub(crate) async fn answer(&mut self, head_only: bool) -> Option<Answer> {
+        let head_end = loop {
+            if let Some(end) = find(&self.read, b"\r\n\r\n") {
+                break end + 4;
+            }
+            self.more().await?;
+        };
+        let head = String::from_utf8(self.read.drain(..head_end).collect()).unwrap();
+        let mut lines = head.lines();
+        let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+        let headers = lines.filter_map(|line| line.split_once(": "));
+        let headers = headers
+            .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+            .collect();
+        let mut answer = Answer {
+            status,
+            headers,
+            body: Vec::new(),
+        };
+        let length: usize = answer
+            .header("content-length")
+            .map_or(0, |n| n.parse().unwrap());
+        if !head_only && status != 101 {
+            while self.read.len() < length {
+                self.more().await?;
+            }
+            answer.body = self.read.drain(..length).collect();
+        }
+        Some(answer)
+    }
+
+    /// Reads at least so many bytes in all and takes them.
+    pub(crate) async fn take(&mut self, n: usize) -> Option<Vec<u8>> {
+        while self.read.len() < n {
+            self.more().await?;
+        }
+        Some(self.read.drain(..n).collect())
+    }
+
+    async fn more(&mut self) -> Option<()> {
+        let read = tokio::time::timeout(
+            Duration::from_secs(30),
+            self.stream.read_buf(&mut self.read),
+        );
+        let n = read.await.expect("the server answers").ok()?;
+        (n > 0).then_some(())
+    }
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack
+        .windows(needle.len())
+        .position(|window| window == needle)
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    /// The body; text where it is no JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| Value::from(self.text()))
+    }
+}

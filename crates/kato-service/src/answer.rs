@@ -1,0 +1,149 @@
+//! What the service is asked for and what it answers.
+
+use std::time::{Duration, SystemTime};
+
+use kato_engine::{LearnOutcome, NodeTotals, Observed, SequenceOutcome, SessionConfig};
+use kato_model::{EmotiveMap, Event};
+use kato_prediction::Predictions;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A session to be created.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewSession {
+    /// The node that it speaks to.
+    pub node_id: String,
+    /// Anything; comes back with the session.
+    pub metadata: Map<String, Value>,
+    /// Seconds that it lives without a write; 0 and `None` mean [`session_ttl`](crate::ServiceOptions::session_ttl).
+    pub ttl_seconds: Option<u64>,
+    /// Settings that differ from the defaults. As in KATO, one that is out of range makes all of them count as not given.
+    pub config: Option<Map<String, Value>>,
+}
+
+impl NewSession {
+    /// A session with a node, and defaults for the rest.
+    pub fn of(node_id: impl Into<String>) -> Self {
+        Self {
+            node_id: node_id.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A session as it is now.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SessionView {
+    /// Its id: `session-`, 32 hexadecimal digits, `-`, milliseconds since 1970.
+    pub session_id: String,
+    /// Its node.
+    pub node_id: String,
+    /// When it was created.
+    pub created_at: SystemTime,
+    /// When it ends without a further write.
+    pub expires_at: SystemTime,
+    /// Seconds that it lives without a write.
+    pub ttl_seconds: u64,
+    /// Whole seconds left until it ends.
+    pub remaining_seconds: u64,
+    /// What its maker gave.
+    pub metadata: Map<String, Value>,
+    /// Its settings, all of them.
+    pub config: SessionConfig,
+}
+
+/// Whether a session exists.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Existence {
+    /// It exists and has not expired.
+    pub exists: bool,
+    /// It is there and has expired.
+    pub expired: bool,
+}
+
+/// What became of an observation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ObserveOutcome {
+    /// The session's node.
+    pub node_id: String,
+    /// Made for this observation: `obs-` and 32 hexadecimal digits.
+    pub unique_id: String,
+    /// What the session says.
+    pub observed: Observed,
+}
+
+/// What became of a sequence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SequenceAnswer {
+    /// The session's node.
+    pub node_id: String,
+    /// What the session says; every step has a unique id, `seq-obs-` and 32 hexadecimal digits where none was given.
+    pub outcome: SequenceOutcome,
+}
+
+/// What became of a learn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Learned {
+    /// The session's node.
+    pub node_id: String,
+    /// The pattern, if any.
+    pub outcome: LearnOutcome,
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BatchOutcome {
+    /// The session's node.
+    pub node_id: String,
+    /// One for each sequence, in order.
+    pub outcomes: Vec<LearnOutcome>,
+}
+
+/// Everything that goes on in a session (KATO's `cognition-data`).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Cognition {
+    /// The session's node.
+    pub node_id: String,
+    /// Predictions with the service's default settings; none where the session's `process_predictions` is off.
+    pub predictions: Predictions,
+    /// The emotives that gathered last; empty if none.
+    pub emotives: EmotiveMap,
+    /// The short-term memory, oldest event first.
+    pub short_term_memory: Vec<Event>,
+    /// Observations since the session began or was cleared.
+    pub time: u64,
+}
+
+/// What became of finalising a node's training.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finalized {
+    /// The session's node.
+    pub node_id: String,
+    /// Patterns whose entropies were computed.
+    pub patterns: usize,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// A node that the service knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeView {
+    /// The name of its knowledge base.
+    pub processor_id: String,
+    /// The node id that came first for it.
+    pub node_id: String,
+    /// When it came first.
+    pub created_at: SystemTime,
+    /// When a session or a look-up used it last.
+    pub last_accessed: SystemTime,
+    /// What it knows, in numbers; `None` while it is not in memory.
+    pub totals: Option<NodeTotals>,
+}

@@ -1,0 +1,98 @@
+//! Where the time comes from that sessions live by.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Tells the time of day.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// Now.
+    fn now(&self) -> SystemTime;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// A clock that moves only when told to, for programs that must not depend on when they run.
+///
+/// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+///
+/// use kato_service::{Clock, ManualClock};
+///
+/// let clock = ManualClock::at(UNIX_EPOCH + Duration::from_secs(1_000));
+/// clock.advance(Duration::from_secs(5));
+/// assert_eq!(clock.now(), UNIX_EPOCH + Duration::from_secs(1_005));
+/// ```
+#[derive(Debug, Default)]
+pub struct ManualClock(AtomicU64);
+
+impl ManualClock {
+    /// A clock that stands at a time; earlier than 1970 counts as 1970.
+    #[must_use]
+    pub fn at(time: SystemTime) -> Self {
+        Self(AtomicU64::new(Micros::of(time).0))
+    }
+
+    /// Moves the clock on.
+    pub fn advance(&self, by: Duration) {
+        let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
+        let add = |now: u64| Some(now.saturating_add(micros));
+        // Never `Err`: the closure always gives a value.
+        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> SystemTime {
+        Micros(self.0.load(Ordering::SeqCst)).into()
+    }
+}
+
+/// Microseconds since 1970: how times are kept, so that arithmetic cannot overflow and files are small.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+pub(crate) struct Micros(pub(crate) u64);
+
+/// The end of the year 9999: later times have no usual text form.
+const LATEST: u64 = 253_402_300_799_999_999;
+
+impl Micros {
+    pub(crate) fn of(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(u64::try_from(since.as_micros()).map_or(LATEST, |micros| micros.min(LATEST)))
+    }
+
+    pub(crate) fn plus_seconds(self, seconds: u64) -> Self {
+        let micros = seconds.saturating_mul(1_000_000);
+        Self(self.0.saturating_add(micros).min(LATEST))
+    }
+
+    /// How long after another time; zero if before.
+    pub(crate) fn since(self, other: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(other.0))
+    }
+}
+
+impl From<Micros> for SystemTime {
+    fn from(micros: Micros) -> Self {
+        UNIX_EPOCH + Duration::from_micros(micros.0.min(LATEST))
+    }
+}

@@ -1,0 +1,178 @@
+//! What can go wrong in the service, by what the caller can do about it.
+
+use std::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kato_engine::{ConfigError, EngineError};
+
+/// Why the service did not do what it was asked. Session and node are as before the call, where a variant says nothing else.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// There is no such session, or it has expired.
+    #[error("find session {session_id:?}: it is unknown or has expired; create a new one")]
+    SessionNotFound {
+        /// The id asked for.
+        session_id: String,
+    },
+    /// The short-term memory is empty.
+    #[error("learn from an empty short-term memory: observe something first")]
+    EmptyStm,
+    /// The engine refused it.
+    #[error(transparent)]
+    Engine(EngineError),
+    /// Settings were refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A lifetime is less than zero.
+    #[error("let a session live for {ttl_seconds} seconds: send 0 or more")]
+    TtlNegative {
+        /// What was sent.
+        ttl_seconds: i64,
+    },
+    /// The idempotency key belongs to another request.
+    #[error("use idempotency key {key:?} again: it belongs to another request; make up a new one")]
+    KeyReused {
+        /// The key.
+        key: String,
+    },
+    /// The idempotency key has a wrong form.
+    #[error("use an idempotency key: it must be 1 to 255 visible ASCII characters")]
+    KeyInvalid,
+    /// There are as many sessions as are allowed.
+    #[error(
+        "create a session: there are {limit} already, the most that is allowed; delete some or try again later"
+    )]
+    TooManySessions {
+        /// The most.
+        limit: usize,
+    },
+    /// A batch has more sequences than are allowed.
+    #[error("learn a batch of {found} sequences: the limit is {limit}; send several batches")]
+    BatchTooLarge {
+        /// Sequences of the batch.
+        found: usize,
+        /// The most.
+        limit: usize,
+    },
+    /// A sequence of a batch has no event.
+    #[error("learn sequence number {idx} (from 0) of a batch: it has no event; leave it out")]
+    EmptySequence {
+        /// Position in the batch.
+        idx: usize,
+    },
+    /// The service is shutting down.
+    #[error("change anything: the service is shutting down; try again after its restart")]
+    Closed,
+    /// The journal or a store cannot be written, or an operation ended half-way: no write is taken any more. What this
+    /// request was to do may have been done or not; opening the service again shows it.
+    #[error(
+        "make a change durable: storage has failed, and nothing is changed any more; free space or repair it, then restart"
+    )]
+    StorageFailed {
+        /// What failed first.
+        source: StorageFailure,
+    },
+    /// The directory is in use by another process.
+    #[error("open the service's directory {}: another process uses it; stop that one first", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory was written by another version.
+    #[error("open {}: it has format version {found}, and this version reads {supported}; use the matching release", path.display())]
+    Version {
+        /// The directory.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+        /// The version that can be read.
+        supported: u64,
+    },
+    /// A node's knowledge base cannot be served, as it holds several nodes.
+    #[error("serve the knowledge base {}: it holds {found} nodes and must hold one; export the node and import it alone", path.display())]
+    SeveralNodes {
+        /// The knowledge base.
+        path: PathBuf,
+        /// Its nodes.
+        found: usize,
+    },
+    /// A directory cannot be made or read.
+    #[error("{action} {}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The journal cannot be opened or read.
+    #[error("{action}")]
+    Journal {
+        /// What was tried.
+        action: &'static str,
+        /// The journal's error.
+        source: StorageFailure,
+    },
+}
+
+impl ServiceError {
+    pub(crate) fn journal(action: &'static str) -> impl FnOnce(fjall::Error) -> Self {
+        move |source| Self::Journal {
+            action,
+            source: StorageFailure::of(source),
+        }
+    }
+
+    pub(crate) fn corrupt(action: &'static str, reason: impl fmt::Display) -> Self {
+        Self::Journal {
+            action,
+            source: StorageFailure::of(Damaged(reason.to_string())),
+        }
+    }
+}
+
+impl From<EngineError> for ServiceError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::EmptyStm => Self::EmptyStm,
+            error => Self::Engine(error),
+        }
+    }
+}
+
+impl From<StorageFailure> for ServiceError {
+    fn from(source: StorageFailure) -> Self {
+        Self::StorageFailed { source }
+    }
+}
+
+/// A record that does not say what it should.
+#[derive(Debug, thiserror::Error)]
+#[error("a record is damaged: {0}; restore the directory from a copy")]
+struct Damaged(String);
+
+/// Why storage failed: shared by all that are told.
+#[derive(Debug, Clone)]
+pub struct StorageFailure(Arc<dyn Error + Send + Sync>);
+
+impl StorageFailure {
+    pub(crate) fn of(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(Arc::from(error.into()))
+    }
+}
+
+impl fmt::Display for StorageFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for StorageFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}

@@ -1,0 +1,75 @@
+//! True figures of a service, for monitoring.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::error::StorageFailure;
+
+/// What a service did since it was opened, and how it is.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Sessions there are.
+    pub sessions: usize,
+    /// Sessions created.
+    pub sessions_created: u64,
+    /// Sessions deleted by request.
+    pub sessions_deleted: u64,
+    /// Sessions removed because their time was over.
+    pub sessions_expired: u64,
+    /// Observations taken in, those of sequences included.
+    pub observations: u64,
+    /// Patterns learned, new ones and repeated ones.
+    pub learns: u64,
+    /// Predictions computed.
+    pub predictions: u64,
+    /// Requests answered from their idempotency key.
+    pub replays: u64,
+    /// Nodes known.
+    pub nodes: usize,
+    /// Nodes in memory.
+    pub nodes_loaded: usize,
+    /// Learns of all nodes in memory that the journal has and no store.
+    pub uncommitted_learns: u64,
+    /// Folds of a node's lessons into its store.
+    pub folds: u64,
+    /// Records written to the journal.
+    pub journal_records: u64,
+    /// Bytes of these.
+    pub journal_bytes: u64,
+    /// Flushes of the journal to the disk.
+    pub journal_syncs: u64,
+    /// Mean time of one.
+    pub journal_sync_mean: Duration,
+    /// Bytes on the disk: the journal, and the stores of the nodes in memory.
+    pub disk_bytes: u64,
+    /// Why storage fails, if it does. Where writing has ended, it stays.
+    pub failure: Option<StorageFailure>,
+}
+
+/// Counts what happens.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) sessions_created: Counter,
+    pub(crate) sessions_deleted: Counter,
+    pub(crate) sessions_expired: Counter,
+    pub(crate) observations: Counter,
+    pub(crate) learns: Counter,
+    pub(crate) predictions: Counter,
+    pub(crate) replays: Counter,
+    pub(crate) folds: Counter,
+}
+
+/// A count that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

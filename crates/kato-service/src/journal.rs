@@ -1,0 +1,193 @@
+//! The write-ahead journal: sessions, lessons and idempotency keys, written in groups by one thread.
+
+mod record;
+mod tables;
+mod writer;
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+
+pub(crate) use self::record::{
+    KeyRecord, LessonsRecord, NodeRecord, SessionHeader, StateRecord, key_of_key, key_of_lessons,
+    key_of_time, sequence_of, time_of,
+};
+pub(crate) use self::tables::{Table, Tables};
+use self::writer::{Writer, WriterFigures};
+use crate::error::StorageFailure;
+use crate::receipt::Acknowledgement;
+use crate::{Figures, ServiceError};
+
+/// Entries that wait at most; a caller that wants to add one more waits for room.
+const QUEUE: usize = 1024;
+
+/// One change of a table.
+#[derive(Debug)]
+pub(crate) enum Change {
+    Put(Table, Vec<u8>, Vec<u8>),
+    Remove(Table, Vec<u8>),
+}
+
+/// The changes of one operation: all of them or none survive.
+#[derive(Default)]
+pub(crate) struct Entry {
+    pub(crate) changes: Vec<Change>,
+    /// Must it be on the disk before it is acknowledged?
+    pub(crate) sync: bool,
+    /// Run when it was written.
+    pub(crate) settled: Option<Box<dyn FnOnce() + Send>>,
+}
+
+/// An entry on its way.
+struct Queued {
+    entry: Entry,
+    reply: oneshot::Sender<Acknowledgement>,
+}
+
+/// The journal of a directory.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    tables: Arc<Tables>,
+    figures: Arc<WriterFigures>,
+    failure: Arc<OnceLock<StorageFailure>>,
+    /// `None` when closed.
+    queue: Mutex<Option<Sender<Queued>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Entry {
+    pub(crate) fn put(&mut self, table: Table, key: impl Into<Vec<u8>>, value: Vec<u8>) {
+        self.changes.push(Change::Put(table, key.into(), value));
+    }
+
+    pub(crate) fn remove(&mut self, table: Table, key: impl Into<Vec<u8>>) {
+        self.changes.push(Change::Remove(table, key.into()));
+    }
+}
+
+impl Journal {
+    /// Opens the journal of a directory, or makes one.
+    pub(crate) fn open(dir: &Path) -> Result<Self, ServiceError> {
+        let tables = Arc::new(Tables::open(dir)?);
+        let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
+        let failure = Arc::new(OnceLock::new());
+        let figures = Arc::new(WriterFigures::default());
+        let writer = Writer::new(
+            Arc::clone(&tables),
+            Arc::clone(&failure),
+            Arc::clone(&figures),
+        );
+        let thread = std::thread::Builder::new()
+            .name("kato-journal".to_owned())
+            .spawn(move || writer.run(&receiver))
+            .map_err(|source| ServiceError::Io {
+                action: "start the thread of the journal in",
+                path: dir.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            tables,
+            figures,
+            failure,
+            queue: Mutex::new(Some(sender)),
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Adds the journal's figures.
+    pub(crate) fn describe(&self, figures: &mut Figures) {
+        let (writer, load) = (&self.figures, Ordering::Relaxed);
+        figures.journal_records = writer.records.load(load);
+        figures.journal_bytes = writer.bytes.load(load);
+        figures.journal_syncs = writer.syncs.load(load);
+        let nanos = writer.sync_nanos.load(load);
+        figures.journal_sync_mean =
+            Duration::from_nanos(nanos.checked_div(figures.journal_syncs).unwrap_or(0));
+        // The disk may not answer: then the stores' bytes stand alone.
+        figures.disk_bytes += self.tables.disk_bytes().unwrap_or(0);
+        if let Err(failure) = self.check() {
+            figures.failure = Some(failure);
+        }
+    }
+
+    /// Puts an entry at the end of the queue; waits for room there. Entries become durable in their order.
+    pub(crate) fn append(
+        &self,
+        entry: Entry,
+    ) -> Result<oneshot::Receiver<Acknowledgement>, ServiceError> {
+        self.check()?;
+        // A clone, so that nobody waits for the lock while another waits for room.
+        let queue = self
+            .queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let queue = queue.ok_or(ServiceError::Closed)?;
+        let (reply, answer) = oneshot::channel();
+        queue
+            .send(Queued { entry, reply })
+            .map_err(|_| ServiceError::Closed)?;
+        Ok(answer)
+    }
+
+    /// Appends an entry and waits until it is as durable as it asks.
+    pub(crate) fn append_and_wait(&self, entry: Entry) -> Result<(), ServiceError> {
+        match self.append(entry)?.recv() {
+            Ok(acknowledged) => Ok(acknowledged?),
+            Err(gone) => Err(StorageFailure::of(gone).into()),
+        }
+    }
+
+    /// Waits until everything that was appended before is on the disk.
+    pub(crate) fn sync(&self) -> Result<(), ServiceError> {
+        self.append_and_wait(Entry {
+            sync: true,
+            ..Entry::default()
+        })
+    }
+
+    /// The failure that ended all writing, if one did.
+    pub(crate) fn check(&self) -> Result<(), StorageFailure> {
+        self.failure
+            .get()
+            .map_or(Ok(()), |failure| Err(failure.clone()))
+    }
+
+    /// Ends all writing: an operation was left half-way, so that only opening again restores what was acknowledged.
+    pub(crate) fn fail(&self, failure: StorageFailure) -> StorageFailure {
+        self.failure.get_or_init(|| failure).clone()
+    }
+
+    /// Writes what is in the queue and takes no more.
+    pub(crate) fn close(&self) {
+        drop(
+            self.queue
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(thread) = thread {
+            // A panic of the thread has dropped the replies, which tells those who wait.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,190 @@
+//! The records of the journal and their keys; see `docs/file-format.md`.
+
+use std::collections::BTreeSet;
+
+use kato_engine::{Lesson, SessionConfig, SessionState};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::ServiceError;
+use crate::clock::Micros;
+
+/// Who a session is, and its settings. JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SessionHeader {
+    pub(crate) node_id: String,
+    pub(crate) created: Micros,
+    pub(crate) ttl_seconds: u64,
+    pub(crate) metadata: Map<String, Value>,
+    pub(crate) config: SessionConfig,
+    /// Settings that the session has of its own, and not from its node.
+    pub(crate) own: BTreeSet<String>,
+}
+
+/// When a session expires, 8 bytes, and what it remembers, JSON or nothing for a new session.
+#[derive(Debug)]
+pub(crate) struct StateRecord;
+
+/// A node. JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NodeRecord {
+    pub(crate) node_id: String,
+    pub(crate) created: Micros,
+    pub(crate) genes: Map<String, Value>,
+}
+
+/// What one operation did to a node's knowledge. Postcard.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum LessonsRecord {
+    /// It taught these.
+    Taught(Vec<Lesson>),
+    /// It made the node forget everything before.
+    Cleared,
+}
+
+/// A request that was carried out under an idempotency key. Postcard.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct KeyRecord {
+    pub(crate) digest: [u8; 32],
+    pub(crate) at: Micros,
+    pub(crate) answer: Vec<u8>,
+}
+
+impl StateRecord {
+    pub(crate) fn of(expires: Micros, state: Option<&SessionState>) -> Vec<u8> {
+        let mut record = expires.0.to_be_bytes().to_vec();
+        if let Some(state) = state {
+            serde_json::to_writer(&mut record, state).expect("a state is plain data");
+        }
+        record
+    }
+
+    /// The same memory with another end.
+    pub(crate) fn with_expiry(expires: Micros, record: Option<&[u8]>) -> Vec<u8> {
+        let mut changed = expires.0.to_be_bytes().to_vec();
+        changed.extend_from_slice(
+            record
+                .and_then(|record| record.get(8..))
+                .unwrap_or_default(),
+        );
+        changed
+    }
+
+    pub(crate) fn expiry(record: &[u8]) -> Option<Micros> {
+        let bytes = record.get(..8)?.try_into().ok()?;
+        Some(Micros(u64::from_be_bytes(bytes)))
+    }
+
+    pub(crate) fn state(record: &[u8]) -> Result<SessionState, ServiceError> {
+        match record.get(8..) {
+            None | Some([]) => Ok(SessionState::default()),
+            Some(json) => from_json("read a session's memory", json),
+        }
+    }
+}
+
+impl SessionHeader {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        to_json(self)
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ServiceError> {
+        from_json("read a session", bytes)
+    }
+}
+
+impl NodeRecord {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        to_json(self)
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ServiceError> {
+        from_json("read a node", bytes)
+    }
+}
+
+impl LessonsRecord {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        to_postcard(self)
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ServiceError> {
+        from_postcard("read what a node was taught", bytes)
+    }
+}
+
+impl KeyRecord {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        to_postcard(self)
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ServiceError> {
+        from_postcard("read an idempotency key", bytes)
+    }
+
+    pub(crate) fn answer_of<T: Serialize>(value: &T) -> Vec<u8> {
+        to_postcard(value)
+    }
+
+    pub(crate) fn read_answer<T: DeserializeOwned>(answer: &[u8]) -> Result<T, ServiceError> {
+        from_postcard("read the answer to an idempotency key", answer)
+    }
+}
+
+/// Key of a node's lessons: length of the processor id, the processor id, the sequence number.
+pub(crate) fn key_of_lessons(processor_id: &str, sequence: Option<u64>) -> Vec<u8> {
+    let mut key = scoped(processor_id);
+    if let Some(sequence) = sequence {
+        key.extend_from_slice(&sequence.to_be_bytes());
+    }
+    key
+}
+
+/// The sequence number in the key of lessons.
+pub(crate) fn sequence_of(key: &[u8]) -> Option<u64> {
+    key.last_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+/// Key of an idempotency key: length of the processor id, the processor id, the key.
+pub(crate) fn key_of_key(processor_id: &str, key: &str) -> Vec<u8> {
+    let mut scoped = scoped(processor_id);
+    scoped.extend_from_slice(key.as_bytes());
+    scoped
+}
+
+/// Key of the time of an idempotency key: the time, then the key's own.
+pub(crate) fn key_of_time(at: Micros, key: &[u8]) -> Vec<u8> {
+    [&at.0.to_be_bytes(), key].concat()
+}
+
+/// The parts of [`key_of_time`].
+pub(crate) fn time_of(key: &[u8]) -> Option<(Micros, &[u8])> {
+    let (time, key) = key.split_first_chunk()?;
+    Some((Micros(u64::from_be_bytes(*time)), key))
+}
+
+/// No processor id's records begin with another's whole scope.
+fn scoped(processor_id: &str) -> Vec<u8> {
+    // Service names are the operator's; one of 64 KiB would make keys ambiguous and nothing worse.
+    let length = u16::try_from(processor_id.len()).unwrap_or(u16::MAX);
+    [&length.to_be_bytes(), processor_id.as_bytes()].concat()
+}
+
+fn to_json<T: Serialize>(record: &T) -> Vec<u8> {
+    serde_json::to_vec(record).expect("records are plain data with text keys")
+}
+
+fn from_json<T: DeserializeOwned>(action: &'static str, bytes: &[u8]) -> Result<T, ServiceError> {
+    serde_json::from_slice(bytes).map_err(|error| ServiceError::corrupt(action, error))
+}
+
+fn to_postcard<T: Serialize>(record: &T) -> Vec<u8> {
+    postcard::to_stdvec(record).expect("records are plain data of known length")
+}
+
+fn from_postcard<T: DeserializeOwned>(
+    action: &'static str,
+    bytes: &[u8],
+) -> Result<T, ServiceError> {
+    postcard::from_bytes(bytes).map_err(|error| ServiceError::corrupt(action, error))
+}

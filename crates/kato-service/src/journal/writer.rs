@@ -1,0 +1,133 @@
+//! The thread that writes the journal: everything that waits becomes one write, and one flush if any of it asks for one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use crossbeam_channel::Receiver;
+
+use super::{Change, Entry, Queued, Tables};
+use crate::error::StorageFailure;
+
+/// Bytes of a group above which it is written without looking for more.
+const GROUP_BYTES: usize = 8 << 20;
+
+/// What the writer did.
+#[derive(Debug, Default)]
+pub(crate) struct WriterFigures {
+    pub(crate) records: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) syncs: AtomicU64,
+    pub(crate) sync_nanos: AtomicU64,
+}
+
+pub(super) struct Writer {
+    tables: Arc<Tables>,
+    failure: Arc<OnceLock<StorageFailure>>,
+    figures: Arc<WriterFigures>,
+}
+
+impl Writer {
+    pub(super) const fn new(
+        tables: Arc<Tables>,
+        failure: Arc<OnceLock<StorageFailure>>,
+        figures: Arc<WriterFigures>,
+    ) -> Self {
+        Self {
+            tables,
+            failure,
+            figures,
+        }
+    }
+
+    /// Writes until the queue is closed and empty.
+    pub(super) fn run(&self, queue: &Receiver<Queued>) {
+        while let Ok(first) = queue.recv() {
+            let mut bytes = size(&first.entry);
+            let mut group = vec![first];
+            while bytes < GROUP_BYTES
+                && let Ok(next) = queue.try_recv()
+            {
+                bytes += size(&next.entry);
+                group.push(next);
+            }
+            self.write(group, bytes);
+        }
+    }
+
+    fn write(&self, group: Vec<Queued>, bytes: usize) {
+        if let Some(failure) = self.failure.get() {
+            return refuse(group, failure);
+        }
+        let mut batch = self.tables.batch();
+        let mut synced = Vec::new();
+        let mut buffered = Vec::new();
+        let mut records = 0;
+        for Queued { entry, reply } in group {
+            records += entry.changes.len() as u64;
+            for change in entry.changes {
+                self.tables.stage(&mut batch, change);
+            }
+            let written = Queued {
+                entry: Entry {
+                    changes: Vec::new(),
+                    ..entry
+                },
+                reply,
+            };
+            if written.entry.sync {
+                &mut synced
+            } else {
+                &mut buffered
+            }
+            .push(written);
+        }
+        if let Err(error) = batch.commit() {
+            let failure = self.failure.get_or_init(|| StorageFailure::of(error));
+            buffered.extend(synced);
+            return refuse(buffered, failure);
+        }
+        self.figures.records.fetch_add(records, Ordering::Relaxed);
+        self.figures
+            .bytes
+            .fetch_add(bytes as u64, Ordering::Relaxed);
+        acknowledge(buffered);
+        if synced.is_empty() {
+            return;
+        }
+        let began = Instant::now();
+        if let Err(error) = self.tables.sync() {
+            let failure = self.failure.get_or_init(|| StorageFailure::of(error));
+            return refuse(synced, failure);
+        }
+        let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.figures.syncs.fetch_add(1, Ordering::Relaxed);
+        self.figures.sync_nanos.fetch_add(nanos, Ordering::Relaxed);
+        acknowledge(synced);
+    }
+}
+
+fn size(entry: &Entry) -> usize {
+    let sizes = entry.changes.iter().map(|change| match change {
+        Change::Put(_, key, value) => key.len() + value.len(),
+        Change::Remove(_, key) => key.len(),
+    });
+    sizes.sum()
+}
+
+fn acknowledge(written: Vec<Queued>) {
+    for Queued { entry, reply } in written {
+        if let Some(settled) = entry.settled {
+            settled();
+        }
+        // Nobody may be waiting any more.
+        let _ = reply.send(Ok(()));
+    }
+}
+
+fn refuse(group: Vec<Queued>, failure: &StorageFailure) {
+    for Queued { reply, .. } in group {
+        // Nobody may be waiting any more.
+        let _ = reply.send(Err(failure.clone()));
+    }
+}

@@ -1,0 +1,166 @@
+//! One node: its knowledge base, what of it is in the journal alone, and bringing it into memory and out again.
+
+mod fold;
+mod lazy_store;
+mod loaded;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use kato_engine::EngineOptions;
+use serde_json::{Map, Value};
+
+pub(crate) use self::lazy_store::directory_of;
+pub(crate) use self::loaded::LoadedNode;
+use crate::ServiceError;
+use crate::clock::Micros;
+use crate::journal::{Entry, Journal, NodeRecord, Table};
+
+/// A node that the service knows, in memory or not.
+#[derive(Debug)]
+pub(crate) struct NodeEntry {
+    processor_id: String,
+    /// The node id that came first; others may share the processor id.
+    node_id: String,
+    created: Micros,
+    accessed: AtomicU64,
+    /// Is it in the journal's table of nodes?
+    is_recorded: AtomicBool,
+    genes: Mutex<Map<String, Value>>,
+    loaded: Mutex<Option<Arc<LoadedNode>>>,
+}
+
+/// Where a node's knowledge comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    /// The journal and the directory of the knowledge bases; `None` in memory.
+    pub(crate) disk: Option<(&'a Journal, &'a Path)>,
+    pub(crate) engine: &'a EngineOptions,
+}
+
+impl NodeEntry {
+    pub(crate) fn new(processor_id: String, node_id: String, now: Micros) -> Self {
+        Self::of(processor_id, node_id, (now, now), Map::new(), false)
+    }
+
+    /// A node as the journal has it.
+    pub(crate) fn recorded(processor_id: String, record: NodeRecord, now: Micros) -> Self {
+        let times = (record.created, now);
+        Self::of(processor_id, record.node_id, times, record.genes, true)
+    }
+
+    fn of(
+        processor_id: String,
+        node_id: String,
+        (created, accessed): (Micros, Micros),
+        genes: Map<String, Value>,
+        is_recorded: bool,
+    ) -> Self {
+        Self {
+            processor_id,
+            node_id,
+            created,
+            accessed: AtomicU64::new(accessed.0),
+            is_recorded: AtomicBool::new(is_recorded),
+            genes: Mutex::new(genes),
+            loaded: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn processor_id(&self) -> &str {
+        &self.processor_id
+    }
+
+    pub(crate) fn node_id(&self) -> &str {
+        &self.node_id
+    }
+
+    pub(crate) const fn created(&self) -> Micros {
+        self.created
+    }
+
+    pub(crate) fn accessed(&self) -> Micros {
+        Micros(self.accessed.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn touch(&self, now: Micros) {
+        self.accessed.fetch_max(now.0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.is_recorded.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn genes(&self) -> MutexGuard<'_, Map<String, Value>> {
+        self.genes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds the node's record to an entry, unless the journal has it.
+    pub(crate) fn record_once(&self, entry: &mut Entry) {
+        // Set before the entry is written: what follows it in the queue is written after it.
+        if !self.is_recorded.swap(true, Ordering::AcqRel) {
+            self.record(entry, &self.genes());
+        }
+    }
+
+    /// Adds the node's record with these genes to an entry.
+    pub(crate) fn record(&self, entry: &mut Entry, genes: &Map<String, Value>) {
+        self.is_recorded.store(true, Ordering::Release);
+        let record = NodeRecord {
+            node_id: self.node_id.clone(),
+            created: self.created,
+            genes: genes.clone(),
+        };
+        entry.put(
+            Table::Nodes,
+            self.processor_id.as_bytes(),
+            record.to_bytes(),
+        );
+    }
+
+    /// The node in memory, loaded if it is not there.
+    pub(crate) fn load(&self, source: Source<'_>) -> Result<Arc<LoadedNode>, ServiceError> {
+        let mut loaded = self.lock();
+        if let Some(node) = &*loaded {
+            return Ok(Arc::clone(node));
+        }
+        let node = Arc::new(LoadedNode::load(&self.processor_id, &self.node_id, source)?);
+        *loaded = Some(Arc::clone(&node));
+        Ok(node)
+    }
+
+    /// The node, if it is in memory and not just coming or going: loading may take long, and looking must not.
+    pub(crate) fn in_memory(&self) -> Option<Arc<LoadedNode>> {
+        match self.loaded.try_lock() {
+            Ok(loaded) => loaded.clone(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().clone(),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Whether it is in memory and nobody uses it.
+    pub(crate) fn is_idle(&self) -> bool {
+        // The node's own and the one at hand.
+        self.in_memory()
+            .is_some_and(|node| Arc::strong_count(&node) == 2)
+    }
+
+    /// Folds the node and takes it out of memory, unless somebody uses it; whether it did.
+    pub(crate) fn evict(&self, journal: &Journal) -> Result<bool, ServiceError> {
+        let mut loaded = self.lock();
+        match &*loaded {
+            // Clones are made under the lock alone.
+            Some(node) if Arc::strong_count(node) == 1 => {
+                node.fold(&self.processor_id, journal)?;
+                *loaded = None;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<LoadedNode>>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

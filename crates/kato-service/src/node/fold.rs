@@ -1,0 +1,83 @@
+//! Moving what a node was taught from the journal into its store, and forgetting all of it.
+
+use std::sync::PoisonError;
+
+use super::loaded::{LoadedNode, checkpoint};
+use crate::ServiceError;
+use crate::clock::Micros;
+use crate::error::StorageFailure;
+use crate::journal::{Entry, Journal, Table, key_of_lessons};
+use crate::options::ServiceOptions;
+
+/// Records that one entry removes at most.
+const REMOVED_AT_ONCE: usize = 10_000;
+
+impl LoadedNode {
+    /// Whether what is in the journal alone is too much or too old.
+    pub(crate) fn is_due(&self, options: &ServiceOptions, now: Micros) -> bool {
+        let since = self.gate().since;
+        since.is_some_and(|since| now.since(since) >= options.fold_interval)
+            || self.node().totals().uncommitted >= options.fold_after_learns.max(1)
+    }
+
+    /// Makes the store have everything that was taught so far, and the journal forget it; `false` if there was nothing.
+    pub(crate) fn fold(&self, processor_id: &str, journal: &Journal) -> Result<bool, ServiceError> {
+        let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
+        let (pending, folded, latest, since) = {
+            let mut gate = self.gate();
+            if gate.folded == gate.latest {
+                return Ok(false);
+            }
+            // With the gate closed: the commit has exactly the lessons up to the latest.
+            let pending = self.engine().begin_commit();
+            (pending, gate.folded, gate.latest, gate.since.take())
+        };
+        // What the store has the journal must have, too: it says what became of the sessions and keys of these lessons.
+        let written = journal
+            .sync()
+            .and_then(|()| Ok(pending.finish(checkpoint(latest))?));
+        if let Err(error) = written {
+            let mut gate = self.gate();
+            gate.since = since.or(gate.since);
+            return Err(error);
+        }
+        self.gate().folded = latest;
+        let sequences: Vec<u64> = (folded + 1..=latest).collect();
+        for part in sequences.chunks(REMOVED_AT_ONCE) {
+            let mut entry = Entry::default();
+            for &sequence in part {
+                entry.remove(Table::Lessons, key_of_lessons(processor_id, Some(sequence)));
+            }
+            // Nobody waits: should they stay, the checkpoint says that they are in the store.
+            drop(journal.append(entry)?);
+        }
+        Ok(true)
+    }
+
+    /// Makes the node forget everything, durably and at once; the entry becomes part of it.
+    ///
+    /// A crash in between leaves the record that everything is forgotten, and loading the node carries it out.
+    pub(crate) fn clear(
+        &self,
+        processor_id: &str,
+        journal: &Journal,
+        mut entry: Entry,
+    ) -> Result<(), ServiceError> {
+        let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gate = self.gate();
+        gate.record_cleared(processor_id, &mut entry);
+        journal.append_and_wait(entry)?;
+        if let Err(error) = self.engine().clear(checkpoint(gate.latest)) {
+            return Err(journal.fail(StorageFailure::of(error)).into());
+        }
+        let mut done = Entry::default();
+        done.remove(
+            Table::Lessons,
+            key_of_lessons(processor_id, Some(gate.latest)),
+        );
+        drop(journal.append(done)?);
+        gate.folded = gate.latest;
+        gate.since = None;
+        Ok(())
+    }
+}

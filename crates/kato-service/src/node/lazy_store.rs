@@ -1,0 +1,162 @@
+//! A node's store, which comes into being when something is first written to it: most nodes of a server never learn.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
+use kato_store::{
+    EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore, PatternVisitor, Scan, StagedBatch,
+    StoreError, StoredPattern, SymbolCounts, Totals,
+};
+use serde_json::{Value, json};
+
+/// The directory of a node's knowledge base. Control characters, which no processor id of a sane node id has, are escaped.
+pub(crate) fn directory_of(nodes_dir: &Path, processor_id: &str) -> PathBuf {
+    let mut name = String::with_capacity(processor_id.len());
+    for char in processor_id.chars() {
+        match char {
+            '%' => name.push_str("%25"),
+            char if char.is_ascii_control() => name.push_str(&format!("%{:02x}", char as u32)),
+            char => name.push(char),
+        }
+    }
+    nodes_dir.join(name)
+}
+
+/// An embedded store of one node, or an empty one until something is staged or committed.
+#[derive(Debug)]
+pub(super) struct LazyStore {
+    dir: PathBuf,
+    options: EmbeddedOptions,
+    /// What there is before the embedded store.
+    empty: MemoryStore,
+    embedded: OnceLock<EmbeddedStore>,
+    creating: Mutex<()>,
+}
+
+impl LazyStore {
+    /// Opens the store if it exists.
+    pub(super) fn open(
+        dir: &Path,
+        node_id: &str,
+        attribute_limits: AttributeLimits,
+    ) -> Result<Self, StoreError> {
+        let mut options = EmbeddedOptions::default();
+        options.attribute_limits = attribute_limits;
+        let embedded = OnceLock::new();
+        if EmbeddedStore::exists(dir) {
+            let store = EmbeddedStore::open_with(dir, options)?;
+            embedded.get_or_init(|| store);
+        }
+        let configuration = json!({"node_id": node_id});
+        Ok(Self {
+            dir: dir.to_owned(),
+            options,
+            empty: MemoryStore::with_limits(&[node_id], configuration, attribute_limits),
+            embedded,
+            creating: Mutex::default(),
+        })
+    }
+
+    fn current(&self) -> &dyn PatternStore {
+        match self.embedded.get() {
+            Some(store) => store,
+            None => &self.empty,
+        }
+    }
+
+    fn create(&self) -> Result<&EmbeddedStore, StoreError> {
+        let _creating = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = self.embedded.get() {
+            return Ok(store);
+        }
+        let configuration = self.empty.configuration().clone();
+        let nodes = self.empty.nodes();
+        let store = EmbeddedStore::create_with(&self.dir, nodes, configuration, self.options)?;
+        Ok(self.embedded.get_or_init(|| store))
+    }
+}
+
+impl PatternStore for LazyStore {
+    fn nodes(&self) -> &[String] {
+        self.current().nodes()
+    }
+
+    fn configuration(&self) -> &Value {
+        self.current().configuration()
+    }
+
+    fn attribute_limits(&self) -> AttributeLimits {
+        self.current().attribute_limits()
+    }
+
+    fn checkpoint(&self) -> Value {
+        self.current().checkpoint()
+    }
+
+    fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
+        self.create()?.stage(batch)
+    }
+
+    fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
+        self.create()?.commit(staged, checkpoint)
+    }
+
+    fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
+        // What was never created has nothing to forget.
+        self.embedded
+            .get()
+            .map_or(Ok(()), |store| store.clear(checkpoint))
+    }
+
+    fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {
+        self.current().totals(node_idx)
+    }
+
+    fn count_patterns(&self, node_idx: usize) -> Result<u64, StoreError> {
+        self.current().count_patterns(node_idx)
+    }
+
+    fn pattern(
+        &self,
+        node_idx: usize,
+        name: &PatternName,
+    ) -> Result<Option<StoredPattern>, StoreError> {
+        self.current().pattern(node_idx, name)
+    }
+
+    fn scan(&self, node_idx: usize) -> Result<Scan<'_, StoredPattern>, StoreError> {
+        self.current().scan(node_idx)
+    }
+
+    fn scan_frequencies(
+        &self,
+        node_idx: usize,
+    ) -> Result<Scan<'_, (PatternName, u64)>, StoreError> {
+        self.current().scan_frequencies(node_idx)
+    }
+
+    fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError> {
+        self.current().visit(node_idx, visitor)
+    }
+
+    fn vectors(&self, node_idx: usize) -> Result<Scan<'_, (VectorName, Vec<f64>)>, StoreError> {
+        self.current().vectors(node_idx)
+    }
+
+    fn symbol_counts(
+        &self,
+        node_idx: usize,
+    ) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError> {
+        self.current().symbol_counts(node_idx)
+    }
+
+    fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError> {
+        self.current().document(sample_idx)
+    }
+
+    fn disk_bytes(&self) -> Option<u64> {
+        let embedded = self.embedded.get();
+        Some(embedded.and_then(PatternStore::disk_bytes).unwrap_or(0))
+    }
+}

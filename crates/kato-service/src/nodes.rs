@@ -1,0 +1,107 @@
+//! The nodes that a service knows, by processor id.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kato_model::processor_id;
+use kato_store::EmbeddedStore;
+
+use crate::ServiceError;
+use crate::clock::Micros;
+use crate::journal::{Journal, NodeRecord, Table, key_of_lessons};
+use crate::node::{NodeEntry, directory_of};
+
+/// All nodes of a service.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    service_name: String,
+    /// Directory of the knowledge bases; `None` in memory.
+    dir: Option<PathBuf>,
+    entries: Mutex<HashMap<String, Arc<NodeEntry>>>,
+}
+
+impl Nodes {
+    pub(crate) fn new(service_name: String, dir: Option<PathBuf>) -> Self {
+        Self {
+            service_name,
+            dir,
+            entries: Mutex::default(),
+        }
+    }
+
+    /// Takes in the nodes that the journal knows.
+    pub(crate) fn restore(&self, journal: &Journal, now: Micros) -> Result<(), ServiceError> {
+        for row in journal.tables().prefix(Table::Nodes, &[]) {
+            let (key, value) = row?;
+            let processor_id = str::from_utf8(&key)
+                .map_err(|error| ServiceError::corrupt("read a node", error))?;
+            let entry =
+                NodeEntry::recorded(processor_id.to_owned(), NodeRecord::read(&value)?, now);
+            self.lock().insert(processor_id.to_owned(), Arc::new(entry));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
+    pub(crate) fn processor_id(&self, node_id: &str) -> String {
+        processor_id(node_id, &self.service_name)
+    }
+
+    /// The node, known from now on.
+    pub(crate) fn enter(&self, node_id: &str, now: Micros) -> Arc<NodeEntry> {
+        let processor_id = self.processor_id(node_id);
+        let mut entries = self.lock();
+        let entry = entries
+            .entry(processor_id)
+            .or_insert_with_key(|processor_id| {
+                let (processor_id, node_id) = (processor_id.clone(), node_id.to_owned());
+                Arc::new(NodeEntry::new(processor_id, node_id, now))
+            });
+        entry.touch(now);
+        Arc::clone(entry)
+    }
+
+    /// The node, if it is known or there is a knowledge base for it.
+    pub(crate) fn find(&self, node_id: &str, now: Micros) -> Option<Arc<NodeEntry>> {
+        let processor_id = self.processor_id(node_id);
+        let known = self.lock().get(&processor_id).cloned();
+        if let Some(entry) = known {
+            entry.touch(now);
+            return Some(entry);
+        }
+        let dir = directory_of(self.dir()?, &processor_id);
+        EmbeddedStore::exists(&dir).then(|| self.enter(node_id, now))
+    }
+
+    /// All nodes, by processor id.
+    pub(crate) fn all(&self) -> Vec<Arc<NodeEntry>> {
+        let mut all: Vec<_> = self.lock().values().cloned().collect();
+        all.sort_by(|a, b| a.processor_id().cmp(b.processor_id()));
+        all
+    }
+
+    /// Forgets the nodes that nobody uses and nothing was learned of.
+    pub(crate) fn forget_unused(&self) {
+        self.lock().retain(|_, entry| {
+            Arc::strong_count(entry) > 1 || entry.is_recorded() || entry.in_memory().is_some()
+        });
+    }
+
+    /// Nodes of which the journal has something that no store has.
+    pub(crate) fn unfolded(&self, journal: &Journal) -> Vec<Arc<NodeEntry>> {
+        let has_lessons = |entry: &Arc<NodeEntry>| {
+            let prefix = key_of_lessons(entry.processor_id(), None);
+            let mut rows = journal.tables().prefix(Table::Lessons, &prefix);
+            rows.next().is_some()
+        };
+        self.all().into_iter().filter(has_lessons).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<NodeEntry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,117 @@
+//! Settings of a service.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kato_engine::{EngineOptions, SessionConfig};
+
+use crate::clock::{Clock, SystemClock};
+
+/// How durable a write is when it is acknowledged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// What teaches or clears a node, and what carries an idempotency key, is on the disk (`fdatasync`): it survives a power
+    /// cut. Other changes of sessions are handed to the operating system: they survive a kill, and may be lost by a power cut.
+    #[default]
+    Disk,
+    /// Everything is handed to the operating system: it survives a kill, and may be lost by a power cut, the latest first.
+    Os,
+}
+
+/// Settings of a [`Service`](crate::Service): public fields with defaults, and a setter for each.
+///
+/// ```
+/// use kato_service::{Durability, ServiceOptions};
+///
+/// let options = ServiceOptions::default().with_durability(Durability::Os).with_max_sessions(1_000);
+/// assert_eq!(options.session_ttl, 3600);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServiceOptions {
+    /// Suffix of processor ids (KATO's `SERVICE_NAME`). Default `kato`.
+    pub service_name: String,
+    /// Seconds that a session lives without a write, where its maker says nothing. Default 3600.
+    pub session_ttl: u64,
+    /// Whether writes make sessions live on (KATO's `SESSION_AUTO_EXTEND`). Default `true`.
+    pub auto_extend: bool,
+    /// Sessions at most. Default 100,000.
+    pub max_sessions: usize,
+    /// When a write is acknowledged. Default [`Durability::Disk`].
+    pub durability: Durability,
+    /// How the nodes behave. `commit_after` does not count: the service decides when to fold.
+    pub engine: EngineOptions,
+    /// Settings of sessions where their maker says nothing.
+    pub defaults: SessionConfig,
+    /// Learns of a node in the journal at which they are folded into its store. Default 250,000.
+    pub fold_after_learns: u64,
+    /// Longest time that learns of a node stay in the journal alone. Default one minute.
+    pub fold_interval: Duration,
+    /// How long idempotency keys are known. Default 24 hours.
+    pub key_retention: Duration,
+    /// Sequences of one batch at most. Default 100,000.
+    pub max_batch_sequences: usize,
+    /// Nodes kept in memory though no session uses them. Default 100.
+    pub max_loaded_nodes: usize,
+    /// Where the time comes from. Default: the machine's clock.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for ServiceOptions {
+    fn default() -> Self {
+        Self {
+            service_name: "kato".to_owned(),
+            session_ttl: 3600,
+            auto_extend: true,
+            max_sessions: 100_000,
+            durability: Durability::Disk,
+            engine: EngineOptions::default(),
+            defaults: SessionConfig::default(),
+            fold_after_learns: 250_000,
+            fold_interval: Duration::from_secs(60),
+            key_retention: Duration::from_secs(24 * 60 * 60),
+            max_batch_sequences: 100_000,
+            max_loaded_nodes: 100,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+macro_rules! setters {
+    ($($with:ident $field:ident: $type:ty,)*) => {
+        impl ServiceOptions {
+            $(
+                #[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+                #[must_use]
+                pub fn $with(mut self, $field: $type) -> Self {
+                    self.$field = $field;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    with_session_ttl session_ttl: u64,
+    with_auto_extend auto_extend: bool,
+    with_max_sessions max_sessions: usize,
+    with_durability durability: Durability,
+    with_engine engine: EngineOptions,
+    with_defaults defaults: SessionConfig,
+    with_fold_after_learns fold_after_learns: u64,
+    with_fold_interval fold_interval: Duration,
+    with_key_retention key_retention: Duration,
+    with_max_batch_sequences max_batch_sequences: usize,
+    with_max_loaded_nodes max_loaded_nodes: usize,
+    with_clock clock: Arc<dyn Clock>,
+}
+
+impl ServiceOptions {
+    /// Sets [`service_name`](Self::service_name).
+    #[must_use]
+    pub fn with_service_name(mut self, service_name: impl Into<String>) -> Self {
+        self.service_name = service_name.into();
+        self
+    }
+}

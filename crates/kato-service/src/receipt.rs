@@ -1,0 +1,73 @@
+//! The receipt of a write that is done and may not be durable yet.
+
+use crate::ServiceError;
+use crate::error::StorageFailure;
+
+/// What the journal answers once an entry is as durable as it asked.
+pub(crate) type Acknowledgement = Result<(), StorageFailure>;
+
+/// A write that is done and visible; its value comes out once it is as durable as [`Durability`](crate::Durability) asks.
+///
+/// Dropping a receipt undoes nothing.
+#[derive(Debug)]
+#[must_use = "a write is durable only when it was acknowledged"]
+pub struct Receipt<T> {
+    value: T,
+    /// `None` where nothing has to become durable.
+    pending: Option<oneshot::Receiver<Acknowledgement>>,
+    replayed: bool,
+}
+
+impl<T> Receipt<T> {
+    pub(crate) const fn new(value: T, pending: Option<oneshot::Receiver<Acknowledgement>>) -> Self {
+        Self {
+            value,
+            pending,
+            replayed: false,
+        }
+    }
+
+    pub(crate) fn again(self) -> Self {
+        Self {
+            replayed: true,
+            ..self
+        }
+    }
+
+    /// Whether the request had been carried out before, and this is its first answer again.
+    #[must_use]
+    pub const fn replayed(&self) -> bool {
+        self.replayed
+    }
+
+    /// Blocks the thread until the write is durable.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::StorageFailed`]: whether the write survives a restart is not known.
+    pub fn wait(self) -> Result<T, ServiceError> {
+        if let Some(pending) = self.pending {
+            outcome(pending.recv())?;
+        }
+        Ok(self.value)
+    }
+
+    /// Waits until the write is durable, on any async runtime. Cancelling undoes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait).
+    pub async fn acknowledged(self) -> Result<T, ServiceError> {
+        if let Some(pending) = self.pending {
+            outcome(pending.await)?;
+        }
+        Ok(self.value)
+    }
+}
+
+fn outcome(answer: Result<Acknowledgement, oneshot::RecvError>) -> Result<(), ServiceError> {
+    match answer {
+        Ok(acknowledged) => Ok(acknowledged?),
+        Err(gone) => Err(StorageFailure::of(gone).into()),
+    }
+}

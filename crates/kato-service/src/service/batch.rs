@@ -1,0 +1,93 @@
+//! Learning many sequences as one operation.
+
+use kato_engine::{EngineError, LearnOutcome, Lesson};
+use kato_model::Event;
+
+use super::Service;
+use super::operate::Keyed;
+use crate::answer::BatchOutcome;
+use crate::error::StorageFailure;
+use crate::keys::digest;
+use crate::session::Live;
+use crate::{Receipt, ServiceError};
+
+impl Service {
+    /// Teaches the session's node many sequences, one pattern each: all of them or none. The session's short-term memory is
+    /// neither used nor changed.
+    ///
+    /// Strings of an event are sorted as observing sorts them; a sequence of fewer than two symbols makes no pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::BatchTooLarge`], [`ServiceError::EmptySequence`], and as [`observe`](Self::observe); everything is checked
+    /// before the first sequence is learned. Should the node turn out to be full on the way, it is
+    /// [`ServiceError::StorageFailed`]: then a restart restores the node without any of the batch.
+    pub fn learn_batch(
+        &self,
+        id: &str,
+        items: Vec<Lesson>,
+        key: Option<&str>,
+    ) -> Result<Receipt<BatchOutcome>, ServiceError> {
+        let options = &self.shared.options;
+        let (found, limit) = (items.len(), options.max_batch_sequences);
+        if found > limit {
+            return Err(ServiceError::BatchTooLarge { found, limit });
+        }
+        if let Some(idx) = items.iter().position(|item| item.events.is_empty()) {
+            return Err(ServiceError::EmptySequence { idx });
+        }
+        for item in &items {
+            item.check(&options.engine.limits)?;
+        }
+        let keyed = key.map(|key| Keyed {
+            key,
+            digest: digest("learn-batch", &items),
+        });
+        self.operate(
+            id,
+            keyed,
+            |_| true,
+            |live, entry| {
+                let sorts = match options.engine.session_sort_symbols {
+                    true => live.session.config().sort_symbols,
+                    false => options.engine.sort_symbols,
+                };
+                let mut lessons = items;
+                if sorts {
+                    lessons.iter_mut().for_each(sort);
+                }
+                match teach(live, &lessons) {
+                    Ok(outcomes) => {
+                        let mut is_pattern =
+                            outcomes.iter().map(|outcome| outcome.name().is_some());
+                        lessons.retain(|_| is_pattern.next().unwrap_or(false));
+                        let node_id = entry.node_id.clone();
+                        (Ok(BatchOutcome { node_id, outcomes }), lessons)
+                    }
+                    Err(error) => (Err(self.left_half_way(error)), Vec::new()),
+                }
+            },
+        )
+    }
+
+    /// A part of a batch was taught: only opening again undoes it.
+    fn left_half_way(&self, error: EngineError) -> ServiceError {
+        match &self.shared.journal {
+            Some(journal) => journal.fail(StorageFailure::of(error)).into(),
+            None => ServiceError::Engine(error),
+        }
+    }
+}
+
+fn sort(lesson: &mut Lesson) {
+    for event in &mut lesson.events {
+        if !event.symbols().is_sorted() {
+            *event = Event::new(event.symbols().iter().map(String::as_str));
+        }
+    }
+}
+
+fn teach(live: &Live, lessons: &[Lesson]) -> Result<Vec<LearnOutcome>, EngineError> {
+    let node = live.node.node();
+    lessons.iter().map(|lesson| node.teach(lesson)).collect()
+}

@@ -1,0 +1,177 @@
+//! Periodic work: ending sessions, folding, taking idle nodes out of memory, forgetting old keys.
+
+use std::sync::{Arc, TryLockError};
+
+use super::Service;
+use crate::ServiceError;
+use crate::clock::Micros;
+use crate::error::StorageFailure;
+use crate::journal::{Entry, Journal, KeyRecord, Table, time_of};
+use crate::node::NodeEntry;
+
+/// Keys that are forgotten at once.
+const FORGOTTEN_AT_ONCE: usize = 10_000;
+
+/// What one round of [`Service::maintain`] did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Maintained {
+    /// Sessions removed because their time was over.
+    pub sessions_expired: usize,
+    /// Nodes whose lessons were folded into their stores.
+    pub nodes_folded: usize,
+    /// Nodes taken out of memory.
+    pub nodes_evicted: usize,
+    /// Idempotency keys forgotten.
+    pub keys_forgotten: usize,
+}
+
+impl Service {
+    /// Does what is due: removes sessions whose time is over, folds lessons into the stores, takes idle nodes out of memory,
+    /// forgets old keys. To be called about every second; does nothing while another call runs or after closing.
+    ///
+    /// # Errors
+    ///
+    /// The first of what went wrong, when everything was tried; it stays in [`Figures::failure`](crate::Figures::failure) until
+    /// a round succeeds. A store that cannot be written loses nothing: its lessons stay in the journal.
+    pub fn maintain(&self) -> Result<Maintained, ServiceError> {
+        let shared = &*self.shared;
+        let _maintaining = match shared.maintenance.try_lock() {
+            Ok(maintaining) => maintaining,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(Maintained::default()),
+        };
+        // Not held on to: closing waits for this round anyway, and writes must not wait for a closing that waits for it.
+        match shared.begin_write() {
+            Ok(turn) => drop(turn),
+            Err(ServiceError::Closed) => return Ok(Maintained::default()),
+            Err(error) => return Err(error),
+        }
+        let mut done = Maintained {
+            sessions_expired: self.remove_expired(),
+            ..Maintained::default()
+        };
+        let now = shared.now();
+        let worked = match &shared.journal {
+            Some(journal) => self.maintain_disk(journal, now, &mut done),
+            None => {
+                done.keys_forgotten = shared.keys.forget(now, shared.options.key_retention);
+                Ok(())
+            }
+        };
+        shared.nodes.forget_unused();
+        *shared.fold_failure() = worked.as_ref().err().map(described);
+        worked.map(|()| done)
+    }
+
+    fn maintain_disk(
+        &self,
+        journal: &Journal,
+        now: Micros,
+        done: &mut Maintained,
+    ) -> Result<(), ServiceError> {
+        let nodes = self.shared.nodes.all();
+        let folded = nodes
+            .iter()
+            .map(|entry| self.fold_if_due(entry, journal, now))
+            .map(|folded| folded.map(|folded| done.nodes_folded += usize::from(folded)))
+            // All of them, whatever becomes of one.
+            .fold(Ok(()), Result::and);
+        let evicted = self.evict_idle(nodes, journal, done);
+        let forgotten = self.forget_keys(journal, now, done);
+        folded.and(evicted).and(forgotten)
+    }
+
+    fn fold_if_due(
+        &self,
+        entry: &NodeEntry,
+        journal: &Journal,
+        now: Micros,
+    ) -> Result<bool, ServiceError> {
+        match entry.in_memory() {
+            Some(node) if node.is_due(&self.shared.options, now) => {
+                let folded = node.fold(entry.processor_id(), journal)?;
+                self.shared.counters.folds.add(u64::from(folded));
+                Ok(folded)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Takes nodes that nobody uses out of memory, the least recently used first, until no more are left than allowed.
+    fn evict_idle(
+        &self,
+        mut nodes: Vec<Arc<NodeEntry>>,
+        journal: &Journal,
+        done: &mut Maintained,
+    ) -> Result<(), ServiceError> {
+        nodes.retain(|entry| entry.is_idle());
+        nodes.sort_by_key(|entry| entry.accessed());
+        let surplus = nodes
+            .len()
+            .saturating_sub(self.shared.options.max_loaded_nodes);
+        for entry in &nodes[..surplus] {
+            done.nodes_evicted += usize::from(entry.evict(journal)?);
+        }
+        Ok(())
+    }
+
+    fn forget_keys(
+        &self,
+        journal: &Journal,
+        now: Micros,
+        done: &mut Maintained,
+    ) -> Result<(), ServiceError> {
+        let retention = self.shared.options.key_retention;
+        let mut entry = Entry::default();
+        for row in journal
+            .tables()
+            .prefix(Table::KeyTimes, &[])
+            .take(FORGOTTEN_AT_ONCE)
+        {
+            let (time_key, _) = row?;
+            let (at, key) = time_of(&time_key)
+                .ok_or_else(|| ServiceError::corrupt("read an idempotency key", "its time"))?;
+            if now.since(at) < retention {
+                break;
+            }
+            entry.remove(Table::KeyTimes, &*time_key);
+            let record = journal.tables().get(Table::Keys, key)?;
+            let record = record.map(|bytes| KeyRecord::read(&bytes)).transpose()?;
+            // A key may have been used anew since.
+            if record.is_some_and(|record| record.at == at) {
+                entry.remove(Table::Keys, key);
+                done.keys_forgotten += 1;
+            }
+        }
+        if !entry.changes.is_empty() {
+            drop(journal.append(entry)?);
+        }
+        Ok(())
+    }
+
+    /// Folds all nodes, those included that are not in memory.
+    pub(super) fn fold_everything(&self, journal: &Journal) -> Result<(), ServiceError> {
+        let shared = &self.shared;
+        // What is in the queue may be the first of a node.
+        journal.sync()?;
+        let unfolded = shared.nodes.unfolded(journal);
+        let fold = |entry: &Arc<NodeEntry>| {
+            let node = entry.load(shared.source())?;
+            let folded = node.fold(entry.processor_id(), journal)?;
+            shared.counters.folds.add(u64::from(folded));
+            Ok(())
+        };
+        unfolded.iter().map(fold).fold(Ok(()), Result::and)
+    }
+}
+
+fn described(error: &ServiceError) -> StorageFailure {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    StorageFailure::of(text)
+}

@@ -1,0 +1,150 @@
+//! Looking at nodes by node id. What nobody taught anything answers as an empty knowledge base, and nothing is made for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kato_model::{EmotiveMap, PatternName, PatternRecord};
+use kato_prediction::IndexedSymbolCounts;
+use serde_json::{Map, Value};
+
+use super::Service;
+use crate::answer::NodeView;
+use crate::journal::Entry;
+use crate::node::LoadedNode;
+use crate::{Receipt, ServiceError, genes};
+
+impl Service {
+    /// The name of a node's knowledge base.
+    #[must_use]
+    pub fn processor_id(&self, node_id: &str) -> String {
+        self.shared.nodes.processor_id(node_id)
+    }
+
+    /// A pattern by its name, with or without `PTRN|`; `None` if there is none, or the name is no name.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Engine`] when the node's knowledge base cannot be read. So for all looks at a node.
+    pub fn pattern(
+        &self,
+        node_id: &str,
+        name: &str,
+    ) -> Result<Option<PatternRecord>, ServiceError> {
+        let Ok(name) = name.parse::<PatternName>() else {
+            return Ok(None);
+        };
+        match self.node(node_id)? {
+            Some(node) => Ok(node.node().pattern(&name)?),
+            None => Ok(None),
+        }
+    }
+
+    /// Counts of all symbols.
+    ///
+    /// # Errors
+    ///
+    /// As [`pattern`](Self::pattern).
+    pub fn symbols(
+        &self,
+        node_id: &str,
+    ) -> Result<BTreeMap<String, IndexedSymbolCounts>, ServiceError> {
+        let node = self.node(node_id)?;
+        Ok(node.map(|node| node.node().symbols()).unwrap_or_default())
+    }
+
+    /// Affinities of all symbols that have any.
+    ///
+    /// # Errors
+    ///
+    /// As [`pattern`](Self::pattern).
+    pub fn affinities(&self, node_id: &str) -> Result<BTreeMap<String, EmotiveMap>, ServiceError> {
+        let node = self.node(node_id)?;
+        Ok(node
+            .map(|node| node.node().affinities())
+            .unwrap_or_default())
+    }
+
+    /// Affinity of one symbol; empty if it has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`pattern`](Self::pattern).
+    pub fn affinity(&self, node_id: &str, symbol: &str) -> Result<EmotiveMap, ServiceError> {
+        let node = self.node(node_id)?;
+        let affinity = |node: Arc<LoadedNode>| node.node().affinity(symbol);
+        Ok(node.map(affinity).unwrap_or_default())
+    }
+
+    /// All genes of a node: what was set, over the defaults.
+    #[must_use]
+    pub fn genes(&self, node_id: &str) -> Map<String, Value> {
+        let shared = &self.shared;
+        let entry = shared.nodes.find(node_id, shared.now());
+        let set = entry.map(|entry| entry.genes().clone()).unwrap_or_default();
+        let processor_id = self.processor_id(node_id);
+        genes::readable(&processor_id, node_id, &shared.options.defaults, &set)
+    }
+
+    /// Sets genes of a node. Anything can be set and read again; `max_pattern_length`, `stm_mode` and `recall_threshold` become
+    /// settings of the node's sessions, of those that have no own and of later ones.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
+    pub fn set_genes(
+        &self,
+        node_id: &str,
+        changes: &Map<String, Value>,
+    ) -> Result<Receipt<()>, ServiceError> {
+        let shared = &*self.shared;
+        let _turn = shared.begin_write()?;
+        let node = shared.nodes.enter(node_id, shared.now());
+        let mut written = Entry {
+            sync: true,
+            ..Entry::default()
+        };
+        {
+            let mut genes = node.genes();
+            genes.extend(changes.clone());
+            node.record(&mut written, &genes);
+        }
+        for entry in shared.sessions.all() {
+            if !Arc::ptr_eq(&entry.node, &node) {
+                continue;
+            }
+            let mut body = entry.lock();
+            let own = std::mem::take(&mut body.own);
+            let changed = body
+                .config_mut()
+                .is_some_and(|config| genes::apply(changes, config, |name| own.contains(name)));
+            body.own = own;
+            if changed {
+                let mut header = Entry::default();
+                entry.record_header(&body, &mut header);
+                drop(shared.append(header)?);
+            }
+        }
+        let pending = shared.append(written)?;
+        Ok(Receipt::new((), pending))
+    }
+
+    /// The nodes that the service knows, by processor id.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<NodeView> {
+        let view = |entry: Arc<crate::node::NodeEntry>| NodeView {
+            processor_id: entry.processor_id().to_owned(),
+            node_id: entry.node_id().to_owned(),
+            created_at: entry.created().into(),
+            last_accessed: entry.accessed().into(),
+            totals: entry.in_memory().map(|node| node.node().totals()),
+        };
+        self.shared.nodes.all().into_iter().map(view).collect()
+    }
+
+    /// The node in memory; `None` if there is nothing of it.
+    fn node(&self, node_id: &str) -> Result<Option<Arc<LoadedNode>>, ServiceError> {
+        let shared = &self.shared;
+        let entry = shared.nodes.find(node_id, shared.now());
+        entry.map(|entry| entry.load(shared.source())).transpose()
+    }
+}

@@ -1,0 +1,173 @@
+//! How a write runs: under its session's lock, taught lessons under its node's gate, all of it as one journal entry.
+
+use std::sync::Arc;
+
+use kato_engine::{Lesson, SessionConfig};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Service, Shared};
+use crate::journal::{Entry, Journal, KeyRecord};
+use crate::keys::{Claim, Claimed, Digest};
+use crate::options::Durability;
+use crate::receipt::Acknowledgement;
+use crate::session::{Live, SessionEntry};
+use crate::{Receipt, ServiceError};
+
+/// A request with an idempotency key.
+#[derive(Clone, Copy)]
+pub(super) struct Keyed<'a> {
+    pub(super) key: &'a str,
+    pub(super) digest: Digest,
+}
+
+/// What became of an operation: its answer, and what it taught the node.
+pub(super) type Acted<T> = (Result<T, ServiceError>, Vec<Lesson>);
+
+/// Whether a key was claimed, or its request was carried out before.
+pub(super) enum Begun<T> {
+    New(Option<Claimed>),
+    Done(Receipt<T>),
+}
+
+impl Service {
+    /// Runs an operation of a session.
+    pub(super) fn operate<T: Serialize + DeserializeOwned>(
+        &self,
+        id: &str,
+        keyed: Option<Keyed<'_>>,
+        can_teach: impl FnOnce(&SessionConfig) -> bool,
+        act: impl FnOnce(&mut Live, &SessionEntry) -> Acted<T>,
+    ) -> Result<Receipt<T>, ServiceError> {
+        let shared = &*self.shared;
+        let _turn = shared.begin_write()?;
+        let entry = shared.live(id)?;
+        let claimed = match shared.begin(&entry, keyed)? {
+            Begun::New(claimed) => claimed,
+            Begun::Done(receipt) => return Ok(receipt),
+        };
+        let mut body = entry.lock();
+        let live = entry.wake(&mut body, shared.source())?;
+        let node = Arc::clone(&live.node);
+        // Until the entry is in the queue: lessons have one order in the node and in the journal.
+        let mut gate = can_teach(live.session.config()).then(|| node.gate());
+        let (acted, lessons) = act(live, &entry);
+        let now = shared.now();
+        shared.counters.learns.add(lessons.len() as u64);
+        let mut written = Entry::default();
+        if let Some(gate) = gate.as_mut().filter(|_| !lessons.is_empty())
+            && shared.journal.is_some()
+        {
+            entry.node.record_once(&mut written);
+            gate.record(entry.node.processor_id(), lessons, &mut written, now);
+            written.sync = true;
+        }
+        let answer = match acted {
+            Ok(answer) => answer,
+            Err(error) => {
+                if !written.changes.is_empty() {
+                    // What the node has learned it keeps.
+                    drop(shared.append(written)?);
+                }
+                return Err(error);
+            }
+        };
+        shared.renew(&entry, now);
+        if let Some(journal) = &shared.journal {
+            entry.record_state(&body, journal, &mut written)?;
+        }
+        shared.keep(claimed, &answer, &mut written);
+        let pending = shared.append(written)?;
+        Ok(Receipt::new(answer, pending))
+    }
+}
+
+impl Shared {
+    /// The session, if it has not ended. One whose time is over is removed, unless an operation of it runs.
+    pub(super) fn live(&self, id: &str) -> Result<Arc<SessionEntry>, ServiceError> {
+        let not_found = || ServiceError::SessionNotFound {
+            session_id: id.to_owned(),
+        };
+        let entry = self.sessions.get(id).ok_or_else(not_found)?;
+        let now = self.now();
+        if entry.has_expired(now) {
+            self.expire(&entry);
+            return Err(not_found());
+        }
+        entry.node.touch(now);
+        Ok(entry)
+    }
+
+    /// Removes a session whose time is over, unless an operation of it runs; whether it did.
+    pub(super) fn expire(&self, entry: &SessionEntry) -> bool {
+        let Some(mut body) = entry.try_lock() else {
+            return false;
+        };
+        if body.config().is_none() || !entry.has_expired(self.now()) {
+            return false;
+        }
+        let mut written = Entry::default();
+        entry.end(&mut body, &mut written);
+        self.sessions.remove(&entry.id);
+        self.counters.sessions_expired.add(1);
+        // Should it fail, the session is over after the next opening as well.
+        drop(self.append(written));
+        true
+    }
+
+    /// Claims the request's key, or answers as the first time.
+    pub(super) fn begin<T: DeserializeOwned>(
+        &self,
+        entry: &SessionEntry,
+        keyed: Option<Keyed<'_>>,
+    ) -> Result<Begun<T>, ServiceError> {
+        let Some(Keyed { key, digest }) = keyed else {
+            return Ok(Begun::New(None));
+        };
+        let scope = entry.node.processor_id();
+        let times = (self.now(), self.options.key_retention);
+        let journal = self.journal.as_ref();
+        let answer = match self.keys.claim(journal, scope, key, digest, times)? {
+            Claim::New(claimed) => return Ok(Begun::New(Some(claimed))),
+            Claim::Seen(answer) => KeyRecord::read_answer(&answer)?,
+        };
+        self.counters.replays.add(1);
+        // Its record may still be in the queue: this comes after it.
+        let barrier = Entry {
+            sync: true,
+            ..Entry::default()
+        };
+        let pending = self.append(barrier)?;
+        Ok(Begun::Done(Receipt::new(answer, pending).again()))
+    }
+
+    /// Adds the request's key and its answer to the entry.
+    pub(super) fn keep<T: Serialize>(
+        &self,
+        claimed: Option<Claimed>,
+        answer: &T,
+        written: &mut Entry,
+    ) {
+        let Some(claimed) = claimed else { return };
+        let entry = self.journal.is_some().then_some(&mut *written);
+        claimed.keep(KeyRecord::answer_of(answer), entry);
+        written.sync = true;
+    }
+
+    /// Makes a session live on, as a write does.
+    pub(super) fn renew(&self, entry: &SessionEntry, now: crate::clock::Micros) {
+        if self.options.auto_extend {
+            entry.renew(now);
+        }
+    }
+
+    /// Puts an entry into the journal's queue. Without a journal nothing has to become durable.
+    pub(super) fn append(
+        &self,
+        mut entry: Entry,
+    ) -> Result<Option<oneshot::Receiver<Acknowledgement>>, ServiceError> {
+        entry.sync &= self.options.durability == Durability::Disk;
+        let append = |journal: &Journal| journal.append(entry);
+        self.journal.as_ref().map(append).transpose()
+    }
+}

@@ -1,0 +1,194 @@
+//! The life of sessions: created, looked up, configured, extended, deleted.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kato_engine::SessionConfig;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::Service;
+use crate::answer::{Existence, NewSession, SessionView};
+use crate::journal::{Entry, SessionHeader};
+use crate::session::SessionEntry;
+use crate::{Receipt, ServiceError, genes};
+
+impl Service {
+    /// Creates a session.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::TooManySessions`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
+    pub fn create_session(&self, new: NewSession) -> Result<Receipt<SessionView>, ServiceError> {
+        let shared = &*self.shared;
+        let _turn = shared.begin_write()?;
+        let limit = shared.options.max_sessions;
+        if shared.sessions.len() >= limit {
+            self.remove_expired();
+        }
+        let now = shared.now();
+        let node = shared.nodes.enter(&new.node_id, now);
+        let mut defaults = shared.options.defaults.clone();
+        genes::apply(&node.genes(), &mut defaults, |_| false);
+        let given = new.config.unwrap_or_default();
+        let (config, refused) = defaults.for_creation(&given);
+        let own = match refused {
+            None => given.keys().cloned().collect(),
+            Some(_) => BTreeSet::new(),
+        };
+        let ttl_seconds = new.ttl_seconds.filter(|&ttl| ttl > 0);
+        let header = SessionHeader {
+            node_id: new.node_id,
+            created: now,
+            ttl_seconds: ttl_seconds.unwrap_or(shared.options.session_ttl),
+            metadata: new.metadata,
+            config,
+            own,
+        };
+        let expires = now.plus_seconds(header.ttl_seconds);
+        let id = format!("session-{}-{}", Uuid::new_v4().simple(), now.0 / 1000);
+        let entry = Arc::new(SessionEntry::new(id, header, expires, node));
+        let body = entry.lock();
+        shared.sessions.insert(Arc::clone(&entry), limit)?;
+        let mut written = Entry::default();
+        if let Some(journal) = &shared.journal {
+            entry.record_header(&body, &mut written);
+            entry.record_state(&body, journal, &mut written)?;
+        }
+        let pending = shared.append(written)?;
+        shared.counters.sessions_created.add(1);
+        let config = body.config().cloned().unwrap_or_default();
+        Ok(Receipt::new(entry.view(config, now), pending))
+    }
+
+    /// A session as it is now.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::SessionNotFound`].
+    pub fn session(&self, id: &str) -> Result<SessionView, ServiceError> {
+        let entry = self.shared.live(id)?;
+        let config = entry.lock().config().cloned();
+        let config = config.ok_or_else(|| entry.not_found())?;
+        Ok(entry.view(config, self.shared.now()))
+    }
+
+    /// Whether a session is there and whether it has expired. Changes nothing.
+    #[must_use]
+    pub fn exists(&self, id: &str) -> Existence {
+        let now = self.shared.now();
+        self.shared
+            .sessions
+            .get(id)
+            .map_or_else(Existence::default, |entry| {
+                let expired = entry.has_expired(now);
+                Existence {
+                    exists: !expired,
+                    expired,
+                }
+            })
+    }
+
+    /// Whether a session can be used; one whose time is over is removed.
+    #[must_use]
+    pub fn check(&self, id: &str) -> bool {
+        self.shared.live(id).is_ok()
+    }
+
+    /// Number of sessions; those whose time was over at the last [`maintain`](Self::maintain) are not among them.
+    #[must_use]
+    pub fn n_sessions(&self) -> usize {
+        self.shared.sessions.len()
+    }
+
+    /// Deletes a session. Waits for the operation of it that runs: afterwards nothing of it acts any more.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::SessionNotFound`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
+    pub fn delete_session(&self, id: &str) -> Result<Receipt<()>, ServiceError> {
+        let shared = &*self.shared;
+        let _turn = shared.begin_write()?;
+        let entry = shared.live(id)?;
+        let mut body = entry.lock();
+        if body.config().is_none() {
+            return Err(entry.not_found());
+        }
+        let mut written = Entry::default();
+        entry.end(&mut body, &mut written);
+        shared.sessions.remove(id);
+        shared.counters.sessions_deleted.add(1);
+        let pending = shared.append(written)?;
+        Ok(Receipt::new((), pending))
+    }
+
+    /// Makes a session end in so many seconds from now; 0 ends it. The next write renews it by its own lifetime again.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::TtlNegative`], and as [`delete_session`](Self::delete_session).
+    pub fn extend_session(&self, id: &str, ttl_seconds: i64) -> Result<Receipt<()>, ServiceError> {
+        let seconds =
+            u64::try_from(ttl_seconds).map_err(|_| ServiceError::TtlNegative { ttl_seconds })?;
+        let shared = &*self.shared;
+        let _turn = shared.begin_write()?;
+        let entry = shared.live(id)?;
+        let body = entry.lock();
+        if body.config().is_none() {
+            return Err(entry.not_found());
+        }
+        entry.set_expiry(shared.now().plus_seconds(seconds));
+        let mut written = Entry::default();
+        if let Some(journal) = &shared.journal {
+            entry.record_state(&body, journal, &mut written)?;
+        }
+        let pending = shared.append(written)?;
+        Ok(Receipt::new((), pending))
+    }
+
+    /// A session's settings, all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::SessionNotFound`].
+    pub fn config(&self, id: &str) -> Result<SessionConfig, ServiceError> {
+        let entry = self.shared.live(id)?;
+        let config = entry.lock().config().cloned();
+        config.ok_or_else(|| entry.not_found())
+    }
+
+    /// Changes settings of a session: all of them or none; see [`SessionConfig::update`].
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Config`], and as [`delete_session`](Self::delete_session).
+    pub fn update_config(
+        &self,
+        id: &str,
+        changes: &Map<String, Value>,
+    ) -> Result<Receipt<()>, ServiceError> {
+        let shared = &*self.shared;
+        let _turn = shared.begin_write()?;
+        let entry = shared.live(id)?;
+        let mut body = entry.lock();
+        let config = body.config_mut().ok_or_else(|| entry.not_found())?;
+        config.update(changes)?;
+        body.own.extend(changes.keys().cloned());
+        shared.renew(&entry, shared.now());
+        let mut written = Entry::default();
+        if let Some(journal) = &shared.journal {
+            entry.record_header(&body, &mut written);
+            entry.record_state(&body, journal, &mut written)?;
+        }
+        let pending = shared.append(written)?;
+        Ok(Receipt::new((), pending))
+    }
+
+    /// Removes sessions whose time is over; how many.
+    pub(super) fn remove_expired(&self) -> usize {
+        let shared = &self.shared;
+        let expired = shared.sessions.expired(shared.now());
+        let removed = expired.iter().filter(|entry| shared.expire(entry));
+        removed.count()
+    }
+}

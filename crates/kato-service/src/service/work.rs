@@ -1,0 +1,282 @@
+//! Working in a session: observing, learning, clearing, and looking at what is there.
+
+use std::time::Instant;
+
+use kato_engine::{EngineError, Observation, Percept, Sequence};
+use kato_model::Event;
+use kato_prediction::Predictions;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::Service;
+use super::operate::{Acted, Begun, Keyed};
+use crate::answer::{Cognition, Finalized, Learned, ObserveOutcome, SequenceAnswer};
+use crate::journal::Entry;
+use crate::keys::digest;
+use crate::session::{Live, SessionEntry};
+use crate::{Receipt, ServiceError};
+
+impl Service {
+    /// Observes; see [`Session::observe`](kato_engine::Session::observe).
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::SessionNotFound`], [`ServiceError::Engine`], [`ServiceError::KeyReused`], [`ServiceError::KeyInvalid`],
+    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`]. So for all writes.
+    pub fn observe(
+        &self,
+        id: &str,
+        observation: Observation,
+        key: Option<&str>,
+    ) -> Result<Receipt<ObserveOutcome>, ServiceError> {
+        let keyed = key.map(|key| Keyed {
+            key,
+            digest: digest("observe", &observation),
+        });
+        let receipt = self.operate(
+            id,
+            keyed,
+            |config| config.max_pattern_length > 0,
+            |live, entry| {
+                acted(
+                    live,
+                    entry,
+                    |live| live.session.observe(observation),
+                    |node_id, observed| ObserveOutcome {
+                        node_id,
+                        unique_id: unique_id("obs-"),
+                        observed,
+                    },
+                )
+            },
+        )?;
+        self.shared
+            .counters
+            .observations
+            .add(u64::from(!receipt.replayed()));
+        Ok(receipt)
+    }
+
+    /// Observes several observations as one operation; see
+    /// [`Session::observe_sequence`](kato_engine::Session::observe_sequence).
+    ///
+    /// # Errors
+    ///
+    /// As [`observe`](Self::observe).
+    pub fn observe_sequence(
+        &self,
+        id: &str,
+        sequence: Sequence,
+        key: Option<&str>,
+    ) -> Result<Receipt<SequenceAnswer>, ServiceError> {
+        let keyed = key.map(|key| Keyed {
+            key,
+            digest: digest("observe-sequence", &sequence),
+        });
+        let learns = sequence.learn_after_each || sequence.learn_at_end;
+        let mut n_observed = 0;
+        let receipt = self.operate(
+            id,
+            keyed,
+            |config| learns || config.max_pattern_length > 0,
+            |live, entry| {
+                acted(
+                    live,
+                    entry,
+                    |live| live.session.observe_sequence(sequence),
+                    |node_id, mut outcome| {
+                        n_observed = outcome.steps.len();
+                        for step in &mut outcome.steps {
+                            let given = step.unique_id.take().filter(|id| !id.is_empty());
+                            step.unique_id = Some(given.unwrap_or_else(|| unique_id("seq-obs-")));
+                        }
+                        SequenceAnswer { node_id, outcome }
+                    },
+                )
+            },
+        )?;
+        self.shared.counters.observations.add(n_observed as u64);
+        Ok(receipt)
+    }
+
+    /// Learns the short-term memory; see [`Session::learn`](kato_engine::Session::learn).
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::EmptyStm`], and as [`observe`](Self::observe).
+    pub fn learn(&self, id: &str, key: Option<&str>) -> Result<Receipt<Learned>, ServiceError> {
+        self.operate(
+            id,
+            keyed(key, "learn"),
+            |_| true,
+            |live, entry| {
+                acted(
+                    live,
+                    entry,
+                    |live| live.session.learn(),
+                    |node_id, outcome| Learned { node_id, outcome },
+                )
+            },
+        )
+    }
+
+    /// Empties the short-term memory and what has gathered with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`observe`](Self::observe).
+    pub fn clear_stm(&self, id: &str, key: Option<&str>) -> Result<Receipt<()>, ServiceError> {
+        let clear = |live: &mut Live, _: &SessionEntry| {
+            live.session.clear_stm();
+            (Ok(()), Vec::new())
+        };
+        self.operate(id, keyed(key, "clear-stm"), |_| false, clear)
+    }
+
+    /// Empties the session's **node** for all its sessions, durably, and then this session as [`clear_stm`](Self::clear_stm)
+    /// does. Other sessions keep their short-term memories. Idempotency keys stay known.
+    ///
+    /// # Errors
+    ///
+    /// As [`observe`](Self::observe).
+    pub fn clear_all(&self, id: &str, key: Option<&str>) -> Result<Receipt<()>, ServiceError> {
+        let shared = &*self.shared;
+        let _turn = shared.begin_write()?;
+        let entry = shared.live(id)?;
+        let claimed = match shared.begin(&entry, keyed(key, "clear-all"))? {
+            Begun::New(claimed) => claimed,
+            Begun::Done(receipt) => return Ok(receipt),
+        };
+        let mut body = entry.lock();
+        let live = entry.wake(&mut body, shared.source())?;
+        let node = std::sync::Arc::clone(&live.node);
+        live.session.clear_stm();
+        shared.renew(&entry, shared.now());
+        let Some(journal) = &shared.journal else {
+            node.engine().clear(Value::Null)?;
+            shared.keep(claimed, &(), &mut Entry::default());
+            return Ok(Receipt::new((), None));
+        };
+        let mut written = Entry::default();
+        entry.node.record_once(&mut written);
+        entry.record_state(&body, journal, &mut written)?;
+        shared.keep(claimed, &(), &mut written);
+        // Whatever the setting: a store that is emptied must not run ahead of the journal.
+        written.sync = true;
+        node.clear(entry.node.processor_id(), journal, written)?;
+        Ok(Receipt::new((), None))
+    }
+
+    /// The short-term memory, oldest event first.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::SessionNotFound`]; [`ServiceError::Engine`] when the node cannot be loaded. So for all reads.
+    pub fn stm(&self, id: &str) -> Result<Vec<Event>, ServiceError> {
+        self.read(id, |live, _| live.session.stm().to_vec())
+    }
+
+    /// What the short-term memory resembles, and what would come next. Other operations of the session go on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`stm`](Self::stm).
+    pub fn predictions(&self, id: &str) -> Result<Predictions, ServiceError> {
+        let (stm, config, node) = self.read(id, |live, _| {
+            let session = &live.session;
+            let node = std::sync::Arc::clone(&live.node);
+            (session.stm().to_vec(), session.config().clone(), node)
+        })?;
+        self.shared.counters.predictions.add(1);
+        Ok(node.node().predict(&stm, &config))
+    }
+
+    /// What was observed last; `None` before the first observation.
+    ///
+    /// # Errors
+    ///
+    /// As [`stm`](Self::stm).
+    pub fn percept(&self, id: &str) -> Result<Option<Percept>, ServiceError> {
+        self.read(id, |live, _| live.session.percept())
+    }
+
+    /// Everything that goes on in the session.
+    ///
+    /// # Errors
+    ///
+    /// As [`stm`](Self::stm).
+    pub fn cognition(&self, id: &str) -> Result<Cognition, ServiceError> {
+        let (mut cognition, predicts, node) = self.read(id, |live, entry| {
+            let state = live.session.state();
+            let cognition = Cognition {
+                node_id: entry.node_id.clone(),
+                predictions: Predictions::default(),
+                emotives: state.emotives().last().cloned().unwrap_or_default(),
+                short_term_memory: state.stm().to_vec(),
+                time: state.time(),
+            };
+            let predicts = live.session.config().process_predictions;
+            (cognition, predicts, std::sync::Arc::clone(&live.node))
+        })?;
+        if predicts {
+            let defaults = &self.shared.options.defaults;
+            cognition.predictions = node.node().predict(&cognition.short_term_memory, defaults);
+        }
+        Ok(cognition)
+    }
+
+    /// KATO's `finalize-training` of the session's node; see [`Node::finalize_training`](kato_engine::Node::finalize_training).
+    /// Lasts until the node leaves memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`stm`](Self::stm).
+    pub fn finalize_training(&self, id: &str) -> Result<Finalized, ServiceError> {
+        let (node_id, node) = self.read(id, |live, entry| {
+            (entry.node_id.clone(), std::sync::Arc::clone(&live.node))
+        })?;
+        let began = Instant::now();
+        let patterns = node.node().finalize_training();
+        Ok(Finalized {
+            node_id,
+            patterns,
+            took: began.elapsed(),
+        })
+    }
+
+    fn read<T>(
+        &self,
+        id: &str,
+        look: impl FnOnce(&mut Live, &SessionEntry) -> T,
+    ) -> Result<T, ServiceError> {
+        let entry = self.shared.live(id)?;
+        let mut body = entry.lock();
+        let live = entry.wake(&mut body, self.shared.source())?;
+        Ok(look(live, &entry))
+    }
+}
+
+/// A request without a body.
+fn keyed<'a>(key: Option<&'a str>, method: &str) -> Option<Keyed<'a>> {
+    key.map(|key| Keyed {
+        key,
+        digest: digest(method, &()),
+    })
+}
+
+/// Runs an operation of the engine, and words its answer.
+fn acted<O, T>(
+    live: &mut Live,
+    entry: &SessionEntry,
+    act: impl FnOnce(&mut Live) -> Result<O, EngineError>,
+    answer: impl FnOnce(String, O) -> T,
+) -> Acted<T> {
+    let outcome = act(live);
+    let lessons = live.session.take_lessons();
+    let answer = outcome.map(|outcome| answer(entry.node_id.clone(), outcome));
+    (answer.map_err(ServiceError::from), lessons)
+}
+
+fn unique_id(prefix: &str) -> String {
+    format!("{prefix}{}", Uuid::new_v4().simple())
+}

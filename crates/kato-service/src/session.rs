@@ -1,0 +1,212 @@
+//! One session: who it is, when it ends, and what it remembers, in memory or at rest in the journal.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use kato_engine::{Session, SessionConfig, SessionState};
+use serde_json::{Map, Value};
+
+use crate::ServiceError;
+use crate::answer::SessionView;
+use crate::clock::Micros;
+use crate::journal::{Entry, Journal, SessionHeader, StateRecord, Table};
+use crate::node::{LoadedNode, NodeEntry, Source};
+
+/// A session, as the registry and running operations share it.
+#[derive(Debug)]
+pub(crate) struct SessionEntry {
+    pub(crate) id: String,
+    pub(crate) node_id: String,
+    pub(crate) node: Arc<NodeEntry>,
+    created: Micros,
+    ttl_seconds: u64,
+    metadata: Map<String, Value>,
+    expires: AtomicU64,
+    body: Mutex<Body>,
+}
+
+/// What operations work on, one after the other.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// Settings that the session has of its own, and not from its node.
+    pub(crate) own: BTreeSet<String>,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Not used since it was created or the service was opened: its memory is in the journal, or empty.
+    Resting(SessionConfig),
+    Live(Box<Live>),
+    Ended,
+}
+
+/// A session in memory.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) session: Session,
+    pub(crate) node: Arc<LoadedNode>,
+}
+
+impl SessionEntry {
+    pub(crate) fn new(
+        id: String,
+        header: SessionHeader,
+        expires: Micros,
+        node: Arc<NodeEntry>,
+    ) -> Self {
+        Self {
+            id,
+            node_id: header.node_id,
+            node,
+            created: header.created,
+            ttl_seconds: header.ttl_seconds,
+            metadata: header.metadata,
+            expires: AtomicU64::new(expires.0),
+            body: Mutex::new(Body {
+                own: header.own,
+                phase: Phase::Resting(header.config),
+            }),
+        }
+    }
+
+    pub(crate) fn expires(&self) -> Micros {
+        Micros(self.expires.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn has_expired(&self, now: Micros) -> bool {
+        now >= self.expires()
+    }
+
+    pub(crate) fn set_expiry(&self, expires: Micros) {
+        self.expires.store(expires.0, Ordering::Release);
+    }
+
+    /// As a write does: the session lives for its own time from now on.
+    pub(crate) fn renew(&self, now: Micros) {
+        self.set_expiry(now.plus_seconds(self.ttl_seconds));
+    }
+
+    /// The right to operate; waits for the operation that runs.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Body> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The right to operate, if no operation runs.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Body>> {
+        match self.body.try_lock() {
+            Ok(body) => Some(body),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    pub(crate) fn not_found(&self) -> ServiceError {
+        ServiceError::SessionNotFound {
+            session_id: self.id.clone(),
+        }
+    }
+
+    pub(crate) fn view(&self, config: SessionConfig, now: Micros) -> SessionView {
+        let expires = self.expires();
+        SessionView {
+            session_id: self.id.clone(),
+            node_id: self.node_id.clone(),
+            created_at: self.created.into(),
+            expires_at: expires.into(),
+            ttl_seconds: self.ttl_seconds,
+            remaining_seconds: expires.since(now).as_secs(),
+            metadata: self.metadata.clone(),
+            config,
+        }
+    }
+
+    /// Adds who the session is to an entry.
+    pub(crate) fn record_header(&self, body: &Body, entry: &mut Entry) {
+        let Some(config) = body.config() else { return };
+        let header = SessionHeader {
+            node_id: self.node_id.clone(),
+            created: self.created,
+            ttl_seconds: self.ttl_seconds,
+            metadata: self.metadata.clone(),
+            config: config.clone(),
+            own: body.own.clone(),
+        };
+        entry.put(Table::Sessions, self.id.as_bytes(), header.to_bytes());
+    }
+
+    /// Adds what the session remembers, and when it ends, to an entry.
+    pub(crate) fn record_state(
+        &self,
+        body: &Body,
+        journal: &Journal,
+        entry: &mut Entry,
+    ) -> Result<(), ServiceError> {
+        let record = match &body.phase {
+            Phase::Live(live) => StateRecord::of(self.expires(), Some(live.session.state())),
+            // Its memory is in the journal since the service was opened: nothing in the queue can change it.
+            Phase::Resting(_) => {
+                let stored = journal.tables().get(Table::States, self.id.as_bytes())?;
+                StateRecord::with_expiry(self.expires(), stored.as_deref())
+            }
+            Phase::Ended => return Ok(()),
+        };
+        entry.put(Table::States, self.id.as_bytes(), record);
+        Ok(())
+    }
+
+    /// Ends the session; what the journal has of it is removed by the entry.
+    pub(crate) fn end(&self, body: &mut Body, entry: &mut Entry) {
+        body.phase = Phase::Ended;
+        entry.remove(Table::Sessions, self.id.as_bytes());
+        entry.remove(Table::States, self.id.as_bytes());
+    }
+
+    /// The session in memory, brought there if it rests.
+    pub(crate) fn wake<'a>(
+        &self,
+        body: &'a mut Body,
+        source: Source<'_>,
+    ) -> Result<&'a mut Live, ServiceError> {
+        if let Phase::Resting(config) = &body.phase {
+            let node = self.node.load(source)?;
+            let state = match source.disk {
+                Some((journal, _)) => {
+                    let stored = journal.tables().get(Table::States, self.id.as_bytes())?;
+                    stored
+                        .map(|record| StateRecord::state(&record))
+                        .transpose()?
+                }
+                None => None,
+            };
+            let state = state.unwrap_or_else(SessionState::default);
+            let mut session = node.node().resume(config.clone(), state);
+            session.record_lessons(true);
+            body.phase = Phase::Live(Box::new(Live { session, node }));
+        }
+        match &mut body.phase {
+            Phase::Live(live) => Ok(live),
+            Phase::Resting(_) | Phase::Ended => Err(self.not_found()),
+        }
+    }
+}
+
+impl Body {
+    /// The settings; `None` when the session has ended.
+    pub(crate) const fn config(&self) -> Option<&SessionConfig> {
+        match &self.phase {
+            Phase::Resting(config) => Some(config),
+            Phase::Live(live) => Some(live.session.config()),
+            Phase::Ended => None,
+        }
+    }
+
+    pub(crate) const fn config_mut(&mut self) -> Option<&mut SessionConfig> {
+        match &mut self.phase {
+            Phase::Resting(config) => Some(config),
+            Phase::Live(live) => Some(live.session.config_mut()),
+            Phase::Ended => None,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Runs a server that speaks KATO's HTTP API over the engine.
+//!
+//! ```text
+//! cargo run --release --example serve -- --data ./knowledge
+//! cargo run --release --example serve -- --in-memory --addr 127.0.0.1:0
+//! ```
+
+use std::fs;
+use std::io::{Write, stdout};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, ValueEnum};
+use kato_examples::corpus::ByteSize;
+use kato_examples::exit::exit_code;
+use kato_examples::interrupt::on_interrupt;
+use kato_scheduler::StopSignal;
+use kato_server::{Server, ServerBuilder};
+use kato_service::{Service, ServiceOptions};
+use tokio::sync::Notify;
+use tracing_subscriber::EnvFilter;
+
+/// Runs a server that speaks KATO's HTTP API (3.10.1, and what the 2025-10 generation has beyond it) over the engine.
+///
+/// Any KATO client can be pointed at it. It says `listening on http://…` on standard output once it answers; logs go to
+/// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into DIR/nodes/… with `inspect`.
+///
+/// Ctrl-C or SIGTERM stops it: running requests are answered, and everything acknowledged is in the stores. A second one ends the
+/// process at once, and so may a kill: what was acknowledged is there at the next start.
+///
+/// Exit codes: 0 stopped, 1 error, 2 wrong usage, 130 ended by a second signal.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Directory of sessions and knowledge; made if it is not there. One server at a time.
+    #[arg(long, value_name = "DIR", required_unless_present = "in_memory")]
+    data: Option<PathBuf>,
+    /// Keep everything in memory; it is gone when the server stops.
+    #[arg(long, conflicts_with = "data")]
+    in_memory: bool,
+    /// Where to listen. Port 0 takes any that is free. Other machines reach the server only if this is not loopback.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
+    addr: SocketAddr,
+    /// File with one bearer token a line; requests must carry one of them, except to / and /health.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// When a write is acknowledged.
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Durability::Disk)]
+    durability: Durability,
+    /// Seconds that a session lives without a write, where its maker says nothing.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    session_ttl: u64,
+    /// Sessions at most.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    max_sessions: usize,
+    /// Refuse requests larger than this.
+    #[arg(long, value_name = "SIZE", default_value = "100MiB")]
+    max_body: ByteSize,
+    /// Requests in flight at most; others are told to come back later.
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    max_requests: usize,
+    /// Threads that observe, learn and predict. Default: twice the cores.
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+    /// Be a stock KATO to all clients: no batches of learns, no idempotency keys.
+    #[arg(long)]
+    no_extensions: bool,
+    /// Form of the logs.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Log::Text)]
+    log: Log,
+    /// What is logged: error, warn, info (one line a request), debug; also by module, as `kato_server=debug`.
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    log_level: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Durability {
+    /// What was learned is on the disk: it survives a power cut.
+    Disk,
+    /// It was handed to the operating system: it survives a kill.
+    Os,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Log {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+fn main() -> ExitCode {
+    exit_code(run(&Args::parse()), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    start_logging(args)?;
+    let service = open(args)?;
+    let server = configure(Server::builder(service), args)?;
+    let stop = std::sync::Arc::new(Notify::new());
+    let stopping = std::sync::Arc::clone(&stop);
+    // A permit is kept, so a signal before the server waits for it is not lost.
+    on_interrupt(move || stop.notify_one()).context("failed to listen for signals")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("failed to start the threads of the server")?;
+    runtime.block_on(async {
+        let server = server.bind().await?;
+        writeln!(stdout(), "listening on http://{}", server.local_addr())?;
+        server
+            .serve(async move { stopping.notified().await })
+            .await?;
+        Ok(())
+    })
+}
+
+fn open(args: &Args) -> Result<Service> {
+    let options = ServiceOptions::default()
+        .with_durability(match args.durability {
+            Durability::Disk => kato_service::Durability::Disk,
+            Durability::Os => kato_service::Durability::Os,
+        })
+        .with_session_ttl(args.session_ttl)
+        .with_max_sessions(args.max_sessions);
+    Ok(match &args.data {
+        Some(dir) => Service::open(dir, options)?,
+        None => Service::in_memory(options),
+    })
+}
+
+fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
+    let max_body = usize::try_from(args.max_body.0).context("--max-body is too large")?;
+    let mut server = server
+        .with_addr(args.addr)
+        .with_max_body_bytes(max_body)
+        .with_max_concurrent_requests(args.max_requests)
+        .with_extensions(!args.no_extensions);
+    if let Some(workers) = args.workers {
+        server = server.with_workers(workers.get());
+    }
+    if args.no_extensions {
+        server = server.with_generation_2025_10(false);
+    }
+    if let Some(file) = &args.token_file {
+        let text = fs::read_to_string(file)
+            .with_context(|| format!("failed to read the tokens in {}", file.display()))?;
+        let mut tokens = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .peekable();
+        if tokens.peek().is_none() {
+            bail!("{} holds no token: write one a line", file.display());
+        }
+        server = tokens.fold(server, ServerBuilder::with_token);
+    }
+    Ok(server)
+}
+
+fn start_logging(args: &Args) -> Result<()> {
+    let filter = EnvFilter::try_new(&args.log_level).context("--log-level")?;
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match args.log {
+        Log::Text => logs.init(),
+        Log::Json => logs.json().init(),
+    }
+    Ok(())
+}

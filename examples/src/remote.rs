@@ -1,0 +1,130 @@
+//! Training into the nodes of a server: options, opening the run, and what it took.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use indicatif::HumanCount;
+use kato_client::{KatoClient, SessionOptions};
+use kato_learner::HierarchicalConceptLearner;
+use kato_remote::{RemoteBackend, RunName};
+use kato_scheduler::{RunConfiguration, TrainingReport};
+use serde_json::{Value, json};
+
+/// Where the nodes are, if not in a knowledge base of this process.
+#[derive(Debug, Args)]
+pub struct RemoteArgs {
+    /// Train the nodes of the KATO server at this URL, stock or kato-rs, instead of --kb.
+    #[arg(long, value_name = "URL", conflicts_with = "kb")]
+    kato: Option<String>,
+    /// Name of the run, with which its node ids begin. Default: a new name. Needed to resume.
+    #[arg(long, value_name = "NAME", requires = "kato")]
+    run: Option<RunName>,
+    /// Documents that go to the server together.
+    #[arg(long, value_name = "N", requires = "kato", default_value = "8")]
+    batch: NonZeroUsize,
+    /// File that keeps the run's position. Default: NAME.kato-run.json.
+    #[arg(long, value_name = "FILE", requires = "kato")]
+    state: Option<PathBuf>,
+    /// File whose first line is the bearer token of the server.
+    #[arg(long, value_name = "FILE", requires = "kato")]
+    token_file: Option<PathBuf>,
+}
+
+impl RemoteArgs {
+    /// Gives a new run a name if the user did not.
+    ///
+    /// # Errors
+    ///
+    /// When a run is to be resumed and nobody says which.
+    pub fn choose_name(&mut self, resume: bool) -> Result<()> {
+        if self.kato.is_some() && self.run.is_none() {
+            if resume {
+                bail!("--resume needs the name of the run: --run NAME");
+            }
+            self.run = Some(RunName::unique());
+        }
+        Ok(())
+    }
+
+    /// The file that keeps the run's position; `None` without a server.
+    #[must_use]
+    pub fn state_file(&self) -> Option<PathBuf> {
+        let run = self.run.as_ref()?;
+        let named = || PathBuf::from(format!("{run}.kato-run.json"));
+        Some(self.state.clone().unwrap_or_else(named))
+    }
+
+    /// Opens the run on the server; `None` when it is to be trained into a knowledge base of this process.
+    ///
+    /// # Errors
+    ///
+    /// When the run exists and is not to be resumed, or cannot be opened.
+    pub fn open(
+        &self,
+        learner: &HierarchicalConceptLearner,
+        configuration: &RunConfiguration,
+        resume: bool,
+    ) -> Result<Option<RemoteBackend>> {
+        let (Some(url), Some(run), Some(state)) = (&self.kato, &self.run, self.state_file()) else {
+            return Ok(None);
+        };
+        if state.exists() && !resume {
+            bail!(
+                "{} exists: --resume goes on with that run, another --run NAME begins a new one",
+                state.display()
+            );
+        }
+        let mut client = KatoClient::builder(url, SessionOptions::new(run.as_str()));
+        if let Some(file) = &self.token_file {
+            let text = fs::read_to_string(file)
+                .with_context(|| format!("failed to read the token in {}", file.display()))?;
+            client = client.bearer_token(text.lines().next().unwrap_or_default().trim());
+        }
+        let backend = RemoteBackend::builder(client, run.clone(), state).batch(self.batch);
+        Ok(Some(backend.build(learner, configuration)?))
+    }
+}
+
+/// What the run took, in words.
+#[must_use]
+pub fn summary(report: &TrainingReport, backend: &RemoteBackend) -> String {
+    let calls = backend.calls();
+    let each = calls.requests as f64 / report.session_samples.max(1) as f64;
+    let mut text = format!(
+        "{} requests to {}: {each:.2} a sample",
+        HumanCount(calls.requests),
+        backend.server()
+    );
+    if calls.retries + calls.recoveries > 0 {
+        text += &format!(
+            "; {} repeated, {} sessions made anew",
+            HumanCount(calls.retries),
+            HumanCount(calls.recoveries)
+        );
+    }
+    text += &format!(
+        "\nrun {}: nodes {}\n",
+        backend.run(),
+        backend.node_ids().join(", ")
+    );
+    text
+}
+
+/// The report with what the run took, for machines.
+///
+/// # Errors
+///
+/// When the report has no JSON form, which would be a bug.
+pub fn to_json(report: &TrainingReport, backend: &RemoteBackend) -> Result<Value> {
+    let mut value = serde_json::to_value(report)?;
+    value["server"] = json!({
+        "url": backend.server(),
+        "run": backend.run().as_str(),
+        "node_ids": backend.node_ids(),
+        "calls": backend.calls(),
+    });
+    Ok(value)
+}
