@@ -5,23 +5,27 @@
 //! cargo run --release --example serve -- --in-memory --addr 127.0.0.1:0
 //! ```
 
-use std::fs;
-use std::io::{Write, stdout};
+use std::io::{Write, stderr, stdout};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use kato_examples::corpus::ByteSize;
 use kato_examples::exit::exit_code;
 use kato_examples::interrupt::on_interrupt;
+use kato_examples::tokens::read_tokens;
 use kato_scheduler::StopSignal;
 use kato_server::{Server, ServerBuilder};
 use kato_service::{Service, ServiceOptions};
 use tokio::sync::Notify;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Runs a server that speaks KATO's HTTP API (3.10.1, and what the 2025-10 generation has beyond it) over the engine.
 ///
@@ -70,9 +74,9 @@ struct Args {
     /// Form of the logs.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Log::Text)]
     log: Log,
-    /// What is logged: error, warn, info (one line a request), debug; also by module, as `kato_server=debug`.
-    #[arg(long, value_name = "LEVEL", default_value = "warn")]
-    log_level: String,
+    /// What is logged: error, warn, info (one line a request), debug; also by module, as in `warn,kato_server=debug`.
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
+    log_level: Targets,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -96,11 +100,11 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
-    start_logging(args)?;
+    start_logging(args);
     let service = open(args)?;
     let server = configure(Server::builder(service), args)?;
-    let stop = std::sync::Arc::new(Notify::new());
-    let stopping = std::sync::Arc::clone(&stop);
+    let stop = Arc::new(Notify::new());
+    let stopping = Arc::clone(&stop);
     // A permit is kept, so a signal before the server waits for it is not lost.
     on_interrupt(move || stop.notify_one()).context("failed to listen for signals")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -109,7 +113,12 @@ fn run(args: &Args) -> Result<()> {
         .context("failed to start the threads of the server")?;
     runtime.block_on(async {
         let server = server.bind().await?;
-        writeln!(stdout(), "listening on http://{}", server.local_addr())?;
+        // A closed standard output must not end a server.
+        drop(writeln!(
+            stdout(),
+            "listening on http://{}",
+            server.local_addr()
+        ));
         server
             .serve(async move { stopping.notified().await })
             .await?;
@@ -145,29 +154,28 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
         server = server.with_generation_2025_10(false);
     }
     if let Some(file) = &args.token_file {
-        let text = fs::read_to_string(file)
-            .with_context(|| format!("failed to read the tokens in {}", file.display()))?;
-        let mut tokens = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .peekable();
-        if tokens.peek().is_none() {
-            bail!("{} holds no token: write one a line", file.display());
-        }
-        server = tokens.fold(server, ServerBuilder::with_token);
+        server = read_tokens(file)?
+            .into_iter()
+            .fold(server, ServerBuilder::with_token);
     }
     Ok(server)
 }
 
-fn start_logging(args: &Args) -> Result<()> {
-    let filter = EnvFilter::try_new(&args.log_level).context("--log-level")?;
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    match args.log {
-        Log::Text => logs.init(),
-        Log::Json => logs.json().init(),
+fn log_level(text: &str) -> Result<Targets> {
+    let is_known = |part: &&str| part.contains('=') || part.parse::<LevelFilter>().is_ok();
+    if let Some(part) = text.split(',').find(|part| !is_known(part)) {
+        // It would be taken for a module, and nothing else would be logged.
+        bail!("{part:?} is no level: use off, error, warn, info, debug, trace, or MODULE=LEVEL");
     }
-    Ok(())
+    Ok(text.parse()?)
+}
+
+fn start_logging(args: &Args) {
+    let lines = tracing_subscriber::fmt::layer().with_writer(stderr);
+    let lines = match args.log {
+        Log::Text => lines.boxed(),
+        Log::Json => lines.json().boxed(),
+    };
+    let wanted = lines.with_filter(args.log_level.clone());
+    tracing_subscriber::registry().with(wanted).init();
 }

@@ -1,13 +1,19 @@
-//! What the wire costs: typical bodies to JSON and back.
+//! What the wire costs: typical bodies to JSON and back, and whole round trips to a server in this process.
+
+use std::hint::black_box;
+use std::net::SocketAddr;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use kato_client::{KatoClient, SessionOptions};
 use kato_protocol::{
     BatchItem, FuturePotential, LearnBatchRequest, Observation, Prediction, PredictionsAnswer,
 };
+use kato_server::Server;
+use kato_service::{Service, ServiceOptions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::hint::black_box;
+use tokio::runtime::Runtime;
 
 /// Symbols of a chunk, as a tokenizer numbers them.
 fn symbols(from: usize, n: usize) -> impl Iterator<Item = String> {
@@ -73,5 +79,49 @@ fn wire(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, wire);
+/// Client, loopback, server and engine together. In memory: how long a disk takes is not the wire's.
+fn round_trips(c: &mut Criterion) {
+    let runtime = Runtime::new().expect("threads can be started");
+    let service = Service::in_memory(ServiceOptions::default());
+    let server = Server::builder(service).with_addr(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let server = runtime.block_on(server.bind()).expect("a free port");
+    let url = format!("http://{}", server.local_addr());
+    let serving = runtime.spawn(server.serve(std::future::pending()));
+    let session = SessionOptions::new("node0").process_predictions(false);
+    let client = KatoClient::builder(url, session).build().expect("a URL");
+
+    let mut group = c.benchmark_group("round trip");
+    group.bench_function("health", |b| {
+        b.iter(|| runtime.block_on(client.health()).expect("healthy"));
+    });
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("observe, and clear now and then", |b| {
+        b.iter(|| {
+            runtime.block_on(async {
+                let seen = client
+                    .observe(Observation::strings(["a"]))
+                    .await
+                    .expect("observed");
+                if seen.stm_length >= 50 {
+                    client.clear_stm().await.expect("cleared");
+                }
+            });
+        });
+    });
+    for n in [1, 100, 1000] {
+        let items = batch(n).sequences;
+        group.throughput(Throughput::Elements(n as u64));
+        group.bench_function(format!("learn-batch of {n}"), |b| {
+            b.iter(|| {
+                runtime
+                    .block_on(client.learn_all(&items, None))
+                    .expect("learned")
+            });
+        });
+    }
+    group.finish();
+    serving.abort();
+}
+
+criterion_group!(benches, wire, round_trips);
 criterion_main!(benches);

@@ -12,6 +12,7 @@ pub mod prediction;
 pub mod remote;
 pub mod reporter;
 pub mod repository;
+pub mod tokens;
 
 /// The README's example is compiled and run as a test.
 #[cfg(doctest)]

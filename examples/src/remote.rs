@@ -1,17 +1,18 @@
 //! Training into the nodes of a server: options, opening the run, and what it took.
 
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::HumanCount;
-use kato_client::{KatoClient, SessionOptions};
+use kato_client::{KatoClient, RetryPolicy, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
 use kato_remote::{RemoteBackend, RunName};
 use kato_scheduler::{RunConfiguration, TrainingReport};
 use serde_json::{Value, json};
+
+use crate::tokens::read_tokens;
 
 /// Where the nodes are, if not in a knowledge base of this process.
 #[derive(Debug, Args)]
@@ -28,7 +29,10 @@ pub struct RemoteArgs {
     /// File that keeps the run's position. Default: NAME.kato-run.json.
     #[arg(long, value_name = "FILE", requires = "kato")]
     state: Option<PathBuf>,
-    /// File whose first line is the bearer token of the server.
+    /// Seconds to go on, at the least, while the server does not answer; then the run ends and can be resumed.
+    #[arg(long, value_name = "SECONDS", requires = "kato", default_value_t = 60)]
+    patience: u32,
+    /// File that begins with the bearer token of the server.
     #[arg(long, value_name = "FILE", requires = "kato")]
     token_file: Option<PathBuf>,
 }
@@ -77,14 +81,26 @@ impl RemoteArgs {
                 state.display()
             );
         }
-        let mut client = KatoClient::builder(url, SessionOptions::new(run.as_str()));
+        let mut client = KatoClient::builder(url, SessionOptions::new(run.as_str()))
+            .retry(patient_for(self.patience));
         if let Some(file) = &self.token_file {
-            let text = fs::read_to_string(file)
-                .with_context(|| format!("failed to read the token in {}", file.display()))?;
-            client = client.bearer_token(text.lines().next().unwrap_or_default().trim());
+            let token = read_tokens(file)?.swap_remove(0);
+            client = client.bearer_token(token);
         }
         let backend = RemoteBackend::builder(client, run.clone(), state).batch(self.batch);
         Ok(Some(backend.build(learner, configuration)?))
+    }
+}
+
+/// The usual policy, with as many attempts as outlast a server that is away for this long.
+fn patient_for(seconds: u32) -> RetryPolicy {
+    let policy = RetryPolicy::default();
+    // By then every pause is the longest one, of which chance takes up to a half.
+    let shortest = policy.max_backoff.as_secs_f64() / 2.0;
+    let more = (f64::from(seconds) / shortest).ceil() as u32;
+    RetryPolicy {
+        attempts: policy.attempts.saturating_add(more),
+        ..policy
     }
 }
 

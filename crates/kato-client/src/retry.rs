@@ -23,7 +23,8 @@ pub struct RetryPolicy {
     /// Longest pause, also when the server's `Retry-After` asks for more. Default: 5 s.
     pub max_backoff: Duration,
     /// Longest time that a server is assumed to go on with a request that it has begun. After a learn without an answer, a
-    /// stock server is watched for this long before the learn is taken as not done. Default: 2 s.
+    /// stock server is watched for this long before the learn is taken as not done. Keep it well above the 200 ms after which a
+    /// stock server shows a new pattern at the latest. Default: 2 s.
     pub settle: Duration,
     /// Seed of the random part; drawn from the system if `None`. Default: `None`.
     pub jitter_seed: Option<u64>,

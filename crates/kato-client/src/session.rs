@@ -1,33 +1,31 @@
 //! The life of the one session of a client: made on first use, made anew and restored when the server lost it.
 
+mod disarm;
 mod doubt;
+mod make;
 mod operation;
 mod write;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use kato_protocol::{
-    CreateSession, Deleted, Observation, Sequence, SequenceResult, SessionInfo, Stm,
-};
+use kato_protocol::Deleted;
 use reqwest::Method;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 pub(crate) use operation::{Learn, Operation};
 
+use self::make::Unmade;
 use crate::call::Call;
 use crate::forecast::AutoLearn;
 use crate::mirror::Mirror;
 use crate::transport::{Meaning, Transport};
-use crate::{CallKind, ClientError, Generation, SessionOptions};
+use crate::{CallKind, ClientError, SessionOptions};
 
 /// Sessions made for one operation, before it is given up.
 const MAX_SESSIONS: u32 = 5;
-
-/// Observations that are restored with one request.
-const REPLAYED_AT_ONCE: usize = 250;
 
 /// What a session lives for unless it says otherwise.
 const DEFAULT_TTL: Duration = Duration::from_secs(3600);
@@ -51,6 +49,8 @@ pub(crate) struct State {
     wanted: Map<String, Value>,
     /// Settings in effect, as far as they are known.
     effective: Map<String, Value>,
+    /// A request that sets what is wanted now may still be under way to the session, and undo later changes.
+    late_config: bool,
     pub(crate) mirror: Mirror,
     /// The operation whose outcome nobody knows.
     doubt: Option<String>,
@@ -75,6 +75,7 @@ impl Session {
             id: None,
             wanted: options.config.clone(),
             effective: Map::new(),
+            late_config: false,
             mirror: Mirror::default(),
             doubt: None,
             had_session: false,
@@ -99,6 +100,7 @@ impl Session {
                 source: None,
             });
         }
+        let tries = self.transport.pool.backoff.policy().attempts;
         let mut made = 0;
         loop {
             if let Some(id) = &state.id {
@@ -114,133 +116,10 @@ impl Session {
                     state.id = Some(id);
                     state.had_session = true;
                 }
-                Err(ClientError::SessionNotFound { .. } | ClientError::OutcomeUnknown { .. })
-                    if made < MAX_SESSIONS => {}
-                Err(error) => return Err(error),
+                Err(Unmade::Anew(_)) if made < tries.max(MAX_SESSIONS) => {}
+                Err(Unmade::Anew(error) | Unmade::Never(error)) => return Err(error),
             }
         }
-    }
-
-    /// A new session in the mirrored state. Whatever fails on the way, the half-made session is only abandoned: it teaches the
-    /// node nothing.
-    async fn make(&self, state: &mut State) -> Result<String, ClientError> {
-        let generation = self.transport.generation().await?;
-        let info = self.create(&state.wanted).await?;
-        let id = info.session_id;
-        let mut unsaid = state.wanted.clone();
-        unsaid.retain(|key, value| info.session_config.get(key) != Some(value));
-        if !unsaid.is_empty() {
-            // A server that does not like one setting drops all of them without a word, but tells when asked like this.
-            self.configure(&id, &unsaid).await?;
-        }
-        state.effective = info.session_config;
-        state.effective.extend(state.wanted.clone());
-        if !state.mirror.is_empty() {
-            self.restore(&id, state, generation).await?;
-        } else if generation == Generation::V3_10 {
-            state.mirror.time = 0;
-        }
-        Ok(id)
-    }
-
-    async fn create(&self, config: &Map<String, Value>) -> Result<SessionInfo, ClientError> {
-        let request = CreateSession {
-            node_id: self.options.node_id.clone(),
-            metadata: self.options.metadata.clone(),
-            ttl_seconds: self.options.ttl.map(|ttl| ttl.as_secs()),
-            config: (!config.is_empty()).then(|| config.clone()),
-        };
-        let call = self
-            .transport
-            .call(CallKind::Session, Method::POST, &["sessions"])
-            .json(&request)?;
-        // Made twice, the first one is never used and expires.
-        Ok(self.transport.repeat(call).await?)
-    }
-
-    async fn configure(&self, id: &str, config: &Map<String, Value>) -> Result<bool, ClientError> {
-        let call = self
-            .call(CallKind::Session, Method::POST, id, &["config"])
-            .json(&json!({ "config": config }))?;
-        let (_, doubt) = self.transport.repeat_noting_doubt::<Value>(call).await?;
-        Ok(doubt)
-    }
-
-    async fn restore(
-        &self,
-        id: &str,
-        state: &mut State,
-        generation: Generation,
-    ) -> Result<(), ClientError> {
-        let limit = state.auto_learn().max_pattern_length.unwrap_or(0);
-        // Only after the limit was lowered below what is remembered: else replaying never reaches it.
-        let hold = limit > 0 && state.mirror.n_events() as u64 >= limit;
-        if hold {
-            let off = Map::from_iter([("max_pattern_length".to_owned(), json!(0))]);
-            self.configure(id, &off).await?;
-        }
-        let observations = state.mirror.replay(generation == Generation::V3_10);
-        for piece in observations.chunks(REPLAYED_AT_ONCE) {
-            state.mirror.time = self.replay(id, piece).await?;
-        }
-        if hold {
-            let on = Map::from_iter([("max_pattern_length".to_owned(), json!(limit))]);
-            self.configure(id, &on).await?;
-        }
-        if state.mirror.n_events() > 0 {
-            let found = self.read_stm(id).await?;
-            if !state.mirror.agrees(&found) {
-                return Err(ClientError::NotRestored {
-                    session_id: id.to_owned(),
-                });
-            }
-            state.mirror.set_stm(found);
-        }
-        Ok(())
-    }
-
-    /// Observes again; the session's time after it.
-    async fn replay(&self, id: &str, observations: &[Observation]) -> Result<u64, ClientError> {
-        let sequence = Sequence {
-            observations: observations.iter().cloned().map(Into::into).collect(),
-            ..Sequence::default()
-        };
-        let call = self
-            .call(
-                CallKind::ObserveSequence,
-                Method::POST,
-                id,
-                &["observe-sequence"],
-            )
-            .json(&sequence)?;
-        let mut attempt = 1;
-        loop {
-            let failure = match self.transport.once::<SequenceResult>(&call).await {
-                Ok(answer) => return Ok(answer.value.results.last().map_or(0, |last| last.time)),
-                Err(failure) => failure,
-            };
-            match failure.meaning {
-                Meaning::NotDone if attempt < self.transport.pool.backoff.policy().attempts => {
-                    self.transport.pause(attempt, &failure).await;
-                    attempt += 1;
-                }
-                // Nothing was learned: the next session starts afresh.
-                Meaning::Doubtful if failure.is_transient() => {
-                    self.transport.pause(attempt, &failure).await;
-                    return Err(ClientError::OutcomeUnknown {
-                        what: "restoring the session".to_owned(),
-                        source: Some(Box::new(failure.error)),
-                    });
-                }
-                _ => return Err(failure.error),
-            }
-        }
-    }
-
-    pub(crate) async fn read_stm(&self, id: &str) -> Result<Vec<Vec<String>>, ClientError> {
-        let call = self.call(CallKind::Stm, Method::GET, id, &["stm"]);
-        let stm: Stm = self.transport.repeat(call).await?;
-        Ok(stm.stm)
     }
 
     /// Asks something of the session that changes nothing there.
@@ -285,8 +164,8 @@ impl Session {
                 Ok(doubt) => {
                     state.wanted.extend(changes.clone());
                     state.effective.extend(changes.clone());
-                    if doubt {
-                        // A late copy must not undo later changes.
+                    if doubt || state.late_config {
+                        // What is still under way must not undo this change, nor a later one.
                         self.abandon(&mut state).await;
                     }
                     return Ok(());
@@ -295,7 +174,13 @@ impl Session {
                     state.id = None;
                     sessions += 1;
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    if !matches!(error.status(), Some(400..500)) {
+                        // It may act later, although it is reported as failed.
+                        self.abandon(&mut state).await;
+                    }
+                    return Err(error);
+                }
             }
         }
     }

@@ -34,7 +34,11 @@ impl Prediction {
         map.serialize_entry("potential", &self.potential)?;
         map.serialize_entry("evidence", &self.evidence)?;
         map.serialize_entry("similarity", &self.similarity)?;
-        map.serialize_entry("fragmentation", &self.fragmentation)?;
+        match self.ensemble {
+            Some(_) => map.serialize_entry("fragmentation", &self.fragmentation)?,
+            // An integer on this path: there is one block, or the prediction would not be.
+            None => map.serialize_entry("fragmentation", &0)?,
+        }
         map.serialize_entry("snr", &self.snr)?;
         map.serialize_entry("confidence", &self.confidence)?;
         map.serialize_entry("weighted_similarity", &self.weighted.similarity)?;

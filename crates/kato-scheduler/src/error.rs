@@ -63,7 +63,7 @@ pub enum TrainError {
     #[error("failed to store what was learned")]
     Store(#[source] StoreError),
     /// The nodes of a server cannot be taught.
-    #[error("failed to teach node {node}")]
+    #[error("failed to teach node {node}: resume the run once the cause is mended")]
     Teach {
         /// The node.
         node: String,

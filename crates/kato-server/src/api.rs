@@ -3,6 +3,7 @@
 pub(crate) mod documents;
 pub(crate) mod extensions;
 pub(crate) mod genes;
+pub(crate) mod health;
 pub(crate) mod lifecycle;
 pub(crate) mod monitoring;
 pub(crate) mod nodes;

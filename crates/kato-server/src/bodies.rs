@@ -3,16 +3,16 @@
 //! Nearly all bodies are plain JSON of the right types and are read straight into their types. Whatever is refused there is
 //! read again as Python would, and either coerced or described to the last detail.
 
+mod plain;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 
 use axum::http::{HeaderMap, header};
 use kato_engine::{Lesson, Observation, Sequence, SequenceItem};
-use kato_model::{EmotiveMap, Event, MetadataValue};
+use kato_model::Event;
 use kato_service::NewSession;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::json::{self, Json, Malformed, Text};
@@ -22,16 +22,17 @@ use crate::validate::{
     malformed,
 };
 
-/// Nesting up to which metadata is taken without a second look: the files that keep it have room for that.
-const PLAIN_DEPTH: usize = 90;
-
 /// An observation (`observe`).
 pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Refusal> {
-    if let Some(plain) = plain::<RawObservation>(headers, body)
-        && is_plain(&plain.metadata)
+    if is_json(headers)
+        && let Some(plain) = plain::observation(body)
     {
-        return Ok(plain.into());
+        return Ok(plain);
     }
+    long_observation(headers, body)
+}
+
+fn long_observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Refusal> {
     let json = read(headers, body)?;
     let mut check = Check::of("body");
     let observation = check.model(&json).map(|map| check.observation(map));
@@ -40,14 +41,15 @@ pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observatio
 
 /// Several observations (`observe-sequence`).
 pub(crate) fn sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> {
-    if let Some(plain) = plain::<RawSequence>(headers, body)
-        && plain
-            .observations
-            .iter()
-            .all(|item| is_plain(&item.0.metadata))
+    if is_json(headers)
+        && let Some(plain) = plain::sequence(body)
     {
-        return Ok(plain.into());
+        return Ok(plain);
     }
+    long_sequence(headers, body)
+}
+
+fn long_sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> {
     let json = read(headers, body)?;
     let mut check = Check::of("body");
     let mut sequence = Sequence::default();
@@ -67,17 +69,10 @@ pub(crate) fn sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Ref
 
 /// Many sequences to learn (`learn-batch`).
 pub(crate) fn lessons(headers: &HeaderMap, body: &[u8]) -> Result<Vec<Lesson>, Refusal> {
-    if let Some(plain) = plain::<RawBatch>(headers, body)
-        && plain
-            .sequences
-            .iter()
-            .all(|item| is_plain(&item.0.metadata))
+    if is_json(headers)
+        && let Some(plain) = plain::lessons(body)
     {
-        return Ok(plain
-            .sequences
-            .into_iter()
-            .map(|item| item.0.into())
-            .collect());
+        return Ok(plain);
     }
     let json = read(headers, body)?;
     let mut check = Check::of("body");
@@ -143,14 +138,14 @@ fn check_item(check: &mut Check, map: &[(Text, Json)]) -> SequenceItem {
 }
 
 fn check_lesson(check: &mut Check, map: &[(Text, Json)]) -> Lesson {
-    RawLesson {
-        events: check.required(map, "events", |check, value| {
-            check.list(value, Check::strings)
-        }),
-        emotives: check.field(map, "emotives", Check::emotives),
-        metadata: check.field(map, "metadata", Check::metadata),
-    }
-    .into()
+    let events: Vec<Vec<String>> = check.required(map, "events", |check, value| {
+        check.list(value, Check::strings)
+    });
+    let emotives = check.field(map, "emotives", Check::emotives);
+    let metadata: BTreeMap<_, _> = check.field(map, "metadata", Check::metadata);
+    Lesson::of(events.into_iter().map(Event::new))
+        .with_emotives(emotives)
+        .with_metadata(&metadata)
 }
 
 /// Seconds that a session lives.
@@ -231,144 +226,5 @@ fn is_json(headers: &HeaderMap) -> bool {
     match kind.strip_prefix("application/") {
         Some(sub) => sub == "json" || sub.ends_with("+json"),
         None => kind.is_empty(),
-    }
-}
-
-/// The body in its type if it is plain JSON of just that type.
-fn plain<T: for<'de> Deserialize<'de>>(headers: &HeaderMap, body: &[u8]) -> Option<T> {
-    if body.is_empty() || !is_json(headers) {
-        return None;
-    }
-    serde_json::from_slice::<Object<T>>(body)
-        .ok()
-        .map(|object| object.0)
-}
-
-/// Is there nothing that serde_json reads otherwise than Python: long integers, minus zero, deep nesting?
-fn is_plain(metadata: &BTreeMap<String, MetadataValue>) -> bool {
-    metadata
-        .values()
-        .all(|value| is_plain_value(value, PLAIN_DEPTH))
-}
-
-fn is_plain_value(value: &MetadataValue, depth: usize) -> bool {
-    match value {
-        MetadataValue::Null
-        | MetadataValue::Bool(_)
-        | MetadataValue::Integer(_)
-        | MetadataValue::Text(_) => true,
-        MetadataValue::Float(float) => {
-            float.abs() < 9e18 && !(*float == 0.0 && float.is_sign_negative())
-        }
-        MetadataValue::List(items) => {
-            depth > 0 && items.iter().all(|item| is_plain_value(item, depth - 1))
-        }
-        MetadataValue::Map(entries) => {
-            depth > 0
-                && entries
-                    .iter()
-                    .all(|(_, item)| is_plain_value(item, depth - 1))
-        }
-    }
-}
-
-/// A struct that reads from a JSON object only; serde's own would take arrays too.
-struct Object<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AsMap<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for AsMap<T> {
-            type Value = Object<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
-            }
-        }
-
-        deserializer.deserialize_map(AsMap(PhantomData))
-    }
-}
-
-#[derive(serde::Deserialize)]
-struct RawObservation {
-    #[serde(default)]
-    strings: Vec<String>,
-    #[serde(default)]
-    vectors: Vec<Vec<f64>>,
-    #[serde(default)]
-    emotives: EmotiveMap,
-    #[serde(default)]
-    metadata: BTreeMap<String, MetadataValue>,
-    #[serde(default)]
-    unique_id: Option<String>,
-}
-
-#[derive(serde::Deserialize)]
-struct RawSequence {
-    observations: Vec<Object<RawObservation>>,
-    #[serde(default)]
-    learn_after_each: bool,
-    #[serde(default)]
-    learn_at_end: bool,
-    #[serde(default)]
-    clear_stm_between: bool,
-}
-
-#[derive(serde::Deserialize)]
-struct RawBatch {
-    sequences: Vec<Object<RawLesson>>,
-}
-
-#[derive(serde::Deserialize)]
-struct RawLesson {
-    events: Vec<Vec<String>>,
-    #[serde(default)]
-    emotives: EmotiveMap,
-    #[serde(default)]
-    metadata: BTreeMap<String, MetadataValue>,
-}
-
-impl From<RawObservation> for Observation {
-    fn from(raw: RawObservation) -> Self {
-        Self {
-            strings: raw.strings,
-            vectors: raw.vectors,
-            emotives: raw.emotives,
-            metadata: raw.metadata,
-        }
-    }
-}
-
-impl From<RawObservation> for SequenceItem {
-    fn from(mut raw: RawObservation) -> Self {
-        Self {
-            unique_id: raw.unique_id.take(),
-            observation: raw.into(),
-        }
-    }
-}
-
-impl From<RawSequence> for Sequence {
-    fn from(raw: RawSequence) -> Self {
-        let items = raw.observations.into_iter().map(|item| item.0.into());
-        let mut sequence = Self::of_items(items);
-        sequence.learn_after_each = raw.learn_after_each;
-        sequence.learn_at_end = raw.learn_at_end;
-        sequence.clear_stm_between = raw.clear_stm_between;
-        sequence
-    }
-}
-
-impl From<RawLesson> for Lesson {
-    fn from(raw: RawLesson) -> Self {
-        Self::of(raw.events.into_iter().map(Event::new))
-            .with_emotives(raw.emotives)
-            .with_metadata(&raw.metadata)
     }
 }

@@ -77,7 +77,10 @@ impl Connections {
     pub(crate) async fn finish(mut self, within: Duration) -> usize {
         self.closing.send_replace(true);
         self.app.events.close();
-        let all = async { while self.tasks.join_next().await.is_some() {} };
+        let all = async {
+            while self.tasks.join_next().await.is_some() {}
+            self.app.events.finish().await;
+        };
         if time::timeout(within, all).await.is_ok() {
             return 0;
         }

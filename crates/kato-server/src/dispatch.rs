@@ -1,17 +1,17 @@
 //! The way of a request: limits, cross-origin rules, token, session, route, work, answer.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod body;
 
-use axum::body::{Body, Bytes};
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kato_protocol::IDEMPOTENCY_KEY;
 use kato_service::ServiceError;
-use tokio::time;
 use uuid::Uuid;
 
 use crate::app::App;
@@ -20,8 +20,8 @@ use crate::cors;
 use crate::events;
 use crate::query;
 use crate::refusal::Refusal;
-use crate::reply::{Answer, Outcome, Reply};
-use crate::routes::{self, Found, Route, Work};
+use crate::reply::{Answer, Cause, Outcome, Reply};
+use crate::routes::{self, Found, Work};
 
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
@@ -53,6 +53,13 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     headers.insert(TRACE_ID, trace_id.clone());
     let took = started.elapsed();
     let status = response.status();
+    if let Some(Cause(cause)) = response.extensions_mut().remove() {
+        tracing::error!(
+            trace_id = trace_id.to_str().unwrap_or_default(),
+            cause,
+            "request failed"
+        );
+    }
     app.meters
         .count(&parts.method, about.template, status, took);
     tracing::info!(
@@ -167,7 +174,7 @@ async fn route(
                 params,
                 query: parts.uri.query().unwrap_or_default().to_owned(),
                 key: idempotency_key(app, &parts.headers)?,
-                body: read_body(app, route, parts, body).await?,
+                body: body::read(app, route, &parts.headers, body).await?,
                 headers: parts.headers.clone(),
             };
             let act = move |app: &App| (route.handler)(app, &call);
@@ -252,66 +259,5 @@ fn idempotency_key(app: &App, headers: &HeaderMap) -> Result<Option<String>, Ref
     match key.to_str() {
         Ok(key) => Ok(Some(key.to_owned())),
         Err(_) => Err(ServiceError::KeyInvalid.into()),
-    }
-}
-
-/// Bytes a second that a client must send at least, once the time-out has passed.
-const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
-
-/// Reads the body of a route that has one.
-async fn read_body(app: &App, route: &Route, parts: &Parts, body: Body) -> Result<Bytes, Refusal> {
-    let limit = app.options.max_body_bytes;
-    let too_large = || {
-        let detail = format!(
-            "the body has more than {limit} bytes, the most that the server takes; send less at a time"
-        );
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
-    };
-    if !route.has_body {
-        return Ok(Bytes::new());
-    }
-    let announced = parts
-        .headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok());
-    if announced
-        .and_then(|length| length.parse().ok())
-        .is_some_and(|length: u64| length > limit as u64)
-    {
-        return Err(too_large());
-    }
-    let mut body = Limited::new(body, limit);
-    let mut read = Vec::new();
-    let started = time::Instant::now();
-    loop {
-        // Slow clients may be slow, but not for ever.
-        let grace = Duration::from_secs(read.len() as u64 / MIN_BYTES_PER_SECOND);
-        let deadline = started + app.options.read_timeout + grace;
-        match time::timeout_at(deadline, body.frame()).await {
-            Ok(None) => return Ok(read.into()),
-            Ok(Some(Ok(frame))) => {
-                let Ok(data) = frame.into_data() else {
-                    continue;
-                };
-                if read.is_empty() && announced == Some(data.len().to_string().as_str()) {
-                    return Ok(data);
-                }
-                read.extend_from_slice(&data);
-            }
-            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_large()),
-            Ok(Some(Err(error))) => {
-                tracing::debug!(%error, "a body broke off");
-                return Err(Refusal::new(
-                    StatusCode::BAD_REQUEST,
-                    "the body broke off; send it again",
-                ));
-            }
-            Err(_) => {
-                let detail = "the body did not arrive in time; send it again";
-                let close = HeaderValue::from_static("close");
-                let reply = Reply::from(Refusal::new(StatusCode::REQUEST_TIMEOUT, detail));
-                return Err(reply.with_header(header::CONNECTION, close).into());
-            }
-        }
     }
 }

@@ -24,25 +24,33 @@ pub(crate) const PATH: &str = "/ws/events";
 /// Events that a client may be behind before it is dropped.
 const BACKLOG: usize = 1024;
 
-/// How long a client may take to accept a message.
+/// How long a client may take to accept a message, if the server allows no less.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Greatest message that a client may send: it has nothing to say but `ping`.
 const MAX_MESSAGE_BYTES: usize = 4096;
+
+/// Clients at most, whatever is asked for: more than a machine has ports.
+const MAX_CLIENTS: u32 = 1 << 16;
 
 /// Hands events to all clients.
 #[derive(Debug, Clone)]
 pub(crate) struct Events {
     sender: broadcast::Sender<Utf8Bytes>,
     places: Arc<Semaphore>,
+    n_places: u32,
     closing: watch::Sender<bool>,
 }
 
 impl Events {
     pub(crate) fn new(max_clients: usize) -> Self {
+        let n_places = u32::try_from(max_clients)
+            .unwrap_or(u32::MAX)
+            .min(MAX_CLIENTS);
         Self {
             sender: broadcast::Sender::new(BACKLOG),
-            places: Arc::new(Semaphore::new(max_clients.min(Semaphore::MAX_PERMITS))),
+            places: Arc::new(Semaphore::new(n_places as usize)),
+            n_places,
             closing: watch::Sender::new(false),
         }
     }
@@ -70,6 +78,12 @@ impl Events {
     /// Ends all streams; what was sent before still arrives.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
+    }
+
+    /// Waits until all streams have ended. To be called after [`close`](Self::close).
+    pub(crate) async fn finish(&self) {
+        let all = self.places.acquire_many(self.n_places).await;
+        drop(all.expect("the places of streams are never closed"));
     }
 
     pub(crate) fn n_clients(&self) -> usize {
@@ -129,12 +143,13 @@ async fn serve(
     _place: OwnedSemaphorePermit,
 ) {
     let mut closing = app.events.closing.subscribe();
+    let within = app.options.write_timeout.min(SEND_TIMEOUT);
     let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
         active_sessions: app.service.n_sessions() as u64,
         system_status: "healthy".to_owned(),
     });
     let snapshot = message(&snapshot, &timestamp::iso_local(SystemTime::now()));
-    if !send(&mut socket, Message::Text(snapshot)).await {
+    if !send(&mut socket, Message::Text(snapshot), within).await {
         return;
     }
     while !*closing.borrow() {
@@ -143,7 +158,7 @@ async fn serve(
                 Ok(event) => Message::Text(event),
                 Err(broadcast::error::RecvError::Lagged(n_missed)) => {
                     tracing::warn!(n_missed, "an event stream fell behind and is closed");
-                    return close(&mut socket, 1013, "too slow").await;
+                    return close(&mut socket, 1013, "too slow", within).await;
                 }
                 Err(broadcast::error::RecvError::Closed) => return,
             },
@@ -155,25 +170,25 @@ async fn serve(
             },
             _ = closing.changed() => continue,
         };
-        if !send(&mut socket, answer).await {
+        if !send(&mut socket, answer, within).await {
             return;
         }
     }
-    close(&mut socket, 1012, "the server is shutting down").await;
+    close(&mut socket, 1012, "the server is shutting down", within).await;
 }
 
 /// Sends a message; `false` if the client is gone or does not take it in time.
-async fn send(socket: &mut WebSocket, message: Message) -> bool {
+async fn send(socket: &mut WebSocket, message: Message, within: Duration) -> bool {
     matches!(
-        time::timeout(SEND_TIMEOUT, socket.send(message)).await,
+        time::timeout(within, socket.send(message)).await,
         Ok(Ok(()))
     )
 }
 
-async fn close(socket: &mut WebSocket, code: u16, reason: &'static str) {
+async fn close(socket: &mut WebSocket, code: u16, reason: &'static str, within: Duration) {
     let frame = CloseFrame {
         code,
         reason: Utf8Bytes::from_static(reason),
     };
-    send(socket, Message::Close(Some(frame))).await;
+    send(socket, Message::Close(Some(frame)), within).await;
 }

@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use kato_engine::EngineError;
 use kato_model::VectorError;
 use kato_protocol::{ErrorBody, SessionError, ValidationDetail};
-use kato_service::ServiceError;
+use kato_service::{ServiceError, StorageFailure};
 use serde_json::{Value, json};
 
 use crate::reply::{Answer, Reply};
@@ -65,6 +65,18 @@ impl Refusal {
         Self::try_later(detail, RETRY_SOON)
     }
 
+    /// Something is wrong with the server or its files. What it is the log says, under the answer's trace id: the text may
+    /// name files, which are nobody's business but the operator's.
+    fn internal(error: &dyn Error) -> Self {
+        let detail = "the server failed; its log says why, under the X-Trace-ID of this answer";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(chain(error))
+    }
+
+    /// Tells the log why.
+    pub(crate) fn caused_by(self, cause: String) -> Self {
+        Reply::from(self).with_cause(cause).into()
+    }
+
     fn try_later(detail: &str, seconds: u64) -> Self {
         let reply = Reply::json(StatusCode::SERVICE_UNAVAILABLE, &json!({"detail": detail}));
         reply
@@ -111,8 +123,10 @@ impl From<ServiceError> for Refusal {
                 }),
             ),
             ServiceError::Engine(error) => engine(&error),
-            ServiceError::Closed | ServiceError::StorageFailed { .. } => {
-                Self::try_later(&chain(&error), RETRY_LATER)
+            ServiceError::Closed => Self::try_later(&error.to_string(), RETRY_LATER),
+            ServiceError::StorageFailed { ref source } => {
+                let detail = format!("{error}{}", because(source));
+                Self::try_later(&detail, RETRY_LATER).caused_by(chain(&error))
             }
             ServiceError::TooManySessions { .. } => Self::overloaded(&chain(&error)),
             ServiceError::TtlNegative { .. }
@@ -120,10 +134,7 @@ impl From<ServiceError> for Refusal {
             | ServiceError::KeyInvalid
             | ServiceError::BatchTooLarge { .. }
             | ServiceError::EmptySequence { .. } => Self::new(INVALID, chain(&error)),
-            other => {
-                tracing::error!(error = chain(&other), "request failed");
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, chain(&other))
-            }
+            other => Self::internal(&other),
         }
     }
 }
@@ -150,11 +161,14 @@ fn engine(error: &EngineError) -> Refusal {
         | EngineError::EmotiveRange { .. } => Refusal::new(BAD, chain(error)),
         EngineError::NotClearable { .. } => Refusal::new(StatusCode::CONFLICT, chain(error)),
         EngineError::Index { .. } => Refusal::new(StatusCode::INSUFFICIENT_STORAGE, chain(error)),
-        other => {
-            tracing::error!(error = chain(other), "request failed");
-            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, chain(other))
-        }
+        other => Refusal::internal(other),
     }
+}
+
+/// What the system said of a failure, in brackets, if it is known. The whole text may name files, and is for the log.
+pub(crate) fn because(failure: &StorageFailure) -> String {
+    let said = failure.system_error();
+    said.map(|said| format!(" ({said})")).unwrap_or_default()
 }
 
 /// An error and its causes in one line.

@@ -28,7 +28,12 @@ pub(crate) struct Reply {
     content_type: Option<&'static str>,
     body: Bytes,
     headers: Vec<(HeaderName, HeaderValue)>,
+    cause: Option<Cause>,
 }
+
+/// Why a request failed, for the log alone; travels with the answer until that is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Cause(pub(crate) String);
 
 impl Reply {
     /// JSON with status 200.
@@ -60,11 +65,17 @@ impl Reply {
             content_type,
             body: body.into(),
             headers: Vec::new(),
+            cause: None,
         }
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
+        self
+    }
+
+    pub(crate) fn with_cause(mut self, cause: String) -> Self {
+        self.cause = Some(Cause(cause));
         self
     }
 
@@ -96,6 +107,9 @@ impl Reply {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         }
         headers.extend(self.headers);
+        if let Some(cause) = self.cause {
+            response.extensions_mut().insert(cause);
+        }
         response
     }
 }

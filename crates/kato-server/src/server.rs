@@ -1,5 +1,7 @@
 //! The server as a value: built, bound, served.
 
+mod periodic;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,21 +10,15 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use kato_service::Service;
 use tokio::net::TcpListener;
-use tokio::task::{self, AbortHandle};
-use tokio::time::{self, MissedTickBehavior};
+use tokio::sync::watch;
+use tokio::task;
 
+use self::periodic::{Periodic, maintain, sample};
 use crate::app::App;
 use crate::connection::Connections;
 use crate::dispatch;
 use crate::error::ServerError;
-use crate::meters::Sampler;
 use crate::options::Options;
-
-/// How often the service's periodic work is done.
-const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How often the machine's load is read, as in KATO.
-const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Makes servers.
 ///
@@ -97,7 +93,8 @@ settings! {
     with_read_timeout read_timeout: Duration;
     /// How long a client may accept nothing of its answer. Default 60 s.
     with_write_timeout write_timeout: Duration;
-    /// How long requests may run on when the server stops. Default 30 s.
+    /// How long clients may wait for their answers when the server stops; then they are cut off. What has begun for them still
+    /// runs to its end. Default 30 s.
     with_shutdown_timeout shutdown_timeout: Duration;
     /// Whether pages of other origins may use the server, as KATO allows. Default `true`.
     with_cors cors: bool;
@@ -201,13 +198,19 @@ impl BoundServer {
             local_addr,
         } = self;
         tracing::info!(%local_addr, "serving");
-        let _maintenance = AbortOnDrop(task::spawn(maintain(Arc::clone(&app))).abort_handle());
-        let _sampling = AbortOnDrop(task::spawn(sample(Arc::clone(&app))).abort_handle());
+        let ending = watch::Sender::new(false);
+        let maintaining = Periodic::of(maintain(Arc::clone(&app), ending.subscribe()));
+        let sampling = Periodic::of(sample(Arc::clone(&app), ending.subscribe()));
         let mut connections = Connections::new(Arc::clone(&app));
         connections.accept(listener, shutdown).await;
         let stopping = Instant::now();
         tracing::info!("stopping");
         let n_cut_off = connections.finish(app.options.shutdown_timeout).await;
+        // What has begun runs to its end, also for clients that were cut off.
+        app.workers.finish().await;
+        ending.send_replace(true);
+        maintaining.finish().await;
+        sampling.finish().await;
         let service = app.service.clone();
         let closed = task::spawn_blocking(move || service.close()).await;
         // A panic in there is passed on as it is: nothing can be promised about the service.
@@ -221,51 +224,5 @@ impl BoundServer {
             "stopped"
         );
         Ok(Stopped { n_cut_off, took })
-    }
-}
-
-/// Ends a task together with the server.
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-async fn maintain(app: Arc<App>) {
-    let mut interval = time::interval(MAINTENANCE_INTERVAL);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        interval.tick().await;
-        let service = app.service.clone();
-        if let Err(error) = task::spawn_blocking(move || service.maintain()).await {
-            tracing::error!(%error, "periodic work ended unexpectedly");
-        }
-    }
-}
-
-async fn sample(app: Arc<App>) {
-    let mut interval = time::interval(SAMPLE_INTERVAL);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut sampler = Sampler::default();
-    let mut is_new = true;
-    loop {
-        interval.tick().await;
-        let app = Arc::clone(&app);
-        let read = task::spawn_blocking(move || {
-            if is_new {
-                sampler = Sampler::new();
-            }
-            app.meters.sample(sampler.read(), &app.service.figures());
-            sampler
-        });
-        match read.await {
-            Ok(same) => (sampler, is_new) = (same, false),
-            Err(error) => {
-                tracing::error!(%error, "reading the machine's load ended unexpectedly");
-                return;
-            }
-        }
     }
 }

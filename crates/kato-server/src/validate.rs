@@ -1,5 +1,6 @@
 //! Checks of request data with pydantic's rules, words and order: all faults of a request are found, each with its place.
 
+mod fault;
 mod scalar;
 
 use kato_engine::Observation;
@@ -7,35 +8,12 @@ use kato_model::{EmotiveMap, MetadataValue};
 use kato_protocol::ValidationDetail;
 use serde_json::Value;
 
+pub(crate) use self::fault::{
+    DICT_TYPE, FINITE_NUMBER, Fault, LIST_TYPE, MISSING, MODEL_TYPE, NOT_NEGATIVE, STRING_TYPE,
+    STRING_UNICODE, TOO_GREAT,
+};
 pub(crate) use self::scalar::{as_bool, as_float, as_integer, integer_of_text};
 use crate::json::{Json, Malformed, Text};
-
-/// One kind of fault: pydantic's type and message.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fault {
-    pub(crate) kind: &'static str,
-    pub(crate) message: &'static str,
-}
-
-macro_rules! faults {
-    ($($name:ident: $kind:literal, $message:literal;)*) => {
-        $(pub(crate) const $name: Fault = Fault { kind: $kind, message: $message };)*
-    };
-}
-
-faults! {
-    MISSING: "missing", "Field required";
-    STRING_TYPE: "string_type", "Input should be a valid string";
-    STRING_UNICODE: "string_unicode",
-        "Input should be a valid string, unable to parse raw data as a unicode string";
-    LIST_TYPE: "list_type", "Input should be a valid list";
-    DICT_TYPE: "dict_type", "Input should be a valid dictionary";
-    MODEL_TYPE: "model_attributes_type",
-        "Input should be a valid dictionary or object to extract fields from";
-    FINITE_NUMBER: "finite_number", "Input should be a finite number";
-    NOT_NEGATIVE: "greater_than_equal", "Input should be greater than or equal to 0";
-    TOO_GREAT: "less_than_equal", "Input should be less than or equal to 3153600000";
-}
 
 /// Longest life of a session: a hundred years, in seconds.
 pub(crate) const MAX_TTL_SECONDS: i64 = 3_153_600_000;

@@ -9,9 +9,13 @@ use tokio::task;
 use crate::refusal::Refusal;
 use crate::routes::Work;
 
+/// Workers at most, whatever is asked for: more threads than any system has.
+const MAX_WORKERS: u32 = 1 << 16;
+
 /// Bounds how many requests work at once; others wait in order. How many may wait is bounded by the requests in flight.
 #[derive(Debug)]
 pub(crate) struct Workers {
+    n_workers: u32,
     all: Arc<Semaphore>,
     /// Long work takes a place here first, so that short work always finds a thread.
     long: Arc<Semaphore>,
@@ -19,10 +23,14 @@ pub(crate) struct Workers {
 
 impl Workers {
     pub(crate) fn new(n_workers: usize) -> Self {
-        let n_workers = n_workers.max(2);
+        let n_workers = u32::try_from(n_workers)
+            .unwrap_or(MAX_WORKERS)
+            .clamp(2, MAX_WORKERS);
+        let places = |n: u32| Arc::new(Semaphore::new(n as usize));
         Self {
-            all: Arc::new(Semaphore::new(n_workers)),
-            long: Arc::new(Semaphore::new((n_workers / 2).max(1))),
+            n_workers,
+            all: places(n_workers),
+            long: places(n_workers / 2),
         }
     }
 
@@ -48,11 +56,15 @@ impl Workers {
             value
         });
         done.await.map_err(|error| {
-            tracing::error!(%error, "a request ended unexpectedly");
-            Refusal::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "the request ended unexpectedly; report this with the server's log",
-            )
+            let detail = "the request ended unexpectedly; report this with the server's log";
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(error.to_string())
         })
+    }
+
+    /// Waits for all work that has begun. Must be called when nobody asks for more.
+    pub(crate) async fn finish(&self) {
+        // Whoever has all places knows that nobody works.
+        let all = self.all.acquire_many(self.n_workers).await;
+        drop(all.expect("the semaphores of a server are never closed"));
     }
 }

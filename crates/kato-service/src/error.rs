@@ -165,6 +165,24 @@ impl StorageFailure {
     }
 }
 
+impl StorageFailure {
+    /// What the operating system said, such as `No space left on device (os error 28)`, if that was the cause. Unlike the
+    /// failure's whole text it names no files, so it can be told to anybody.
+    #[must_use]
+    pub fn system_error(&self) -> Option<String> {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.0);
+        while let Some(error) = cause {
+            match error.downcast_ref::<std::io::Error>() {
+                // It may wrap an error of a library, which says anything.
+                Some(error) if error.raw_os_error().is_some() => return Some(error.to_string()),
+                Some(error) if error.get_ref().is_none() => return Some(error.kind().to_string()),
+                _ => cause = error.source(),
+            }
+        }
+        None
+    }
+}
+
 impl fmt::Display for StorageFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

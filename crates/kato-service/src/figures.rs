@@ -47,6 +47,20 @@ pub struct Figures {
     pub failure: Option<StorageFailure>,
 }
 
+/// How a service is.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub enum Health {
+    /// Nothing is wrong.
+    #[default]
+    Healthy,
+    /// The last round of [`maintain`](crate::Service::maintain) failed, as when the store of a node cannot be written. Nothing is
+    /// lost, and writes go on: what was learned stays in the journal until a round succeeds.
+    Degraded(StorageFailure),
+    /// The journal failed: no write is taken any more.
+    Failed(StorageFailure),
+}
+
 /// Counts what happens.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {

@@ -2,6 +2,7 @@
 
 mod record;
 mod tables;
+mod unfinished;
 mod writer;
 
 use std::path::Path;
@@ -16,7 +17,10 @@ pub(crate) use self::record::{
     KeyRecord, LessonsRecord, NodeRecord, SessionHeader, StateRecord, key_of_key, key_of_lessons,
     key_of_time, sequence_of, time_of,
 };
+#[cfg(test)]
+pub(crate) use self::tables::Fault;
 pub(crate) use self::tables::{Table, Tables};
+use self::unfinished::Unfinished;
 use self::writer::{Writer, WriterFigures};
 use crate::error::StorageFailure;
 use crate::receipt::Acknowledgement;
@@ -159,6 +163,11 @@ impl Journal {
         self.failure
             .get()
             .map_or(Ok(()), |failure| Err(failure.clone()))
+    }
+
+    /// Ends all writing unless it is told that the operation came to its end.
+    pub(crate) const fn unfinished(&self) -> Unfinished<'_> {
+        Unfinished::of(self)
     }
 
     /// Ends all writing: an operation was left half-way, so that only opening again restores what was acknowledged.

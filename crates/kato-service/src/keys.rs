@@ -1,6 +1,6 @@
 //! Idempotency keys: which request a key belongs to, and what was answered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +15,9 @@ pub(crate) type Digest = [u8; 32];
 
 /// Longest key, in bytes.
 const MAX_LENGTH: usize = 255;
+
+/// Keys that a service without a journal knows at most: the latest.
+const MAX_IN_MEMORY: usize = 100_000;
 
 /// The digest of a method with its body.
 pub(crate) fn digest(method: &str, body: &impl Serialize) -> Digest {
@@ -35,10 +38,17 @@ pub(crate) struct Keys {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Keys of requests that are carried out right now, or wait for the journal. Without a journal: all that are known.
-    known: Mutex<HashMap<Vec<u8>, Known>>,
+    known: Mutex<AllKnown>,
     /// Told when a request ends.
     changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct AllKnown {
+    /// Keys of requests that are carried out right now, or wait for the journal. Without a journal: all that are known.
+    by_key: HashMap<Vec<u8>, Known>,
+    /// Without a journal: the keys that are done, oldest first, and when they were claimed.
+    in_memory: VecDeque<(Micros, Vec<u8>)>,
 }
 
 #[derive(Debug)]
@@ -89,11 +99,11 @@ impl Keys {
         let is_young = |record: &KeyRecord| at.since(record.at) < retention;
         let mut known = self.shared.lock();
         loop {
-            match known.get(&stored_key) {
+            match known.by_key.get(&stored_key) {
                 Some(Known {
                     done: Some(record), ..
                 }) if !is_young(record) => {
-                    known.remove(&stored_key);
+                    known.by_key.remove(&stored_key);
                 }
                 Some(Known { digest: first, .. }) if *first != digest => return Err(reused()),
                 Some(Known {
@@ -106,7 +116,9 @@ impl Keys {
                 None => break,
             }
         }
-        known.insert(stored_key.clone(), Known { digest, done: None });
+        known
+            .by_key
+            .insert(stored_key.clone(), Known { digest, done: None });
         drop(known);
         let claimed = Claimed {
             shared: Arc::clone(&self.shared),
@@ -131,17 +143,39 @@ impl Keys {
     /// Forgets the keys that only memory knows and that are too old; how many.
     pub(crate) fn forget(&self, now: Micros, retention: Duration) -> usize {
         let mut known = self.shared.lock();
-        let before = known.len();
-        known.retain(|_, known| match &known.done {
-            Some(record) => now.since(record.at) < retention,
-            None => true,
-        });
-        before - known.len()
+        let is_old = |(at, _): &mut (Micros, Vec<u8>)| now.since(*at) >= retention;
+        let mut n_forgotten = 0;
+        while let Some(oldest) = known.in_memory.pop_front_if(is_old) {
+            n_forgotten += usize::from(known.forget(oldest));
+        }
+        n_forgotten
+    }
+}
+
+impl AllKnown {
+    /// Keeps a key in memory alone, in place of the oldest if there are too many.
+    fn keep(&mut self, at: Micros, key: Vec<u8>) {
+        self.in_memory.push_back((at, key));
+        if self.in_memory.len() > MAX_IN_MEMORY
+            && let Some(oldest) = self.in_memory.pop_front()
+        {
+            self.forget(oldest);
+        }
+    }
+
+    /// Forgets a key, unless it was used anew since then; whether it did.
+    fn forget(&mut self, (at, key): (Micros, Vec<u8>)) -> bool {
+        let known = self.by_key.get(&key).and_then(|known| known.done.as_ref());
+        let is_same = known.is_some_and(|record| record.at == at);
+        if is_same {
+            self.by_key.remove(&key);
+        }
+        is_same
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Known>> {
+    fn lock(&self) -> MutexGuard<'_, AllKnown> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -155,18 +189,24 @@ impl Claimed {
             at: self.at,
             answer,
         };
+        let is_journaled = entry.is_some();
         if let Some(entry) = entry {
             entry.put(Table::Keys, self.key.clone(), record.to_bytes());
             entry.put(Table::KeyTimes, key_of_time(self.at, &self.key), Vec::new());
             let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
             // From then on the journal answers.
-            entry.settled = Some(Box::new(move || drop(shared.lock().remove(&key))));
+            entry.settled = Some(Box::new(move || drop(shared.lock().by_key.remove(&key))));
         }
         let known = Known {
             digest: self.digest,
             done: Some(record),
         };
-        self.shared.lock().insert(self.key.clone(), known);
+        let mut all = self.shared.lock();
+        all.by_key.insert(self.key.clone(), known);
+        if !is_journaled {
+            all.keep(self.at, self.key.clone());
+        }
+        drop(all);
         self.shared.changed.notify_all();
     }
 }
@@ -174,7 +214,7 @@ impl Claimed {
 impl Drop for Claimed {
     fn drop(&mut self) {
         if !self.is_kept {
-            self.shared.lock().remove(&self.key);
+            self.shared.lock().by_key.remove(&self.key);
             self.shared.changed.notify_all();
         }
     }

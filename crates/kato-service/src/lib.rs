@@ -31,8 +31,9 @@
 //! * **Acknowledged is durable**: what a receipt has acknowledged survives a kill at any moment, exactly once; a power cut as
 //!   [`Durability`] says. Whether an operation acts and whether its idempotency key is known is one and the same thing.
 //! * **Isolation**: operations of one session run one after the other; sessions share nothing but what their node learned.
-//! * **Fail-stop**: when the journal cannot be written, no further write is taken until the service is opened again
-//!   ([`ServiceError::StorageFailed`]); reads go on.
+//! * **Fail-stop**: when the journal cannot be written, or an operation ends by a panic when it has changed memory, no further
+//!   write is taken until the service is opened again ([`ServiceError::StorageFailed`]); reads go on, and [`Service::health`]
+//!   tells.
 //!
 //! Every method is quick or bound by the processor, and blocks its thread meanwhile: call them off the threads that an async
 //! runtime needs. Only [`Receipt::acknowledged`] waits without blocking.
@@ -58,7 +59,7 @@ pub use answer::{
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{ServiceError, StorageFailure};
-pub use figures::Figures;
+pub use figures::{Figures, Health};
 pub use options::{Durability, ServiceOptions};
 pub use receipt::Receipt;
 pub use service::{Maintained, Service};

@@ -1,6 +1,8 @@
 //! The service: what all its parts share, opening and closing.
 
 mod batch;
+#[cfg(test)]
+mod faults;
 mod maintain;
 mod nodes;
 mod operate;
@@ -15,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 pub use self::maintain::Maintained;
 use crate::clock::Micros;
 use crate::error::StorageFailure;
-use crate::figures::{Counters, Figures};
+use crate::figures::{Counters, Figures, Health};
 use crate::journal::Journal;
 use crate::keys::Keys;
 use crate::node::Source;
@@ -86,7 +88,13 @@ impl Service {
             path: nodes_dir.clone(),
             source,
         })?;
-        let journal = Journal::open(&dir.join(JOURNAL))?;
+        let journal = Journal::open(&dir.join(JOURNAL)).map_err(|error| match error {
+            // The caller knows the directory, not what is in it.
+            ServiceError::InUse { .. } => ServiceError::InUse {
+                path: dir.to_owned(),
+            },
+            error => error,
+        })?;
         let now = Micros::of(options.clock.now());
         let nodes = Nodes::new(options.service_name.clone(), Some(nodes_dir));
         let service = Self::of(options, Some(journal), nodes);
@@ -150,6 +158,18 @@ impl Service {
         let synced = journal.sync();
         journal.close();
         folded.and(synced)
+    }
+
+    /// How the service is. Costs nothing, whatever the disk does.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let shared = &self.shared;
+        let journal = shared.journal.as_ref().map_or(Ok(()), Journal::check);
+        match (journal, shared.fold_failure().clone()) {
+            (Err(failure), _) => Health::Failed(failure),
+            (Ok(()), Some(failure)) => Health::Degraded(failure),
+            (Ok(()), None) => Health::Healthy,
+        }
     }
 
     /// What the service did since it was opened, and how it is. Costs some milliseconds with very many nodes.

@@ -20,6 +20,7 @@ fn help_is_complete() {
         "predict",
         "generate",
         "evaluate",
+        "serve",
     ] {
         insta::assert_snapshot!(format!("{program}_help"), help(program, "--help"));
     }
@@ -34,6 +35,7 @@ fn short_help_is_shorter_and_wrapped() {
         "predict",
         "generate",
         "evaluate",
+        "serve",
     ] {
         let text = help(program, "-h");
         assert!(

@@ -10,5 +10,7 @@ mod data;
 mod errors;
 mod evaluate;
 mod help;
+#[path = "../support/program.rs"]
+mod program;
 mod programs;
 mod text;

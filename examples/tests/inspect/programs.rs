@@ -8,19 +8,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The path of an example program, which `cargo test` builds beside the tests.
-pub(crate) fn program(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let profile = test.parent().and_then(Path::parent).unwrap();
-    let program = profile
-        .join("examples")
-        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    assert!(
-        program.exists(),
-        "build the examples first: cargo build -p kato-examples --examples"
-    );
-    program
-}
+use crate::program::program;
 
 /// A folder with a corpus; programs run in it, so that their output names no path of this machine.
 pub(crate) struct Workplace(TempDir);

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::process::Command;
 
-use crate::workplace::{Workplace, stderr};
+use crate::report::stderr;
+use crate::workplace::Workplace;
 
 /// Runs a command under a limit on the size of files, which the system reports like a full disk.
 fn limited(command: &Command, blocks: u32) -> Command {

@@ -1,20 +1,15 @@
 //! Ctrl-C: the first commits and ends, the second ends at once.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::knowledge::counters;
-use crate::workplace::{Workplace, stderr};
+use crate::report::{counters, stderr};
+use crate::signal::signal;
+use crate::workplace::Workplace;
 
 /// Exit code of an interrupted run.
 const INTERRUPTED: i32 = 130;
-
-fn signal(child: &Child, name: &str) {
-    // It may have ended meanwhile, so whether the signal arrived is for the exit code to say.
-    let kill = format!("kill -{name} {} 2>/dev/null", child.id());
-    Command::new("sh").args(["-c", &kill]).status().unwrap();
-}
 
 /// Interrupts a run once it has committed some documents, and expects it to commit the others that it read.
 fn check(name: &str, n_documents: u64, more: &[&str]) {

@@ -5,39 +5,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::knowledge::Knowledge;
-use crate::workplace::{Workplace, stderr};
+use crate::random::Random;
+use crate::report::stderr;
+use crate::workplace::Workplace;
 
 const SEED: u64 = 20;
 const N_KILLS: usize = 100;
 /// Kills of one run, after which it is left alone.
 const KILLS_PER_ROUND: usize = 40;
 const SIGKILL: i32 = 9;
-
-/// Numbers from 0 to 1, the same in every run (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[(self.next() * choices.len() as f64) as usize]
-    }
-
-    /// When to kill: mostly anywhere in the first `most` of a session, now and then within its first microseconds.
-    fn delay(&mut self, most: Duration) -> Duration {
-        let part = self.next();
-        match self.next() < 0.25 {
-            true => Duration::from_secs_f64(50e-6 * (most.as_secs_f64() / 50e-6).powf(part)),
-            false => most.mul_f64(part),
-        }
-    }
-}
 
 /// Kills one run again and again, and lets it end in the end; returns the number of kills and of those before a commit.
 fn round(

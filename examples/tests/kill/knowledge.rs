@@ -8,6 +8,8 @@ use kato_model::Symbol;
 use kato_store::{EmbeddedStore, KnowledgeBase, StoredPattern, SymbolCounts, Totals};
 use serde_json::Value;
 
+use crate::report::counters;
+
 /// What a finished run leaves behind.
 #[derive(PartialEq)]
 pub(crate) struct Knowledge {
@@ -89,24 +91,4 @@ impl Knowledge {
         }
         assert!(self == expected);
     }
-}
-
-/// What `--json` printed, without what belongs to one session.
-pub(crate) fn counters(output: &Output) -> Value {
-    let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let fields = report.as_object_mut().unwrap();
-    let is_counter = [
-        "samples_processed",
-        "samples_attempted",
-        "errors",
-        "tokens",
-        "levels",
-        "dropped",
-        "blank_records",
-        "short_records",
-        "complete",
-    ];
-    fields.retain(|key, _| is_counter.contains(&key.as_str()));
-    assert_eq!(fields.len(), is_counter.len());
-    report
 }

@@ -7,9 +7,19 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+#[path = "../support/corpus.rs"]
+mod corpus;
 mod full_disk;
 mod interrupts;
 mod kills;
 mod knowledge;
+#[path = "../support/program.rs"]
+mod program;
+#[path = "../support/random.rs"]
+mod random;
 mod refusals;
+#[path = "../support/report.rs"]
+mod report;
+#[path = "../support/signal.rs"]
+mod signal;
 mod workplace;

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::knowledge::counters;
-use crate::workplace::{Workplace, stderr};
+use crate::report::{counters, stderr};
+use crate::workplace::Workplace;
 
 /// Runs `train` on a knowledge base that must not change, and returns exit code and standard error.
 fn refused(place: &Workplace, input: &str, more: &[&str]) -> String {

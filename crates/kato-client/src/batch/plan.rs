@@ -2,8 +2,7 @@
 
 use kato_model::PatternName;
 use kato_protocol::BatchItem;
-
-use super::{json_bytes, sendable};
+use serde_json::Value;
 
 /// How a server can be taught many sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,4 +165,49 @@ fn is_chunk(item: &BatchItem, chunk_size: usize) -> bool {
     is_plain(item)
         && item.events.len() == chunk_size
         && item.events.iter().all(|event| event.len() == 1)
+}
+
+/// Items as they are sent: sorted events, none empty.
+fn sendable(item: &BatchItem) -> BatchItem {
+    let mut item = item.clone();
+    item.events.retain(|event| !event.is_empty());
+    for event in &mut item.events {
+        event.sort_unstable();
+    }
+    item
+}
+
+/// Bytes of an item as JSON, from above.
+fn json_bytes(item: &BatchItem) -> usize {
+    // The longest escape of one byte is `\u00xx`.
+    let symbols: usize = item
+        .events
+        .iter()
+        .map(|event| {
+            3 + event
+                .iter()
+                .map(|symbol| escaped_len(symbol) + 3)
+                .sum::<usize>()
+        })
+        .sum();
+    let attributes = |value: Value| value.to_string().len();
+    let mut bytes = symbols + 64;
+    if !item.emotives.is_empty() {
+        bytes += serde_json::to_value(&item.emotives).map_or(0, attributes);
+    }
+    if !item.metadata.is_empty() {
+        bytes += attributes(Value::Object(item.metadata.clone()));
+    }
+    bytes
+}
+
+fn escaped_len(symbol: &str) -> usize {
+    symbol
+        .bytes()
+        .map(|byte| match byte {
+            b'"' | b'\\' => 2,
+            0..=0x1f => 6,
+            _ => 1,
+        })
+        .sum()
 }

@@ -122,7 +122,7 @@ impl KatoClient {
     }
 }
 
-/// Some texts cannot stand between two slashes: nothing, or a direction.
+/// Some texts cannot stand between two slashes: nothing, a direction, or a slash, which servers read as one however it is written.
 pub(super) fn is_path_segment(text: &str) -> bool {
-    !matches!(text, "" | "." | "..")
+    !matches!(text, "" | "." | "..") && !text.contains('/')
 }

@@ -14,30 +14,27 @@
 //!
 //! **With learning in reach** a late copy would teach the node. Let t be the time that a server goes on with a request at most
 //! (`settle`). The frequency of the first pattern that the operation would learn is read; then the session is watched for t:
-//! had the pattern been learned before the reading, the session would be saved by now. Then the session is deleted: what
-//! arrives later finds none. What has begun before ends within t, so after that the frequency is read again. If the pattern is
-//! not there, or its frequency is what it was, then the first learn has not happened and, since a request learns in order,
-//! none has. Otherwise somebody has learned the pattern, and nobody can say who: the outcome is unknown.
-//!
-//! That question is seldom asked of chunks of single symbols that go into an empty short-term memory, as training sends them. There the
-//! session is first told to learn after every observation: a late copy would learn single symbols, which teach nothing. What has
-//! begun before that ends within t, and shows in the session's time, which is still there to be looked at. If time stood still, the
-//! operation has not acted, and a late copy is harmless, whatever others teach the node meanwhile.
+//! had the pattern been learned before the reading, the session would be saved by now, and seen. Then the session is deleted:
+//! what arrives later finds none. What has begun before ends within t, so after that the frequency is read again. If the
+//! pattern is not there, or its frequency is what it was, then the first learn has not happened and, since a request learns in
+//! order, none has. Otherwise somebody has learned the pattern, and nobody can say who: the outcome is unknown. Where others
+//! teach the node the same patterns, chunks of single symbols are asked about in another way first (`disarm`).
 //!
 //! **Generation 2025-10.** Time belongs to the node, and an empty short-term memory may be shown as another session's. Only
 //! these looks count: an empty one after a learn that had something to learn, and a non-empty one that is what the operation
-//! leaves while the one before was not empty and different. Emotives and metadata gather in the node: an observation that has
-//! any and was not seen to act stays unknown, because abandoning its session does not undo it.
+//! leaves while the one before was not empty and different. That no look shows the state after proves nothing, so a frequency
+//! that stays as it was proves nothing either: only that the pattern is not there at all does. Emotives and metadata gather in
+//! the node: an observation that has any and was not seen to act stays unknown, because abandoning its session does not undo
+//! it.
 
 use std::time::{Duration, Instant};
 
 use kato_model::NAME_PREFIX;
 use kato_protocol::{Deleted, PatternAnswer, PatternLookup, SessionCognition};
 use reqwest::Method;
-use serde_json::{Map, json};
 
 use super::{Operation, Session, State};
-use crate::forecast::{Forecast, Steps};
+use crate::forecast::Forecast;
 use crate::mirror::{Mirror, SERVER_KEEPS};
 use crate::transport::Meaning;
 use crate::{CallKind, ClientError, Generation};
@@ -55,19 +52,13 @@ pub(super) enum Verdict<A> {
 
 /// A session as the server shows it.
 #[derive(Debug)]
-enum Look {
+pub(super) enum Look {
     Seen {
         time: Option<u64>,
         stm: Vec<Vec<String>>,
     },
     Gone,
     Unreachable,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sight {
-    After,
-    NotAfter,
 }
 
 impl Session {
@@ -110,50 +101,49 @@ impl Session {
         let Ok(before) = self.frequency(pattern).await else {
             return Verdict::Unknown;
         };
-        let settle = self.transport.settle();
-        let watched = Instant::now();
-        let mut watched_all = true;
-        while watched.elapsed() < settle {
-            tokio::time::sleep(pause(settle)).await;
-            look = self.look(generation, id).await;
-            if let Some(answer) = self.seen(state, op, id, generation, &look, Some(&forecast)) {
-                return Verdict::Acted(answer);
-            }
-            if matches!(look, Look::Gone) {
-                watched_all = false;
-                break;
-            }
+        look = self.watch(state, op, id, generation, &forecast).await;
+        if let Some(answer) = self.seen(state, op, id, generation, &look, Some(&forecast)) {
+            return Verdict::Acted(answer);
         }
-        watched_all &= matches!(look, Look::Seen { .. });
-        let can_disarm = generation == Generation::V3_10
-            && state.mirror.n_events() == 0
-            && steps.are_single_symbols();
-        if can_disarm && self.disarm(id).await {
-            tokio::time::sleep(settle).await;
-            if let Look::Seen { time, .. } = self.look(generation, id).await
-                && time == Some(state.mirror.time)
-            {
-                self.abandon(state).await;
-                return Verdict::NotDone;
-            }
+        let watched = generation == Generation::V3_10 && matches!(look, Look::Seen { .. });
+        let can_disarm = watched && state.mirror.n_events() == 0 && steps.are_single_symbols();
+        if can_disarm && let Some(verdict) = self.disarm(state, op, id, &forecast).await {
+            return verdict;
         }
         if !self.fence(state, id).await {
             return Verdict::Unknown;
         }
-        tokio::time::sleep(settle).await;
+        tokio::time::sleep(self.transport.settle()).await;
         let after = self.frequency(pattern).await;
         tracing::debug!(elapsed = ?started.elapsed(), "resolved a doubtful request");
         match after {
             Ok(None) if undone => Verdict::NotDone,
-            Ok(after) if undone && watched_all && after == before => Verdict::NotDone,
+            Ok(after) if undone && watched && after == before => Verdict::NotDone,
             _ => Verdict::Unknown,
         }
     }
 
-    /// Makes the session learn whatever it holds after every observation: single symbols, from which nothing is learned.
-    async fn disarm(&self, id: &str) -> bool {
-        let config = Map::from_iter([("max_pattern_length".to_owned(), json!(1))]);
-        self.configure(id, &config).await.is_ok()
+    /// Looks at the session until the operation shows, the session is gone, or the server has had all of its time: the last
+    /// look begins after that.
+    async fn watch<O: Operation>(
+        &self,
+        state: &State,
+        op: &O,
+        id: &str,
+        generation: Generation,
+        forecast: &Forecast,
+    ) -> Look {
+        let settle = self.transport.settle();
+        let started = Instant::now();
+        loop {
+            let is_last = started.elapsed() >= settle;
+            let look = self.look(generation, id).await;
+            let shows = shows(op, &state.mirror, generation, &look, forecast);
+            if is_last || shows || matches!(look, Look::Gone) {
+                return look;
+            }
+            tokio::time::sleep(pause(settle)).await;
+        }
     }
 
     /// Deletes the session for certain.
@@ -167,7 +157,7 @@ impl Session {
     }
 
     /// The answer, if the look proves that the operation acted; the mirror is then what the look shows.
-    fn seen<O: Operation>(
+    pub(super) fn seen<O: Operation>(
         &self,
         state: &mut State,
         op: &O,
@@ -176,21 +166,19 @@ impl Session {
         look: &Look,
         forecast: Option<&Forecast>,
     ) -> Option<O::Answer> {
-        let (Look::Seen { time, stm }, Some(forecast)) = (look, forecast) else {
-            return None;
-        };
-        if stm.len() != forecast.stm.len().min(SERVER_KEEPS)
-            || sight(generation, &op.steps(), &state.mirror, *time, stm, forecast) != Sight::After
-        {
+        let forecast = forecast?;
+        if !shows(op, &state.mirror, generation, look, forecast) {
             return None;
         }
         let answer = op.rebuilt(forecast, id, &self.options.node_id, &state.mirror);
         op.apply(&answer, &mut state.mirror);
-        state.mirror.set_stm(stm.clone());
+        if let Look::Seen { stm, .. } = look {
+            state.mirror.set_stm(stm.clone());
+        }
         Some(answer)
     }
 
-    async fn look(&self, generation: Generation, id: &str) -> Look {
+    pub(super) async fn look(&self, generation: Generation, id: &str) -> Look {
         let (kind, tail) = match generation {
             Generation::V3_10 => (CallKind::Node, "cognition-data"),
             Generation::October2025 => (CallKind::Stm, "stm"),
@@ -239,26 +227,27 @@ impl Session {
 }
 
 /// Does the session show the state after the operation, and could it show that only because the operation acted?
-fn sight(
-    generation: Generation,
-    steps: &Steps<'_>,
+fn shows<O: Operation>(
+    op: &O,
     before: &Mirror,
-    time: Option<u64>,
-    stm: &[Vec<String>],
+    generation: Generation,
+    look: &Look,
     forecast: &Forecast,
-) -> Sight {
-    let after = match generation {
-        Generation::V3_10 if !steps.observations.is_empty() => {
-            time == Some(before.time + steps.observations.len() as u64)
-        }
-        Generation::V3_10 => before.n_events() > 0 && stm.is_empty(),
-        Generation::October2025 => {
-            before.n_events() > 0
-                && forecast.exact_stm() == Some(stm)
-                && before.exact_stm().is_some_and(|before| before != stm)
-        }
+) -> bool {
+    let Look::Seen { time, stm } = look else {
+        return false;
     };
-    if after { Sight::After } else { Sight::NotAfter }
+    let n_observations = op.steps().observations.len() as u64;
+    stm.len() == forecast.stm.len().min(SERVER_KEEPS)
+        && match generation {
+            Generation::V3_10 if n_observations > 0 => *time == Some(before.time + n_observations),
+            Generation::V3_10 => before.n_events() > 0 && stm.is_empty(),
+            Generation::October2025 => {
+                before.n_events() > 0
+                    && forecast.exact_stm() == Some(stm)
+                    && before.exact_stm().is_some_and(|before| before != *stm)
+            }
+        }
 }
 
 fn pause(settle: Duration) -> Duration {

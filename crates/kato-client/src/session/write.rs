@@ -37,7 +37,7 @@ impl Session {
         let state = &mut *state;
         let mut attempts = Attempts::new();
         loop {
-            let id = self.id(state).await?;
+            let id = self.session_for(state, &attempts, &op.what()).await?;
             let keyed = self.transport.server().await?.has_keys();
             let mut call = op.call(self, &id)?;
             call.repeated = attempts.n > 1;
@@ -73,11 +73,24 @@ impl Session {
                     Verdict::Acted(answer) => return Ok(answer),
                     Verdict::NotDone if failure.is_transient() => {}
                     Verdict::NotDone => return Err(failure.error),
-                    Verdict::Unknown => return Err(doubt(state, op.what(), failure)),
+                    Verdict::Unknown => return Err(doubt(state, op.what(), failure.error)),
                 }
             }
             self.after(state, &mut attempts, keyed, &op.what(), failure)
                 .await?;
+        }
+    }
+
+    /// The session to try in. That there is none is no answer for an operation that may have acted in another.
+    async fn session_for(
+        &self,
+        state: &mut State,
+        attempts: &Attempts,
+        what: &str,
+    ) -> Result<String, ClientError> {
+        match self.id(state).await {
+            Err(error) if attempts.doubt => Err(doubt(state, what.to_owned(), error)),
+            found => found,
         }
     }
 
@@ -103,9 +116,12 @@ impl Session {
                 attempts.n += 1;
                 return Ok(());
             }
-            // The server has looked at the key and at the request: no attempt acted.
-            Meaning::Refused if matches!(failure.status, None | Some(400 | 409 | 413 | 422)) => {}
-            _ if attempts.doubt => return Err(doubt(state, what.to_owned(), failure)),
+            Meaning::Refused if is_definite(failure.status) && attempts.doubt => {
+                // One may still be under way, and a server does not remember the key of a request that it refused: what is
+                // observed from now on must not be there for it to learn.
+                self.abandon(state).await;
+            }
+            _ if attempts.doubt => return Err(doubt(state, what.to_owned(), failure.error)),
             _ => {}
         }
         Err(failure.error)
@@ -129,7 +145,7 @@ impl Session {
         }
         let what = format!("learn-batch of {} sequences", request.sequences.len());
         loop {
-            let id = self.id(&mut state).await?;
+            let id = self.session_for(&mut state, &attempts, &what).await?;
             let mut call = self
                 .call(CallKind::LearnBatch, Method::POST, &id, &["learn-batch"])
                 .key(&attempts.key);
@@ -172,7 +188,7 @@ impl Session {
                     state.mirror.clear();
                 }
                 Err(failure) if failure.meaning == Meaning::Doubtful => {
-                    return Err(doubt(&mut state, "clear-stm".to_owned(), failure));
+                    return Err(doubt(&mut state, "clear-stm".to_owned(), failure.error));
                 }
                 Err(failure) => return Err(failure.error),
             }
@@ -185,7 +201,7 @@ impl Session {
         let state = &mut *state;
         let mut attempts = Attempts::new();
         loop {
-            let id = self.id(state).await?;
+            let id = self.session_for(state, &attempts, "clear-all").await?;
             let keyed = self.transport.server().await?.has_keys();
             let mut call = self.call(CallKind::Clear, Method::POST, &id, &["clear-all"]);
             call.repeated = attempts.n > 1;
@@ -202,7 +218,7 @@ impl Session {
             if failure.meaning == Meaning::Doubtful && !keyed {
                 // A late copy would wipe what is learned from now on: shut it out before asking again.
                 if !self.fence(state, &id).await {
-                    return Err(doubt(state, "clear-all".to_owned(), failure));
+                    return Err(doubt(state, "clear-all".to_owned(), failure.error));
                 }
                 tokio::time::sleep(self.transport.settle()).await;
             }
@@ -212,11 +228,16 @@ impl Session {
     }
 }
 
+/// Whether the server has looked at the key and at the request, so that no earlier attempt has acted.
+const fn is_definite(refusal: Option<u16>) -> bool {
+    matches!(refusal, None | Some(400 | 409 | 413 | 422))
+}
+
 /// From now on the session takes no work.
-fn doubt(state: &mut State, what: String, failure: Failure) -> ClientError {
+fn doubt(state: &mut State, what: String, error: ClientError) -> ClientError {
     state.doubt = Some(what.clone());
     ClientError::OutcomeUnknown {
         what,
-        source: Some(Box::new(failure.error)),
+        source: Some(Box::new(error)),
     }
 }

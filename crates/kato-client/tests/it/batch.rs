@@ -1,9 +1,10 @@
 //! Batches: the same result as one by one, with fewer requests.
 
-use kato_client::{BatchItem, BatchMode, BatchPlan, CallKind, PlannedCall};
+use kato_client::{BatchItem, BatchMode, BatchPlan, CallKind, ClientError, PlannedCall};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::faults::fault;
 use crate::mini::{Fault, Kind, Mini, Node};
 
 fn item() -> impl Strategy<Value = BatchItem> {
@@ -55,11 +56,73 @@ async fn learns_all(kind: Kind, items: &[BatchItem], faults: &[Fault]) {
     for items in [&items[..half], &items[half..]] {
         client.learn_all(items, Some(3)).await.unwrap();
     }
-    assert_eq!(mini.knowledge("n").await, expected(items), "{kind:?}");
+    assert_eq!(mini.knowledge("n"), expected(items), "{kind:?}");
+}
+
+/// Chunks and tails as training sends them: one symbol after the other.
+fn plain_items() -> impl Strategy<Value = Vec<BatchItem>> {
+    let text = prop_oneof![3 => "[abc]{3}", 1 => "[abc]{2,5}"];
+    vec(text.prop_map(|text| chunk(&text)), 1..10)
+}
+
+/// Faults after which it can always be told what happened, whatever others teach.
+fn tellable_fault() -> impl Strategy<Value = Fault> {
+    use Fault::{ActThenCut, ActThenRefuse, Cut, Limit, None, Refuse};
+    proptest::sample::select(&[None, None, Refuse, ActThenRefuse, Cut, ActThenCut, Limit][..])
+}
+
+/// Learns while others learn the same patterns; whether nothing was left in doubt.
+async fn learns_beside_others(items: &[BatchItem], others: &[BatchItem], faults: &[Fault]) -> bool {
+    let mini = Mini::start(Kind::Stock).await;
+    let client = mini.client();
+    client.generation().await.unwrap();
+    mini.fail(faults);
+    let patterns: Vec<_> = others.iter().map(|item| item.events.clone()).collect();
+    mini.meanwhile(&patterns);
+    let learned = client.learn_all(items, Some(3)).await;
+    let found = mini.knowledge("n");
+    let all = expected(&[items, others].concat());
+    match learned {
+        Ok(_) => assert_eq!(found, all),
+        Err(ClientError::OutcomeUnknown { .. }) => {
+            let least = expected(others);
+            let frequency = |node: &Node, name| node.get(name).map_or(0, |found| found.frequency);
+            for (name, pattern) in &all {
+                let found = frequency(&found, name);
+                assert!(found >= frequency(&least, name), "{name} was lost");
+                assert!(found <= pattern.frequency, "{name} was doubled");
+            }
+            return false;
+        }
+        Err(error) => panic!("{error} {error:?}"),
+    }
+    true
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn others_who_learn_the_same_put_nothing_in_doubt(
+        items in plain_items(),
+        others in vec(any::<proptest::sample::Index>(), 0..60),
+        faults in vec(tellable_fault(), 0..16),
+    ) {
+        let others: Vec<_> = others.iter().map(|idx| idx.get(&items).clone()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        prop_assert!(runtime.block_on(learns_beside_others(&items, &others, &faults)));
+    }
+
+    #[test]
+    fn late_copies_among_others_who_learn_the_same_double_nothing(
+        items in plain_items(),
+        others in vec(any::<proptest::sample::Index>(), 0..60),
+        faults in vec(fault(), 0..16),
+    ) {
+        let others: Vec<_> = others.iter().map(|idx| idx.get(&items).clone()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(learns_beside_others(&items, &others, &faults));
+    }
 
     #[test]
     fn every_server_ends_with_what_was_given(items in vec(item(), 0..30)) {
@@ -149,6 +212,6 @@ async fn lost_answers_of_runs_are_resolved_without_a_second_learn() {
     client.learn_all(&items, Some(3)).await.unwrap();
     mini.fail(&[Fault::Cut]);
     client.learn_all(&items, Some(3)).await.unwrap();
-    let node = mini.knowledge("n").await;
+    let node = mini.knowledge("n");
     assert!(node.len() == 3 && node.values().all(|pattern| pattern.frequency == 3));
 }

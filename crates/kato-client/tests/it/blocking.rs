@@ -1,16 +1,20 @@
 //! The client that waits.
 
-use kato_client::{ClientError, Observation, SessionOptions, blocking};
+use kato_client::{BatchItem, ClientError, Observation, SessionOptions, blocking};
 
 use crate::mini::{Kind, Mini};
 
-#[test]
-fn it_works_without_a_runtime_and_refuses_inside_one() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
-        .unwrap();
+        .unwrap()
+}
+
+#[test]
+fn it_works_without_a_runtime_and_refuses_inside_one() {
+    let runtime = runtime();
     let mini = runtime.block_on(Mini::start(Kind::Stock));
     let client = blocking::KatoClient::new(mini.builder(SessionOptions::new("n"))).unwrap();
     client.observe(Observation::strings(["a", "b"])).unwrap();
@@ -27,4 +31,22 @@ fn it_works_without_a_runtime_and_refuses_inside_one() {
     assert_eq!(mini.n_sessions(), 1);
     drop(fork);
     assert_eq!(mini.n_sessions(), 0);
+}
+
+#[test]
+fn it_learns_batches_once_for_a_key() {
+    let runtime = runtime();
+    let mini = runtime.block_on(Mini::start(Kind::KatoRs));
+    let client = blocking::KatoClient::new(mini.builder(SessionOptions::new("n"))).unwrap();
+    let item = BatchItem {
+        events: vec![vec!["a".to_owned(), "b".to_owned()]],
+        ..BatchItem::default()
+    };
+    for _ in 0..2 {
+        let items = vec![item.clone(); 12];
+        client.learn_all_once("k".to_owned(), items, None).unwrap();
+    }
+    client.learn_all(vec![item], None).unwrap();
+    let node = mini.knowledge("n");
+    assert_eq!(node.values().next().unwrap().frequency, 13);
 }

@@ -12,5 +12,7 @@ mod batch;
 mod blocking;
 mod bodies;
 mod faults;
+mod late;
 mod mini;
 mod recovery;
+mod server;

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kato_client::{KatoClient, KatoClientBuilder, RetryPolicy, SessionOptions};
-use tokio::task::JoinHandle;
 
 pub(crate) use world::{Kind, Node, World};
 
@@ -23,24 +22,64 @@ pub(crate) enum Fault {
     Cut,
     /// Carried out, the answer breaks off.
     ActThenCut,
-    /// 504 at once, carried out a moment later.
-    ActLate,
+    /// 504 at once, carried out as a whole before so many further requests are answered, or in the very end.
+    ActLate(u8),
+    /// 504 at once while it is still carried out: it teaches now and saves its session before so many further requests are
+    /// answered, whatever has become of the session meanwhile. At most [`SLOWEST`], so that it ends within any `settle`.
+    Slow(u8),
+    /// 504 at once; begun before so many further requests are answered, and carried out as a whole on the session as it was then,
+    /// before so many.
+    BeginLate(u8, u8),
     /// 429 with `Retry-After: 0`.
     Limit,
     /// All sessions are gone before it arrives.
     Expire,
 }
 
-#[derive(Debug)]
+/// A client that watches a session for `settle` looks once before, asks for a pattern, and looks at least once after: a request
+/// that has saved its session by then has ended in time, without any clock.
+pub(crate) const SLOWEST: u8 = 3;
+
+/// What a request does later on.
+type Later = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) world: Mutex<World>,
     /// The next requests' faults, last first.
     pub(crate) faults: Mutex<Vec<Fault>>,
-    late: Mutex<Vec<JoinHandle<()>>>,
+    /// With the number of requests before which it happens.
+    later: Mutex<Vec<(u8, Later)>>,
+    /// What others teach, one pattern before each of the next requests, last first.
+    others: Mutex<Vec<Vec<Vec<String>>>>,
     pub(crate) seen: Mutex<Vec<String>>,
 }
 
-#[derive(Debug, Clone)]
+impl Shared {
+    /// A request has come: it is time for some of what is late, and others are at work.
+    fn tick(&self) {
+        let mut due = Vec::new();
+        self.later.lock().unwrap().retain_mut(|(n, later)| {
+            *n -= 1;
+            if *n == 0 {
+                due.push(std::mem::replace(later, Box::new(|| ())));
+            }
+            *n > 0
+        });
+        for later in due {
+            later();
+        }
+        if let Some(events) = self.others.lock().unwrap().pop() {
+            self.world.lock().unwrap().teach("n", &events);
+        }
+    }
+
+    fn later(&self, n: u8, later: impl FnOnce() + Send + 'static) {
+        self.later.lock().unwrap().push((n, Box::new(later)));
+    }
+}
+
+#[derive(Clone)]
 pub(crate) struct Mini {
     pub(crate) shared: Arc<Shared>,
     pub(crate) url: String,
@@ -50,9 +89,7 @@ impl Mini {
     pub(crate) async fn start(kind: Kind) -> Self {
         let shared = Arc::new(Shared {
             world: Mutex::new(World::new(kind)),
-            faults: Mutex::default(),
-            late: Mutex::default(),
-            seen: Mutex::default(),
+            ..Shared::default()
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -75,13 +112,27 @@ impl Mini {
         *queue = faults.iter().rev().copied().collect();
     }
 
-    /// What the node knows, when nothing is under way any more.
-    pub(crate) async fn knowledge(&self, node: &str) -> Node {
-        let late = std::mem::take(&mut *self.shared.late.lock().unwrap());
-        for task in late {
-            task.await.unwrap();
+    /// Others learn these patterns at the node `n`, one before each of the next requests.
+    pub(crate) fn meanwhile(&self, patterns: &[Vec<Vec<String>>]) {
+        *self.shared.others.lock().unwrap() = patterns.iter().rev().cloned().collect();
+    }
+
+    /// What the node knows, when nothing is under way any more and others have done.
+    pub(crate) fn knowledge(&self, node: &str) -> Node {
+        loop {
+            let later = std::mem::take(&mut *self.shared.later.lock().unwrap());
+            if later.is_empty() {
+                break;
+            }
+            for (_, later) in later {
+                later();
+            }
         }
-        let world = self.shared.world.lock().unwrap();
+        let others = std::mem::take(&mut *self.shared.others.lock().unwrap());
+        let mut world = self.shared.world.lock().unwrap();
+        for events in others {
+            world.teach("n", &events);
+        }
         world.nodes.get(node).cloned().unwrap_or_default()
     }
 
@@ -104,7 +155,8 @@ pub(crate) fn impatient() -> RetryPolicy {
         attempts: 20,
         base_backoff: Duration::from_millis(1),
         max_backoff: Duration::from_millis(2),
-        settle: Duration::from_millis(16),
+        // What is late here is late by requests, not by time.
+        settle: Duration::ZERO,
         jitter_seed: Some(1),
     }
 }

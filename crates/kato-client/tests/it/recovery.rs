@@ -23,7 +23,7 @@ async fn an_expired_session_is_restored_with_emotives_metadata_and_settings() {
         learned.pattern_name,
         "PTRN|b98534b32c1d7489d4ce1a48724aa65aeecbdba9"
     );
-    let node = mini.knowledge("n").await;
+    let node = mini.knowledge("n");
     let pattern = node.values().next().unwrap();
     assert_eq!((node.len(), pattern.frequency), (1, 1));
     assert_eq!(pattern.emotives[0]["joy"], 0.5);
@@ -48,7 +48,7 @@ async fn replaying_teaches_nothing_even_below_a_lowered_limit() {
     client.update_config(lower).await.unwrap();
     mini.expire_all();
     assert_eq!(client.stm().await.unwrap().length, 3);
-    assert!(mini.knowledge("n").await.is_empty());
+    assert!(mini.knowledge("n").is_empty());
     let answer = client.observe(Observation::strings(["d"])).await.unwrap();
     assert!(answer.auto_learned_pattern.is_some(), "the limit is back");
 }
@@ -68,10 +68,7 @@ async fn a_learn_whose_answer_is_lost_is_answered_from_what_the_server_shows() {
         "PTRN|395314cc2f2880a00c3e6e11f1e02d8b8c45a0e4"
     );
     assert_eq!(client.calls().of(CallKind::Learn), 1, "not repeated");
-    assert_eq!(
-        mini.knowledge("n").await.values().next().unwrap().frequency,
-        1
-    );
+    assert_eq!(mini.knowledge("n").values().next().unwrap().frequency, 1);
 }
 
 #[tokio::test]
@@ -84,10 +81,7 @@ async fn a_learn_that_never_arrived_is_made_after_the_old_session_is_shut() {
         .unwrap();
     mini.fail(&[Fault::Refuse]);
     client.learn().await.unwrap();
-    assert_eq!(
-        mini.knowledge("n").await.values().next().unwrap().frequency,
-        1
-    );
+    assert_eq!(mini.knowledge("n").values().next().unwrap().frequency, 1);
     let requests = mini.requests();
     let shut = requests
         .iter()

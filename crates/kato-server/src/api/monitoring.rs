@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use kato_protocol::Root;
 use serde_json::{Map, Value, json};
 
+use super::health::{Condition, condition};
 use crate::app::App;
 use crate::call::Call;
 use crate::meters::{self, NAMES, Point};
@@ -33,50 +34,9 @@ pub(crate) fn root(app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
-/// Status and issues, worst first.
-fn condition(app: &App, has_failed: bool) -> (&'static str, Vec<&'static str>) {
-    let counts = app.meters.lock();
-    let mut status = "healthy";
-    let mut issues = Vec::new();
-    if counts.machine.cpu_percent > 80.0 {
-        status = "degraded";
-        issues.push("High CPU usage");
-    }
-    if counts.rates(app.uptime_seconds()).errors_per_minute > 10.0 {
-        status = "degraded";
-        issues.push("High error rate");
-    }
-    if counts.machine.memory_percent > 90.0 {
-        status = "unhealthy";
-        issues.push("High memory usage");
-    }
-    if has_failed {
-        status = "unhealthy";
-        issues.push("Storage failed: nothing can be written any more; restart the server");
-    }
-    (status, issues)
-}
-
-pub(crate) fn health(app: &App, _call: &Call) -> Outcome {
-    let has_failed = app.service.figures().failure.is_some();
-    let (status, issues) = condition(app, has_failed);
-    let sampled_at = app.meters.lock().sampled_at;
-    Ok(Reply::ok(&json!({
-        "status": status,
-        "processor_status": if has_failed { "unhealthy" } else { "healthy" },
-        "service_name": app.service.options().service_name,
-        "uptime_seconds": app.uptime_seconds(),
-        "issues": issues,
-        "metrics_collected": NAMES.len(),
-        "last_collection": sampled_at.map_or(0.0, timestamp::seconds),
-        "active_sessions": app.service.n_sessions(),
-        "timestamp": timestamp::iso_offset(SystemTime::now()),
-    }))
-    .into())
-}
-
 pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
     let n_sessions = app.service.n_sessions();
+    let figures = app.service.figures();
     Ok(Reply::ok(&json!({
         "status": "healthy",
         "base_processor_id": app.service.options().service_name,
@@ -84,7 +44,7 @@ pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
         "sessions": {
             "total_sessions": n_sessions,
             "active_sessions": n_sessions,
-            "expired_sessions": 0,
+            "expired_sessions": figures.sessions_expired,
             "backend": "kato-rs",
             "redis_url": null,
         },
@@ -189,6 +149,7 @@ pub(crate) fn prometheus(app: &App, _call: &Call) -> Outcome {
     let text = meters::write_prometheus(
         &app.meters.lock(),
         &figures,
+        &app.service.health(),
         in_flight,
         app.events.n_clients(),
     );
@@ -227,8 +188,7 @@ fn recent(app: &App, name: &str, minutes: i64) -> Vec<Point> {
 
 pub(crate) fn stats(app: &App, call: &Call) -> Outcome {
     let minutes = query::integer(&call.query, "minutes", 10)?;
-    let has_failed = app.service.figures().failure.is_some();
-    let (status, issues) = condition(app, has_failed);
+    let Condition { status, issues, .. } = condition(app);
     let now = SystemTime::now();
     let machine = app.meters.lock().machine;
     let errors_per_minute = app

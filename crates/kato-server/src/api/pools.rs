@@ -3,11 +3,13 @@
 
 use std::time::SystemTime;
 
+use kato_service::Health;
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::call::Call;
 use crate::query;
+use crate::refusal::because;
 use crate::reply::{Outcome, Reply};
 use crate::timestamp;
 
@@ -71,11 +73,12 @@ pub(crate) fn distributed_stm(_app: &App, _call: &Call) -> Outcome {
 }
 
 pub(crate) fn connection_pools(app: &App, _call: &Call) -> Outcome {
-    let failure = app
-        .service
-        .figures()
-        .failure
-        .map(|failure| failure.to_string());
+    let failure = match app.service.health() {
+        Health::Failed(failure) | Health::Degraded(failure) => {
+            Some(format!("storage failed{}", because(&failure)))
+        }
+        _ => None,
+    };
     let status = if failure.is_none() {
         "healthy"
     } else {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use kato_service::Figures;
+use kato_service::{Figures, Health};
 
 use super::{BUCKETS, Counts};
 
@@ -10,12 +10,19 @@ use super::{BUCKETS, Counts};
 pub(crate) fn write(
     counts: &Counts,
     figures: &Figures,
+    health: &Health,
     in_flight: usize,
     n_event_clients: usize,
 ) -> String {
     let mut text = String::new();
-    write_all(&mut text, counts, figures, in_flight, n_event_clients)
-        .expect("writing into a string cannot fail");
+    write_all(
+        &mut text,
+        counts,
+        figures,
+        health,
+        [in_flight, n_event_clients],
+    )
+    .expect("writing into a string cannot fail");
     text
 }
 
@@ -23,9 +30,10 @@ fn write_all(
     out: &mut String,
     counts: &Counts,
     figures: &Figures,
-    in_flight: usize,
-    n_event_clients: usize,
+    health: &Health,
+    [in_flight, n_event_clients]: [usize; 2],
 ) -> fmt::Result {
+    let is = |yes| f64::from(u8::from(yes));
     let counters = [
         (
             "sessions_created",
@@ -112,7 +120,12 @@ fn write_all(
         (
             "storage_failed",
             "1 if nothing can be written any more.",
-            f64::from(u8::from(figures.failure.is_some())),
+            is(matches!(health, Health::Failed(_))),
+        ),
+        (
+            "storage_degraded",
+            "1 if what was learned cannot be moved from the journal into the stores.",
+            is(matches!(health, Health::Degraded(_))),
         ),
         (
             "requests_in_flight",

@@ -5,7 +5,9 @@ use axum::http::Method;
 use super::Group::{Docs, Extension, Generation2025, Kato};
 use super::Route;
 use super::Work::{Light, Long, Short};
-use crate::api::{documents, extensions, genes, lifecycle, monitoring, nodes, pools, sessions};
+use crate::api::{
+    documents, extensions, genes, health, lifecycle, monitoring, nodes, pools, sessions,
+};
 
 macro_rules! routes {
     ($($method:ident $template:literal $group:ident $work:ident $body:literal $handler:path;)*) => {
@@ -27,7 +29,7 @@ routes! {
     GET "/docs" Docs Light false documents::page;
     GET "/redoc" Docs Light false documents::page;
     GET "/" Kato Light false monitoring::root;
-    GET "/health" Kato Short false monitoring::health;
+    GET "/health" Kato Light false health::health;
     GET "/status" Kato Short false monitoring::status;
     POST "/sessions" Kato Short true lifecycle::create;
     GET "/sessions/count" Kato Light false lifecycle::count;

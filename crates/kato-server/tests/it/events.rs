@@ -5,7 +5,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::support::{Connection, Request, Running};
 
-fn handshake(path: &str) -> Request {
+pub(crate) fn handshake(path: &str) -> Request {
     Request::new("GET", path)
         .header("connection", "Upgrade")
         .header("upgrade", "websocket")

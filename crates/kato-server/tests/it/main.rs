@@ -5,11 +5,16 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod cors;
 mod documents;
 mod events;
 mod extensions;
 mod lifecycle;
 mod limits;
+mod monitoring;
 mod replay;
+mod semantics;
+mod slow_clients;
+mod storage;
 mod support;
 mod validation;

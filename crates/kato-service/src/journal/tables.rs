@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::Change;
 use crate::ServiceError;
@@ -54,6 +54,21 @@ pub(crate) type Row = (fjall::Slice, fjall::Slice);
 pub(crate) struct Tables {
     db: Database,
     keyspaces: [Keyspace; TABLES.len()],
+    /// What tests make fail.
+    #[cfg(test)]
+    fault: std::sync::Mutex<Option<Fault>>,
+}
+
+/// What fails, once, in a test.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A write, with nothing written.
+    Write,
+    /// A flush, after the write.
+    Sync,
+    /// The thread that writes.
+    Panic,
 }
 
 impl Tables {
@@ -85,7 +100,12 @@ impl Tables {
             .try_into()
             .map_err(|_| ())
             .expect("there is one keyspace a table");
-        Ok(Self { db, keyspaces })
+        Ok(Self {
+            db,
+            keyspaces,
+            #[cfg(test)]
+            fault: std::sync::Mutex::default(),
+        })
     }
 
     pub(crate) fn get(
@@ -111,18 +131,23 @@ impl Tables {
         })
     }
 
-    pub(super) fn batch(&self) -> OwnedWriteBatch {
-        self.db.batch().durability(Some(PersistMode::Buffer))
-    }
-
-    pub(super) fn stage(&self, batch: &mut OwnedWriteBatch, change: Change) {
-        match change {
-            Change::Put(table, key, value) => batch.insert(self.keyspace(table), key, value),
-            Change::Remove(table, key) => batch.remove(self.keyspace(table), key),
+    /// Carries out all changes or none, and hands them to the operating system.
+    pub(super) fn write(&self, changes: Vec<Change>) -> fjall::Result<()> {
+        #[cfg(test)]
+        self.meet(Fault::Write)?;
+        let mut batch = self.db.batch().durability(Some(PersistMode::Buffer));
+        for change in changes {
+            match change {
+                Change::Put(table, key, value) => batch.insert(self.keyspace(table), key, value),
+                Change::Remove(table, key) => batch.remove(self.keyspace(table), key),
+            }
         }
+        batch.commit()
     }
 
     pub(super) fn sync(&self) -> fjall::Result<()> {
+        #[cfg(test)]
+        self.meet(Fault::Sync)?;
         self.db.persist(PersistMode::SyncData)
     }
 
@@ -131,6 +156,25 @@ impl Tables {
         self.db
             .disk_space()
             .map_err(ServiceError::journal("measure the journal"))
+    }
+
+    /// Makes the next step of a kind fail.
+    #[cfg(test)]
+    pub(crate) fn inject(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = Some(fault);
+    }
+
+    #[cfg(test)]
+    fn meet(&self, step: Fault) -> fjall::Result<()> {
+        let fault = self
+            .fault
+            .lock()
+            .unwrap()
+            .take_if(|fault| *fault == step || *fault == Fault::Panic);
+        assert_ne!(fault, Some(Fault::Panic), "injected");
+        fault.map_or(Ok(()), |_| {
+            Err(fjall::Error::Io(std::io::ErrorKind::StorageFull.into()))
+        })
     }
 
     fn keyspace(&self, table: Table) -> &Keyspace {

@@ -1,5 +1,6 @@
 //! The thread that writes the journal: everything that waits becomes one write, and one flush if any of it asks for one.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -21,6 +22,11 @@ pub(crate) struct WriterFigures {
     pub(crate) sync_nanos: AtomicU64,
 }
 
+/// Writing ended by a panic.
+#[derive(Debug, thiserror::Error)]
+#[error("the thread that writes the journal ended unexpectedly")]
+struct WriterPanicked;
+
 pub(super) struct Writer {
     tables: Arc<Tables>,
     failure: Arc<OnceLock<StorageFailure>>,
@@ -40,8 +46,19 @@ impl Writer {
         }
     }
 
-    /// Writes until the queue is closed and empty.
+    /// Writes until the queue is closed and empty. Whatever happens, everybody in the queue gets an answer.
     pub(super) fn run(&self, queue: &Receiver<Queued>) {
+        // Nothing is written after a panic, so that nothing half-changed is looked at.
+        let ended = panic::catch_unwind(AssertUnwindSafe(|| self.write_all(queue)));
+        if ended.is_err() {
+            self.failure
+                .get_or_init(|| StorageFailure::of(WriterPanicked));
+            // From now on it refuses.
+            self.write_all(queue);
+        }
+    }
+
+    fn write_all(&self, queue: &Receiver<Queued>) {
         while let Ok(first) = queue.recv() {
             let mut bytes = size(&first.entry);
             let mut group = vec![first];
@@ -59,30 +76,19 @@ impl Writer {
         if let Some(failure) = self.failure.get() {
             return refuse(group, failure);
         }
-        let mut batch = self.tables.batch();
-        let mut synced = Vec::new();
-        let mut buffered = Vec::new();
-        let mut records = 0;
-        for Queued { entry, reply } in group {
-            records += entry.changes.len() as u64;
-            for change in entry.changes {
-                self.tables.stage(&mut batch, change);
-            }
-            let written = Queued {
-                entry: Entry {
-                    changes: Vec::new(),
-                    ..entry
-                },
-                reply,
-            };
-            if written.entry.sync {
+        let mut changes = Vec::new();
+        let (mut synced, mut buffered) = (Vec::new(), Vec::new());
+        for mut queued in group {
+            changes.append(&mut queued.entry.changes);
+            if queued.entry.sync {
                 &mut synced
             } else {
                 &mut buffered
             }
-            .push(written);
+            .push(queued);
         }
-        if let Err(error) = batch.commit() {
+        let records = changes.len() as u64;
+        if let Err(error) = self.tables.write(changes) {
             let failure = self.failure.get_or_init(|| StorageFailure::of(error));
             buffered.extend(synced);
             return refuse(buffered, failure);

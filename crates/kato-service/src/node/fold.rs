@@ -32,10 +32,12 @@ impl LoadedNode {
             let pending = self.engine().begin_commit();
             (pending, gate.folded, gate.latest, gate.since.take())
         };
+        let unfinished = journal.unfinished();
         // What the store has the journal must have, too: it says what became of the sessions and keys of these lessons.
         let written = journal
             .sync()
             .and_then(|()| Ok(pending.finish(checkpoint(latest))?));
+        unfinished.done();
         if let Err(error) = written {
             let mut gate = self.gate();
             gate.since = since.or(gate.since);
@@ -65,6 +67,7 @@ impl LoadedNode {
     ) -> Result<(), ServiceError> {
         let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
         let mut gate = self.gate();
+        let unfinished = journal.unfinished();
         gate.record_cleared(processor_id, &mut entry);
         journal.append_and_wait(entry)?;
         if let Err(error) = self.engine().clear(checkpoint(gate.latest)) {
@@ -78,6 +81,7 @@ impl LoadedNode {
         drop(journal.append(done)?);
         gate.folded = gate.latest;
         gate.since = None;
+        unfinished.done();
         Ok(())
     }
 }

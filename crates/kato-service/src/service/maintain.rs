@@ -1,5 +1,7 @@
 //! Periodic work: ending sessions, folding, taking idle nodes out of memory, forgetting old keys.
 
+use std::error::Error;
+use std::io;
 use std::sync::{Arc, TryLockError};
 
 use super::Service;
@@ -166,12 +168,39 @@ impl Service {
     }
 }
 
+/// The same for those who ask later.
 fn described(error: &ServiceError) -> StorageFailure {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
+    match error {
+        ServiceError::StorageFailed { source } | ServiceError::Journal { source, .. } => {
+            source.clone()
+        }
+        error => StorageFailure::of(Told::of(error)),
     }
-    StorageFailure::of(text)
+}
+
+/// An error that others have, told again: its text, what the system said, and its cause.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+struct Told {
+    text: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Told {
+    fn of(error: &dyn Error) -> Self {
+        Self {
+            text: error.to_string(),
+            source: error.source().map(cause),
+        }
+    }
+}
+
+fn cause(error: &(dyn Error + 'static)) -> Box<dyn Error + Send + Sync> {
+    let system = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::raw_os_error);
+    match system {
+        Some(code) => Box::new(io::Error::from_raw_os_error(code)),
+        None => Box::new(Told::of(error)),
+    }
 }

@@ -51,6 +51,7 @@ impl Service {
         let node = Arc::clone(&live.node);
         // Until the entry is in the queue: lessons have one order in the node and in the journal.
         let mut gate = can_teach(live.session.config()).then(|| node.gate());
+        let unfinished = shared.journal.as_ref().map(Journal::unfinished);
         let (acted, lessons) = act(live, &entry);
         let now = shared.now();
         shared.counters.learns.add(lessons.len() as u64);
@@ -69,6 +70,9 @@ impl Service {
                     // What the node has learned it keeps.
                     drop(shared.append(written)?);
                 }
+                if let Some(unfinished) = unfinished {
+                    unfinished.done();
+                }
                 return Err(error);
             }
         };
@@ -78,6 +82,9 @@ impl Service {
         }
         shared.keep(claimed, &answer, &mut written);
         let pending = shared.append(written)?;
+        if let Some(unfinished) = unfinished {
+            unfinished.done();
+        }
         Ok(Receipt::new(answer, pending))
     }
 }

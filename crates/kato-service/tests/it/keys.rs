@@ -174,3 +174,15 @@ fn of_requests_at_once_one_acts() {
         assert_eq!(frequency(&service, "n", ABC), round + 1);
     }
 }
+
+#[test]
+fn without_a_journal_the_latest_keys_are_known_and_memory_is_bounded() {
+    let service = Service::in_memory(ServiceOptions::default());
+    let id = create(&service, "n");
+    let clear = |key: usize| service.clear_stm(&id, Some(&key.to_string())).unwrap();
+    for key in 0..100_001 {
+        assert!(!clear(key).replayed());
+    }
+    assert!(clear(100_000).replayed() && clear(1).replayed());
+    assert!(!clear(0).replayed(), "the oldest made room");
+}

@@ -8,8 +8,11 @@
 mod batches;
 mod crashes;
 mod durability;
+mod faults;
 mod genes;
 mod keys;
+mod kills;
 mod nodes;
+mod scripts;
 mod sessions;
 mod support;

@@ -1,7 +1,6 @@
 //! The miniature's HTTP: finds the fault for a request and lets it happen.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -10,7 +9,7 @@ use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use serde_json::Value;
 
 use super::world::Asked;
-use super::{Fault, Shared};
+use super::{Fault, SLOWEST, Shared};
 
 pub(super) fn app(shared: Arc<Shared>) -> Router {
     Router::new().fallback(answer).with_state(shared)
@@ -24,7 +23,9 @@ async fn answer(
     body: Bytes,
 ) -> Response<Body> {
     note(&shared, &method, &uri);
+    shared.tick();
     let fault = shared.faults.lock().unwrap().pop().unwrap_or(Fault::None);
+    let path = uri.path().to_owned();
     let act = {
         let shared = Arc::clone(&shared);
         move || act(&shared, &method, &uri, &headers, &body)
@@ -41,12 +42,42 @@ async fn answer(
             act();
             cut()
         }
-        Fault::ActLate => {
-            let late = tokio::spawn(async move {
-                tokio::time::sleep(Duration::from_millis(4)).await;
+        Fault::ActLate(n) => {
+            shared.later(n, move || {
                 act();
             });
-            shared.late.lock().unwrap().push(late);
+            refuse(StatusCode::GATEWAY_TIMEOUT)
+        }
+        Fault::Slow(n) => {
+            let id = work_of(&path).map(str::to_owned);
+            let before = id.and_then(|id| shared.world.lock().unwrap().put_off(&id));
+            act();
+            if let Some((id, before)) = before {
+                let saved = shared.world.lock().unwrap().put(id.clone(), before);
+                let world = Arc::clone(&shared);
+                shared.later(n.min(SLOWEST), move || {
+                    if let Some(saved) = saved {
+                        world.world.lock().unwrap().put(id, saved);
+                    }
+                });
+            }
+            refuse(StatusCode::GATEWAY_TIMEOUT)
+        }
+        Fault::BeginLate(begun, ended) => {
+            let later = Arc::clone(&shared);
+            shared.later(begun, move || {
+                let id = work_of(&path).map(str::to_owned);
+                let read = id.and_then(|id| later.world.lock().unwrap().put_off(&id));
+                let Some((id, read)) = read else {
+                    act();
+                    return;
+                };
+                let world = Arc::clone(&later);
+                later.later(ended - begun, move || {
+                    world.world.lock().unwrap().put(id, read);
+                    act();
+                });
+            });
             refuse(StatusCode::GATEWAY_TIMEOUT)
         }
         Fault::Limit => refuse(StatusCode::TOO_MANY_REQUESTS),
@@ -55,6 +86,12 @@ async fn answer(
             whole(act())
         }
     }
+}
+
+/// The session, for a request that observes or learns.
+fn work_of(path: &str) -> Option<&str> {
+    let (id, what) = path.strip_prefix("/sessions/")?.split_once('/')?;
+    matches!(what, "observe" | "observe-sequence" | "learn").then_some(id)
 }
 
 fn note(shared: &Shared, method: &Method, uri: &Uri) {

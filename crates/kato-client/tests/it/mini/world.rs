@@ -7,8 +7,9 @@ use kato_model::PatternName;
 use serde_json::{Map, Value, json};
 
 /// Which server it plays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
+    #[default]
     Stock,
     October2025,
     KatoRs,
@@ -39,7 +40,7 @@ pub(crate) struct MiniSession {
     config: Map<String, Value>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct World {
     kind: Kind,
     pub(crate) sessions: HashMap<String, MiniSession>,
@@ -62,12 +63,25 @@ impl World {
     pub(crate) fn new(kind: Kind) -> Self {
         Self {
             kind,
-            sessions: HashMap::new(),
-            nodes: HashMap::new(),
-            shared: HashMap::new(),
-            answered: HashMap::new(),
-            made: 0,
+            ..Self::default()
         }
+    }
+
+    /// The session as it is before a request that takes its time; `None` for a server on which a session has one request at a
+    /// time, and the others wait.
+    pub(crate) fn put_off(&self, id: &str) -> Option<(String, MiniSession)> {
+        let (id, session) = self.sessions.get_key_value(id)?;
+        (self.kind != Kind::KatoRs).then(|| (id.clone(), session.clone()))
+    }
+
+    /// Saves a session, even one that is gone; what was there.
+    pub(crate) fn put(&mut self, id: String, session: MiniSession) -> Option<MiniSession> {
+        self.sessions.insert(id, session)
+    }
+
+    /// Somebody else learns a pattern.
+    pub(crate) fn teach(&mut self, node: &str, events: &[Vec<String>]) {
+        self.store(node, events, &Gathered::default());
     }
 
     /// Status, body, and whether it is an old answer.
@@ -169,6 +183,10 @@ impl World {
                 self.sessions.get_mut(id).unwrap().config.extend(changes);
                 (200, okay)
             }
+            ("GET", ["config"]) if self.kind != Kind::October2025 => {
+                let config = &self.sessions[id].config;
+                (200, json!({"session_id": id, "config": config}))
+            }
             ("POST", ["extend"]) => (
                 200,
                 json!({"status": "extended", "session_id": id, "ttl_seconds": 1}),
@@ -176,6 +194,7 @@ impl World {
             ("POST", ["observe"]) => {
                 let observation: Observation = serde_json::from_value(body.clone()).unwrap();
                 let (stm_length, time, learned) = self.observe(id, &observation);
+                let learned = learned.filter(|name| !name.is_empty());
                 (
                     200,
                     json!({"status": "okay", "session_id": id, "processor_id": "n", "stm_length": stm_length,
@@ -269,7 +288,7 @@ impl World {
             let stm = &mut self.sessions.get_mut(id).unwrap().stm;
             let kept = if rolling { limit - 1 } else { 0 };
             stm.drain(..stm.len() - kept);
-            learned = Some(name).filter(|name| !name.is_empty());
+            learned = Some(name);
         }
         (self.sessions[id].stm.len(), time, learned)
     }
@@ -289,6 +308,7 @@ impl World {
                 length = 0;
             }
             names.extend(learned.clone());
+            let learned = learned.filter(|name| !name.is_empty());
             results.push(json!({"status": "okay", "sequence_position": idx, "stm_length": length, "time": time,
                                 "unique_id": null, "auto_learned_pattern": learned}));
         }

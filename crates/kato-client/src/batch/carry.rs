@@ -1,0 +1,146 @@
+//! Making the requests of a plan, and checking every name that comes back.
+
+use kato_protocol::{BatchItem, Observation, Sequence};
+
+use super::{BatchPlan, BatchSessions, PlannedCall};
+use crate::ClientError;
+use crate::session::Session;
+
+/// Both sessions at the same time: what they learn adds up in any order. How many patterns were new, where the server tells.
+pub(super) async fn carry_out(
+    plan: &BatchPlan,
+    items: &[BatchItem],
+    sessions: &mut BatchSessions,
+    key: Option<&str>,
+) -> Result<Option<u64>, ClientError> {
+    let runs = &sessions.runs;
+    let together = async {
+        let mut new = plan.calls.is_empty().then_some(0);
+        for (idx, call) in plan.calls.iter().enumerate() {
+            match call {
+                PlannedCall::Batch { items: chosen } => {
+                    let key = key.map(|key| format!("{key}-{idx}"));
+                    let learned = learn_batch(runs, plan, items, chosen, key).await?;
+                    *new.get_or_insert(0) += learned;
+                }
+                PlannedCall::Run { items: chosen } => learn_run(runs, plan, items, chosen).await?,
+                PlannedCall::Single { .. } => {}
+            }
+        }
+        Ok::<_, ClientError>(new)
+    };
+    let mut stained = sessions.stained;
+    let alone = async {
+        for call in &plan.calls {
+            if let PlannedCall::Single { item } = call {
+                learn_single(
+                    &sessions.manual,
+                    sessions.outlive,
+                    &mut stained,
+                    plan,
+                    &items[*item],
+                    *item,
+                )
+                .await?;
+            }
+        }
+        Ok::<_, ClientError>(())
+    };
+    let (together, alone) = tokio::join!(together, alone);
+    sessions.stained = stained;
+    alone.and(together)
+}
+
+async fn learn_batch(
+    session: &Session,
+    plan: &BatchPlan,
+    items: &[BatchItem],
+    chosen: &[usize],
+    key: Option<String>,
+) -> Result<u64, ClientError> {
+    let sequences = chosen.iter().map(|idx| items[*idx].clone()).collect();
+    let answer = session.learn_batch(sequences, key).await?;
+    let results = &answer.results;
+    check(
+        plan,
+        chosen,
+        results.iter().map(|result| result.pattern_name.as_str()),
+    )?;
+    Ok(results.iter().filter(|result| result.new).count() as u64)
+}
+
+async fn learn_run(
+    session: &Session,
+    plan: &BatchPlan,
+    items: &[BatchItem],
+    chosen: &[usize],
+) -> Result<(), ClientError> {
+    let events = chosen.iter().flat_map(|idx| &items[*idx].events);
+    let sequence = Sequence {
+        observations: events
+            .map(|event| Observation::strings(event.iter().cloned()).into())
+            .collect(),
+        ..Sequence::default()
+    };
+    let answer = session.write(&sequence).await?;
+    let names = answer.auto_learned_patterns.iter().map(String::as_str);
+    check(plan, chosen, names)
+}
+
+async fn learn_single(
+    session: &Session,
+    outlive: bool,
+    stained: &mut bool,
+    plan: &BatchPlan,
+    item: &BatchItem,
+    idx: usize,
+) -> Result<(), ClientError> {
+    if *stained {
+        session.clear_stm().await?;
+        *stained = false;
+    }
+    let mut observations: Vec<Observation> = item
+        .events
+        .iter()
+        .map(|event| Observation::strings(event.iter().cloned()))
+        .collect();
+    if let Some(first) = observations.first_mut() {
+        first.emotives = item.emotives.clone();
+        first.metadata = item.metadata.clone();
+    }
+    // Before the request: whatever becomes of it, the next item starts clean.
+    *stained = outlive && (!item.emotives.is_empty() || !item.metadata.is_empty());
+    let sequence = Sequence {
+        observations: observations.into_iter().map(Into::into).collect(),
+        learn_at_end: true,
+        ..Sequence::default()
+    };
+    let answer = session.write(&sequence).await?;
+    check(plan, &[idx], answer.final_learned_pattern.as_deref())
+}
+
+/// Every name that the server tells against the one that the content has.
+fn check<'a>(
+    plan: &BatchPlan,
+    chosen: &[usize],
+    found: impl IntoIterator<Item = &'a str>,
+) -> Result<(), ClientError> {
+    let mut found = found.into_iter();
+    for idx in chosen {
+        let expected = plan.names[*idx].map(|name| name.prefixed().to_string());
+        let found = found.next();
+        if found != expected.as_deref() {
+            return Err(ClientError::NameMismatch {
+                expected: expected.unwrap_or_default(),
+                found: found.unwrap_or_default().to_owned(),
+            });
+        }
+    }
+    match found.next() {
+        None => Ok(()),
+        Some(more) => Err(ClientError::NameMismatch {
+            expected: String::new(),
+            found: more.to_owned(),
+        }),
+    }
+}

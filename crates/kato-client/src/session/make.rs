@@ -1,0 +1,167 @@
+//! Making the session, and making it again in the state that the server lost.
+
+use kato_protocol::{CreateSession, Observation, Sequence, SequenceResult, SessionInfo, Stm};
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use super::{Session, State};
+use crate::transport::Meaning;
+use crate::{CallKind, ClientError, Generation};
+
+/// Observations that are restored with one request.
+const REPLAYED_AT_ONCE: usize = 250;
+
+/// Why there is no session.
+#[derive(Debug)]
+pub(super) enum Unmade {
+    /// Another may fare better. The half-made one teaches the node nothing.
+    Anew(ClientError),
+    Never(ClientError),
+}
+
+impl From<ClientError> for Unmade {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::SessionNotFound { .. } => Self::Anew(error),
+            error => Self::Never(error),
+        }
+    }
+}
+
+impl Session {
+    /// A new session in the mirrored state. Whatever fails on the way, the half-made session is only abandoned.
+    pub(super) async fn make(&self, state: &mut State) -> Result<String, Unmade> {
+        let generation = self.transport.generation().await?;
+        let mut config = state.wanted.clone();
+        let mut info = self.create(&config).await?;
+        state.effective = info.session_config.clone();
+        state.effective.extend(config.clone());
+        let limit = state.auto_learn().max_pattern_length.unwrap_or(0);
+        // Only after the limit was lowered below what is remembered: else replaying never reaches it.
+        let hold = limit > 0 && state.mirror.n_events() as u64 >= limit;
+        if hold {
+            // In a session that never had the limit: a request that lifts it could be late, and lift it for good.
+            self.delete_in_passing(&info.session_id).await;
+            config.insert("max_pattern_length".to_owned(), json!(0));
+            info = self.create(&config).await?;
+        }
+        let id = info.session_id;
+        state.late_config = false;
+        let mut unsaid = config;
+        unsaid.retain(|key, value| info.session_config.get(key) != Some(value));
+        if !unsaid.is_empty() {
+            // A server that does not like one setting drops all of them without a word, but tells when asked like this.
+            let late = self.configure(&id, &unsaid).await?;
+            if late && hold {
+                let what = "restoring the session".to_owned();
+                return Err(Unmade::Anew(ClientError::OutcomeUnknown {
+                    what,
+                    source: None,
+                }));
+            }
+            state.late_config = late;
+        }
+        if !state.mirror.is_empty() {
+            self.restore(&id, state, generation).await?;
+        } else if generation == Generation::V3_10 {
+            state.mirror.time = 0;
+        }
+        if hold {
+            let on = Map::from_iter([("max_pattern_length".to_owned(), json!(limit))]);
+            state.late_config |= self.configure(&id, &on).await?;
+        }
+        Ok(id)
+    }
+
+    async fn create(&self, config: &Map<String, Value>) -> Result<SessionInfo, ClientError> {
+        let request = CreateSession {
+            node_id: self.options.node_id.clone(),
+            metadata: self.options.metadata.clone(),
+            ttl_seconds: self.options.ttl.map(|ttl| ttl.as_secs()),
+            config: (!config.is_empty()).then(|| config.clone()),
+        };
+        let call = self
+            .transport
+            .call(CallKind::Session, Method::POST, &["sessions"])
+            .json(&request)?;
+        // Made twice, the first one is never used and expires.
+        Ok(self.transport.repeat(call).await?)
+    }
+
+    /// Changes settings; whether a copy of the request may still be under way.
+    pub(super) async fn configure(
+        &self,
+        id: &str,
+        config: &Map<String, Value>,
+    ) -> Result<bool, ClientError> {
+        let call = self
+            .call(CallKind::Session, Method::POST, id, &["config"])
+            .json(&json!({ "config": config }))?;
+        let (_, doubt) = self.transport.repeat_noting_doubt::<Value>(call).await?;
+        Ok(doubt)
+    }
+
+    /// Observes again what the mirror holds.
+    async fn restore(
+        &self,
+        id: &str,
+        state: &mut State,
+        generation: Generation,
+    ) -> Result<(), Unmade> {
+        let observations = state.mirror.replay(generation == Generation::V3_10);
+        for piece in observations.chunks(REPLAYED_AT_ONCE) {
+            state.mirror.time = self.replay(id, piece).await?;
+        }
+        if state.mirror.n_events() > 0 {
+            let found = self.read_stm(id).await?;
+            if !state.mirror.agrees(&found) {
+                return Err(Unmade::Never(ClientError::NotRestored {
+                    session_id: id.to_owned(),
+                }));
+            }
+            state.mirror.set_stm(found);
+        }
+        Ok(())
+    }
+
+    /// Observes once more; the session's time after it.
+    async fn replay(&self, id: &str, observations: &[Observation]) -> Result<u64, Unmade> {
+        let sequence = Sequence {
+            observations: observations.iter().cloned().map(Into::into).collect(),
+            ..Sequence::default()
+        };
+        let call = self
+            .call(
+                CallKind::ObserveSequence,
+                Method::POST,
+                id,
+                &["observe-sequence"],
+            )
+            .json(&sequence)?;
+        let mut attempt = 1;
+        loop {
+            let failure = match self.transport.once::<SequenceResult>(&call).await {
+                Ok(answer) => return Ok(answer.value.results.last().map_or(0, |last| last.time)),
+                Err(failure) => failure,
+            };
+            match failure.meaning {
+                Meaning::NotDone if attempt < self.transport.pool.backoff.policy().attempts => {
+                    self.transport.pause(attempt, &failure).await;
+                    attempt += 1;
+                }
+                // Nothing was learned: the next session starts afresh.
+                Meaning::Doubtful if failure.is_transient() => {
+                    self.transport.pause(attempt, &failure).await;
+                    return Err(Unmade::Anew(failure.error));
+                }
+                _ => return Err(failure.error.into()),
+            }
+        }
+    }
+
+    pub(super) async fn read_stm(&self, id: &str) -> Result<Vec<Vec<String>>, ClientError> {
+        let call = self.call(CallKind::Stm, Method::GET, id, &["stm"]);
+        let stm: Stm = self.transport.repeat(call).await?;
+        Ok(stm.stm)
+    }
+}

@@ -1,0 +1,122 @@
+//! Pages of other origins: as Starlette's middleware answers them when any origin is allowed, with credentials.
+
+use kato_service::{Service, ServiceOptions};
+use serde_json::json;
+
+use crate::support::{Answer, Request, Running};
+
+const ORIGIN: &str = "https://page.example";
+
+fn preflight(method: &str) -> Request {
+    Request::new("OPTIONS", "/sessions")
+        .header("origin", ORIGIN)
+        .header("access-control-request-method", method)
+}
+
+fn cors(answer: &Answer) -> Vec<(&str, &str)> {
+    let headers = answer.headers.iter();
+    let mut cors: Vec<_> = headers
+        .filter(|(name, _)| name.starts_with("access-control-") || name == "vary")
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    cors.sort_unstable();
+    cors
+}
+
+#[tokio::test]
+async fn a_preflight_allows_every_header_and_the_known_methods() {
+    let server = Running::memory().await;
+    for method in ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] {
+        let request = preflight(method).header("access-control-request-headers", "X-One, x-two");
+        let answer = server.send(request).await;
+        assert_eq!((answer.status, answer.text().as_str()), (200, "OK"));
+        assert_eq!(
+            cors(&answer),
+            [
+                ("access-control-allow-credentials", "true"),
+                ("access-control-allow-headers", "X-One, x-two"),
+                (
+                    "access-control-allow-methods",
+                    "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"
+                ),
+                ("access-control-allow-origin", ORIGIN),
+                ("access-control-max-age", "600"),
+                ("vary", "Origin"),
+            ]
+        );
+    }
+    for method in ["TRACE", "post", ""] {
+        let answer = server.send(preflight(method)).await;
+        assert_eq!(
+            (answer.status, answer.text().as_str()),
+            (400, "Disallowed CORS method"),
+            "{method}"
+        );
+        assert_eq!(answer.header("access-control-allow-origin"), Some(ORIGIN));
+        assert_eq!(answer.header("access-control-allow-headers"), None);
+    }
+}
+
+#[tokio::test]
+async fn without_its_headers_options_is_a_method_like_others() {
+    let server = Running::memory().await;
+    let plain = server.send(Request::new("OPTIONS", "/sessions")).await;
+    assert_eq!((plain.status, plain.header("allow")), (405, Some("POST")));
+    assert_eq!(cors(&plain), []);
+    let no_method = Request::new("OPTIONS", "/sessions").header("origin", ORIGIN);
+    assert_eq!(server.send(no_method).await.status, 405);
+    let no_origin =
+        Request::new("OPTIONS", "/sessions").header("access-control-request-method", "GET");
+    assert_eq!(server.send(no_origin).await.status, 405);
+}
+
+#[tokio::test]
+async fn answers_name_the_origin_only_to_requests_with_cookies() {
+    let server = Running::memory().await;
+    let any = [
+        ("access-control-allow-credentials", "true"),
+        ("access-control-allow-origin", "*"),
+    ];
+    let get = |target| Request::new("GET", target).header("origin", ORIGIN);
+    assert_eq!(cors(&server.send(get("/")).await), any);
+    assert_eq!(cors(&server.send(get("/nowhere")).await), any);
+    assert_eq!(cors(&server.send(get("/sessions/none/stm")).await), any);
+    let with_cookie = server.send(get("/").header("cookie", "a=b")).await;
+    assert_eq!(
+        cors(&with_cookie),
+        [
+            ("access-control-allow-credentials", "true"),
+            ("access-control-allow-origin", ORIGIN),
+            ("vary", "Origin"),
+        ]
+    );
+    assert_eq!(cors(&server.get("/").await), []);
+}
+
+#[tokio::test]
+async fn a_preflight_needs_no_token_and_what_follows_does() {
+    let service = Service::in_memory(ServiceOptions::default());
+    let server = Running::of(service, |builder| builder.with_token("secret")).await;
+    assert_eq!(server.send(preflight("POST")).await.status, 200);
+    let refused = Request::new("POST", "/sessions").header("origin", ORIGIN);
+    let refused = server.send(refused.json(&json!({"node_id": "n"}))).await;
+    // Pages must be able to read why.
+    assert_eq!(
+        (
+            refused.status,
+            refused.header("access-control-allow-origin")
+        ),
+        (401, Some("*"))
+    );
+}
+
+#[tokio::test]
+async fn it_can_be_switched_off() {
+    let service = Service::in_memory(ServiceOptions::default());
+    let server = Running::of(service, |builder| builder.with_cors(false)).await;
+    assert_eq!(server.send(preflight("POST")).await.status, 405);
+    let answer = server
+        .send(Request::new("GET", "/").header("origin", ORIGIN))
+        .await;
+    assert_eq!(cors(&answer), []);
+}

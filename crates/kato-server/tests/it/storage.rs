@@ -1,0 +1,189 @@
+//! Storage that fails, and work that outlives its clients.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use kato_service::{Clock, Service, ServiceOptions};
+use serde_json::json;
+
+use crate::support::{Request, Running};
+
+/// A clock that panics once, at the call it is told.
+#[derive(Debug, Default)]
+struct FailingClock(AtomicI64);
+
+impl Clock for FailingClock {
+    fn now(&self) -> SystemTime {
+        assert_ne!(self.0.fetch_sub(1, Ordering::SeqCst), 1, "injected");
+        UNIX_EPOCH
+    }
+}
+
+#[tokio::test]
+async fn a_server_whose_storage_failed_refuses_writes_answers_reads_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(FailingClock::default());
+    let options = ServiceOptions::default().with_clock(Arc::clone(&clock) as _);
+    let service = Service::open(dir.path(), options).unwrap();
+    let server = Running::of(service, |builder| builder.with_token("secret")).await;
+    let send = |request: Request| server.send(request.header("authorization", "Bearer secret"));
+    let post = |target: &str, body| send(Request::new("POST", target).json(&body));
+    let created = post("/sessions", json!({"node_id": "n"})).await.json();
+    let id = created["session_id"].as_str().unwrap().to_owned();
+    let target = format!("/sessions/{id}/observe");
+    assert_eq!(post(&target, json!({"strings": ["a"]})).await.status, 200);
+
+    // Maintenance may take the step that was meant for a request: then the next one meets it.
+    let mut statuses = Vec::new();
+    while server.get("/health").await.json()["status"] != "unhealthy" {
+        clock.0.store(3, Ordering::SeqCst);
+        statuses.push(post(&target, json!({"strings": ["b"]})).await.status);
+        clock.0.store(0, Ordering::SeqCst);
+    }
+    assert!(
+        statuses.iter().all(|status| [200, 500].contains(status)),
+        "{statuses:?}"
+    );
+    let writes = [
+        post(&target, json!({"strings": ["c"]})).await,
+        post(&format!("/sessions/{id}/learn"), json!({})).await,
+        post(
+            &format!("/sessions/{id}/learn-batch"),
+            json!({"sequences": []}),
+        )
+        .await,
+        post("/sessions", json!({"node_id": "n"})).await,
+        send(Request::new("DELETE", &format!("/sessions/{id}"))).await,
+    ];
+    for refused in writes {
+        assert_eq!(
+            (refused.status, refused.header("retry-after")),
+            (503, Some("5"))
+        );
+        assert!(
+            refused.json()["detail"]
+                .as_str()
+                .unwrap()
+                .contains("storage has failed")
+        );
+    }
+    assert_eq!(
+        send(Request::new("GET", &format!("/sessions/{id}/stm")))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        send(Request::new("GET", &format!("/sessions/{id}/predictions")))
+            .await
+            .status,
+        200
+    );
+    let health = server.get("/health").await.json();
+    assert_eq!(health["processor_status"], "unhealthy");
+    let issues = health["issues"].to_string();
+    assert!(issues.contains("Storage failed"));
+    assert!(!issues.contains(dir.path().to_str().unwrap()));
+    let prometheus = send(Request::new("GET", "/metrics/prometheus"))
+        .await
+        .text();
+    assert!(prometheus.contains("\nkato_storage_failed 1\n"));
+    assert!(
+        server.stop().await.unwrap().is_err(),
+        "closing says that not everything could be stored"
+    );
+}
+
+#[tokio::test]
+async fn a_knowledge_base_that_cannot_be_opened_is_an_error_without_its_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = dir.path().join("nodes").join("broken_kato");
+    std::fs::create_dir_all(&node).unwrap();
+    std::fs::write(node.join("MANIFEST"), "{").unwrap();
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let server = Running::of(service, |builder| builder).await;
+    let id = server.session("broken").await;
+    let answers = [
+        server
+            .post(
+                &format!("/sessions/{id}/observe"),
+                json!({"strings": ["a"]}),
+            )
+            .await,
+        server.get("/symbols/stats?node_id=broken").await,
+    ];
+    for answer in answers {
+        assert_eq!(answer.status, 500);
+        let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert!(
+            detail.contains("X-Trace-ID") && !detail.contains("broken_kato"),
+            "{detail}"
+        );
+    }
+    // The others are as if nothing was wrong.
+    let other = server.session("whole").await;
+    let observed = server
+        .post(
+            &format!("/sessions/{other}/observe"),
+            json!({"strings": ["a"]}),
+        )
+        .await;
+    assert_eq!(observed.status, 200);
+}
+
+/// A clock that keeps whoever asks waiting while it is held.
+#[derive(Debug, Default)]
+struct HeldClock {
+    is_held: Mutex<bool>,
+    released: Condvar,
+}
+
+impl HeldClock {
+    fn hold(&self, is_held: bool) {
+        *self.is_held.lock().unwrap() = is_held;
+        self.released.notify_all();
+    }
+}
+
+impl Clock for HeldClock {
+    fn now(&self) -> SystemTime {
+        let held = self.is_held.lock().unwrap();
+        drop(self.released.wait_while(held, |is_held| *is_held).unwrap());
+        UNIX_EPOCH
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_that_has_begun_ends_before_the_service_closes() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(HeldClock::default());
+    let options = ServiceOptions::default().with_clock(Arc::clone(&clock) as _);
+    let service = Service::open(dir.path(), options.clone()).unwrap();
+    let short = Duration::from_millis(20);
+    let server = Running::of(service, |builder| builder.with_shutdown_timeout(short)).await;
+    let id = server.session("n").await;
+    let mut cut_off = server.connect().await;
+    clock.hold(true);
+    let request = Request::new("POST", &format!("/sessions/{id}/observe"))
+        .json(&json!({"strings": ["a", "b"]}));
+    let sent = tokio::spawn(async move {
+        use tokio::io::AsyncWriteExt;
+        cut_off.stream.write_all(&request.bytes()).await.unwrap();
+        cut_off.answer(false).await.is_none()
+    });
+    // It has begun once the server counts it; asking does not need the time.
+    while server.get("/concurrency").await.json()["current"]["concurrent_requests"] != 2 {
+        tokio::task::yield_now().await;
+    }
+    // `/health` needs no thread, no disk and no time.
+    assert_eq!(server.get("/health").await.status, 200);
+    let stopped = server.stop();
+    assert!(sent.await.unwrap(), "the client is cut off");
+    assert!(!stopped.is_finished(), "the work is waited for");
+    clock.hold(false);
+    assert_eq!(stopped.await.unwrap().unwrap().n_cut_off, 1);
+    // At once: nothing holds the directory any more.
+    let service = Service::open(dir.path(), options).unwrap();
+    assert_eq!(service.stm(&id).unwrap().len(), 1);
+}

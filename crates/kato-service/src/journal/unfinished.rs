@@ -1,0 +1,40 @@
+//! The watch over operations that change memory first and the journal after it.
+
+use super::Journal;
+use crate::error::StorageFailure;
+
+/// An operation that has begun; dropped before it is [`done`](Self::done), as by a panic, it ends all writing: memory may then
+/// have what the journal lacks, and a later fold would store it without its key.
+#[derive(Debug)]
+#[must_use = "it ends all writing when it is dropped"]
+pub(crate) struct Unfinished<'a> {
+    journal: &'a Journal,
+    is_done: bool,
+}
+
+/// An operation left memory and journal apart.
+#[derive(Debug, thiserror::Error)]
+#[error("an operation ended half-way, and what it changed is not in the journal")]
+struct HalfWay;
+
+impl<'a> Unfinished<'a> {
+    pub(super) const fn of(journal: &'a Journal) -> Self {
+        Self {
+            journal,
+            is_done: false,
+        }
+    }
+
+    /// What memory has is in the journal's queue, or nothing was changed.
+    pub(crate) fn done(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.journal.fail(StorageFailure::of(HalfWay));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What a service does when its journal cannot be written or flushed: it stops taking writes, says so, and loses nothing.
+
+use std::path::Path;
+
+use kato_engine::{Lesson, Observation};
+use kato_model::Event;
+
+use super::Service;
+use crate::journal::Fault;
+use crate::{Health, NewSession, ServiceError, ServiceOptions};
+
+fn open(dir: &Path) -> Service {
+    Service::open(dir, ServiceOptions::default()).unwrap()
+}
+
+fn create(service: &Service) -> String {
+    let created = service.create_session(NewSession::of("n")).unwrap();
+    created.wait().unwrap().session_id
+}
+
+/// Two patterns that no other word makes.
+fn batch(word: &str) -> Vec<Lesson> {
+    let lesson = |first| Lesson::of([Event::new([first]), Event::new([word])]);
+    vec![lesson("x"), lesson("y")]
+}
+
+fn learn(service: &Service, id: &str, word: &str) -> Result<(), ServiceError> {
+    let receipt = service.learn_batch(id, batch(word), Some(word))?;
+    receipt.wait().map(drop)
+}
+
+/// How often a word was learned; each batch has it twice.
+fn count(service: &Service, word: &str) -> u64 {
+    let symbols = service.symbols("n").unwrap();
+    symbols.get(word).map_or(0, |counts| counts.frequency)
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the results are made for this"
+)]
+fn is_failed<T>(result: Result<T, ServiceError>) -> bool {
+    matches!(result, Err(ServiceError::StorageFailed { .. }))
+}
+
+fn assert_stopped(service: &Service, id: &str) {
+    assert!(is_failed(learn(service, id, "later")));
+    assert!(is_failed(service.observe(
+        id,
+        Observation::strings(["later"]),
+        None
+    )));
+    assert!(is_failed(service.clear_all(id, None)));
+    assert!(is_failed(service.delete_session(id)));
+    assert!(is_failed(service.create_session(NewSession::of("m"))));
+    assert!(is_failed(service.maintain()));
+    assert!(matches!(service.health(), Health::Failed(_)));
+    assert!(service.figures().failure.is_some());
+    // Reads go on.
+    assert_eq!(count(service, "before"), 2);
+    assert!(service.stm(id).is_ok() && service.predictions(id).is_ok());
+    assert!(is_failed(service.close()));
+}
+
+#[test]
+fn a_failure_stops_all_writes_and_keeps_what_was_acknowledged() {
+    for fault in [Fault::Write, Fault::Sync, Fault::Panic] {
+        let dir = tempfile::tempdir().unwrap();
+        let service = open(dir.path());
+        let id = create(&service);
+        learn(&service, &id, "before").unwrap();
+        service
+            .shared
+            .journal
+            .as_ref()
+            .unwrap()
+            .tables()
+            .inject(fault);
+        assert!(is_failed(learn(&service, &id, "during")), "{fault:?}");
+        assert_stopped(&service, &id);
+        drop(service);
+
+        let service = open(dir.path());
+        assert_eq!(count(&service, "before"), 2);
+        // A whole batch or nothing of it; and what was not written is not there.
+        assert!([0, 2].contains(&count(&service, "during")));
+        assert!(fault != Fault::Write || count(&service, "during") == 0);
+        for word in ["before", "during"] {
+            learn(&service, &id, word).unwrap();
+            assert_eq!(count(&service, word), 2, "{fault:?}");
+        }
+        assert_eq!(count(&service, "later"), 0);
+        service.close().unwrap();
+    }
+}
+
+#[test]
+fn forgetting_a_node_fails_as_a_whole() {
+    for fault in [Fault::Write, Fault::Sync, Fault::Panic] {
+        let dir = tempfile::tempdir().unwrap();
+        let service = open(dir.path());
+        let id = create(&service);
+        learn(&service, &id, "before").unwrap();
+        service
+            .shared
+            .journal
+            .as_ref()
+            .unwrap()
+            .tables()
+            .inject(fault);
+        assert!(is_failed(service.clear_all(&id, Some("c"))), "{fault:?}");
+        assert_stopped(&service, &id);
+        drop(service);
+
+        let service = open(dir.path());
+        assert!([0, 2].contains(&count(&service, "before")));
+        service.clear_all(&id, Some("c")).unwrap().wait().unwrap();
+        assert_eq!(count(&service, "before"), 0);
+        learn(&service, &id, "after").unwrap();
+        assert!(service.clear_all(&id, Some("c")).unwrap().replayed());
+        assert_eq!(count(&service, "after"), 2);
+    }
+}
+
+#[test]
+fn a_fold_after_a_failure_stores_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = open(dir.path());
+    let id = create(&service);
+    service
+        .shared
+        .journal
+        .as_ref()
+        .unwrap()
+        .tables()
+        .inject(Fault::Write);
+    assert!(is_failed(learn(&service, &id, "lost")));
+    // It is in memory, and must not get from there into the store.
+    assert_eq!(count(&service, "lost"), 2);
+    assert!(is_failed(service.close()));
+    assert!(!dir.path().join("nodes").join("n_kato").exists());
+}
+
+#[test]
+fn a_cause_is_told_without_paths() {
+    let failure = |code| {
+        let error = std::io::Error::from_raw_os_error(code);
+        crate::StorageFailure::of(fjall::Error::Io(error))
+    };
+    assert!(failure(28).system_error().unwrap().contains("os error 28"));
+    let worded = crate::StorageFailure::of("/secret/path is damaged");
+    assert_eq!(worded.system_error(), None);
+}

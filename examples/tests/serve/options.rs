@@ -1,0 +1,91 @@
+//! What the options do: tokens, extensions, logs.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::http::request;
+use crate::server::{LOG, Server};
+
+const IN_MEMORY: [&str; 3] = ["--in-memory", "--addr", "127.0.0.1:0"];
+
+#[test]
+fn each_token_of_the_file_opens_the_server_and_nothing_else_does() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(
+        dir.path().join("tokens"),
+        "first-secret\n\n  other-secret \n",
+    )
+    .unwrap();
+    let arguments = [&IN_MEMORY[..], &["--token-file", "tokens"]].concat();
+    let mut server = Server::start(dir.path(), &arguments);
+    let status = |line: &str, headers: &[&str]| {
+        let body = json!({"node_id": "node0"});
+        request(server.addr(), line, headers, Some(&body)).status
+    };
+    for headers in [
+        [].as_slice(),
+        &["Authorization: Bearer wrong"],
+        &["Authorization: Bearer first-secret other-secret"],
+        &["Authorization: Basic first-secret"],
+    ] {
+        assert_eq!(status("POST /sessions", headers), 401, "{headers:?}");
+    }
+    for token in ["first-secret", "other-secret"] {
+        let header = format!("Authorization: Bearer {token}");
+        assert_eq!(status("POST /sessions", &[&header]), 200);
+    }
+    for line in ["GET /", "GET /health"] {
+        assert_eq!(status(line, &[]), 200, "{line}");
+    }
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn without_extensions_it_is_a_stock_kato() {
+    let dir = tempfile::tempdir().unwrap();
+    for (more, expected) in [([].as_slice(), 200), (&["--no-extensions"], 404)] {
+        let arguments = [&IN_MEMORY[..], more].concat();
+        let mut server = Server::start(dir.path(), &arguments);
+        for line in ["GET /extensions", "GET /metrics/prometheus"] {
+            let reply = request(server.addr(), line, &[], None);
+            assert_eq!(reply.status, expected, "{line} {more:?}");
+        }
+        assert_eq!(server.terminate(), Some(0));
+    }
+}
+
+#[test]
+fn logs_are_json_with_a_trace_id_and_tell_no_token_and_no_text() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("tokens"), "very-secret-token\n").unwrap();
+    let more = [
+        "--token-file",
+        "tokens",
+        "--log",
+        "json",
+        "--log-level",
+        "info",
+    ];
+    let mut server = Server::start(dir.path(), &[&IN_MEMORY[..], &more].concat());
+    let mut trace_ids = Vec::new();
+    for token in ["very-secret-token", "very-secret-guess"] {
+        let headers = [&format!("Authorization: Bearer {token}"), "Accept: */*"];
+        let body = json!({"node_id": "node0", "metadata": {"note": "a-private-note"}});
+        let reply = request(server.addr(), "POST /sessions", &headers, Some(&body));
+        trace_ids.push(reply.header("x-trace-id").unwrap().to_owned());
+    }
+    assert_eq!(server.terminate(), Some(0));
+
+    let log = fs::read_to_string(dir.path().join(LOG)).unwrap();
+    let lines = log.lines().map(serde_json::from_str);
+    let lines: Vec<Value> = lines.collect::<Result<_, _>>().unwrap();
+    for (trace_id, status) in trace_ids.iter().zip([200, 401]) {
+        let mut fields = lines.iter().map(|line| &line["fields"]);
+        let found = fields.find(|fields| fields["trace_id"] == trace_id.as_str());
+        assert_eq!(found.unwrap()["status"], status, "{log}");
+    }
+    for secret in ["very-secret", "a-private-note"] {
+        assert!(!log.contains(secret), "{log}");
+    }
+}
