@@ -39,7 +39,10 @@ struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Sessions of the mixed load, and its seconds.
+    /// Only these loads: calls, batches, observations, mixed.
+    #[arg(long, value_delimiter = ',', default_values_t = ["calls".to_owned(), "batches".to_owned(), "observations".to_owned(), "mixed".to_owned()])]
+    only: Vec<String>,
+    /// Sessions of the mixed load.
     #[arg(long, default_value_t = 1_000)]
     sessions: usize,
     /// Seconds of the mixed load.
@@ -108,16 +111,26 @@ fn main() -> Result<()> {
     println!("| load | sessions | a second | p50 | p99 | p99.9 |");
     println!("|---|--:|--:|--:|--:|--:|");
     runtime.block_on(async {
-        for sessions in [1, 8] {
-            one_by_one(&arguments, sessions).await?;
+        let is_wanted = |load: &str| arguments.only.iter().any(|only| only == load);
+        if is_wanted("calls") {
+            for sessions in [1, 8] {
+                one_by_one(&arguments, sessions).await?;
+            }
         }
-        for (sessions, size) in [(1, 100), (2, 100), (2, 1_000)] {
-            batches(&arguments, sessions, size).await?;
+        if is_wanted("batches") {
+            for (sessions, size) in [(1, 100), (2, 100), (2, 1_000)] {
+                batches(&arguments, sessions, size).await?;
+            }
         }
-        for sessions in [1, 8] {
-            observations(&arguments, sessions).await?;
+        if is_wanted("observations") {
+            for (sessions, pause) in [(1, 0), (8, 0), (8, 2)] {
+                observations(&arguments, sessions, Duration::from_millis(pause)).await?;
+            }
         }
-        mixed(&arguments).await
+        if is_wanted("mixed") {
+            mixed(&arguments).await?;
+        }
+        Ok(())
     })
 }
 
@@ -171,8 +184,9 @@ async fn batches(arguments: &Arguments, sessions: usize, size: u64) -> Result<()
     Ok(())
 }
 
-/// Single observations; the short-term memory is emptied now and then and that is not timed.
-async fn observations(arguments: &Arguments, sessions: usize) -> Result<()> {
+/// Single observations; the short-term memory is emptied now and then and that is not timed. Without pauses between them the machine is
+/// as busy as it can be.
+async fn observations(arguments: &Arguments, sessions: usize, pause: Duration) -> Result<()> {
     let server = Server::start(arguments)?;
     let client = server.client("node0")?;
     let measured = repeat(
@@ -186,10 +200,16 @@ async fn observations(arguments: &Arguments, sessions: usize) -> Result<()> {
             if observed.stm_length >= 50 {
                 client.clear_stm().await?;
             }
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
             Ok((1, took))
         },
     );
-    measured.await?.print("single observations", sessions);
+    measured.await?.print(
+        &format!("single observations, {} ms apart", pause.as_millis()),
+        sessions,
+    );
     Ok(())
 }
 

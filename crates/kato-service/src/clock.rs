@@ -81,7 +81,11 @@ impl Micros {
     }
 
     pub(crate) fn plus_seconds(self, seconds: u64) -> Self {
-        let micros = seconds.saturating_mul(1_000_000);
+        self.plus(Duration::from_secs(seconds))
+    }
+
+    pub(crate) fn plus(self, duration: Duration) -> Self {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(LATEST);
         Self(self.0.saturating_add(micros).min(LATEST))
     }
 

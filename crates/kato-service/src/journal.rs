@@ -58,6 +58,7 @@ pub(crate) struct Journal {
     tables: Arc<Tables>,
     figures: Arc<WriterFigures>,
     failure: Arc<OnceLock<StorageFailure>>,
+    writer: Arc<Writer>,
     /// `None` when closed.
     queue: Mutex<Option<Sender<Queued>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -85,9 +86,11 @@ impl Journal {
             Arc::clone(&failure),
             Arc::clone(&figures),
         );
+        let writer = Arc::new(writer);
+        let of_thread = Arc::clone(&writer);
         let thread = std::thread::Builder::new()
             .name("kato-journal".to_owned())
-            .spawn(move || writer.run(&receiver))
+            .spawn(move || of_thread.run(&receiver))
             .map_err(|source| ServiceError::Io {
                 action: "start the thread of the journal in",
                 path: dir.to_owned(),
@@ -97,6 +100,7 @@ impl Journal {
             tables,
             figures,
             failure,
+            writer,
             queue: Mutex::new(Some(sender)),
             thread: Mutex::new(Some(thread)),
         })
@@ -122,7 +126,8 @@ impl Journal {
         }
     }
 
-    /// Puts an entry at the end of the queue; waits for room there. Entries become durable in their order.
+    /// Puts an entry at the end of the queue, and waits for room there; or writes it, where it needs no flush and nothing waits. What
+    /// is appended under one lock becomes durable in its order.
     pub(crate) fn append(
         &self,
         entry: Entry,
@@ -136,6 +141,15 @@ impl Journal {
             .clone();
         let queue = queue.ok_or(ServiceError::Closed)?;
         let (reply, answer) = oneshot::channel();
+        let entry = match self.writer.write_now(entry) {
+            Ok(written) => {
+                // The other end is here.
+                let _ = reply.send(written);
+                return Ok(answer);
+            }
+            Err(entry) => entry,
+        };
+        self.writer.announce();
         queue
             .send(Queued { entry, reply })
             .map_err(|_| ServiceError::Closed)?;

@@ -72,7 +72,8 @@ pub(crate) struct Claimed {
     shared: Arc<Shared>,
     key: Vec<u8>,
     digest: Digest,
-    at: Micros,
+    /// When it is forgotten.
+    until: Micros,
     is_kept: bool,
 }
 
@@ -84,7 +85,7 @@ impl Keys {
         scope: &str,
         key: &str,
         digest: Digest,
-        (at, retention): (Micros, Duration),
+        (now, retention): (Micros, Duration),
     ) -> Result<Claim, ServiceError> {
         if key.is_empty()
             || key.len() > MAX_LENGTH
@@ -96,7 +97,7 @@ impl Keys {
             key: key.to_owned(),
         };
         let stored_key = key_of_key(scope, key);
-        let is_young = |record: &KeyRecord| at.since(record.at) < retention;
+        let is_young = |record: &KeyRecord| now < record.until;
         let mut known = self.shared.lock();
         loop {
             match known.by_key.get(&stored_key) {
@@ -124,7 +125,7 @@ impl Keys {
             shared: Arc::clone(&self.shared),
             key: stored_key,
             digest,
-            at,
+            until: now.plus(retention),
             is_kept: false,
         };
         // Only now: what leaves the map has been written before.
@@ -141,9 +142,9 @@ impl Keys {
     }
 
     /// Forgets the keys that only memory knows and that are too old; how many.
-    pub(crate) fn forget(&self, now: Micros, retention: Duration) -> usize {
+    pub(crate) fn forget(&self, now: Micros) -> usize {
         let mut known = self.shared.lock();
-        let is_old = |(at, _): &mut (Micros, Vec<u8>)| now.since(*at) >= retention;
+        let is_old = |(until, _): &mut (Micros, Vec<u8>)| *until <= now;
         let mut n_forgotten = 0;
         while let Some(oldest) = known.in_memory.pop_front_if(is_old) {
             n_forgotten += usize::from(known.forget(oldest));
@@ -154,8 +155,8 @@ impl Keys {
 
 impl AllKnown {
     /// Keeps a key in memory alone, in place of the oldest if there are too many.
-    fn keep(&mut self, at: Micros, key: Vec<u8>) {
-        self.in_memory.push_back((at, key));
+    fn keep(&mut self, until: Micros, key: Vec<u8>) {
+        self.in_memory.push_back((until, key));
         if self.in_memory.len() > MAX_IN_MEMORY
             && let Some(oldest) = self.in_memory.pop_front()
         {
@@ -164,9 +165,9 @@ impl AllKnown {
     }
 
     /// Forgets a key, unless it was used anew since then; whether it did.
-    fn forget(&mut self, (at, key): (Micros, Vec<u8>)) -> bool {
+    fn forget(&mut self, (until, key): (Micros, Vec<u8>)) -> bool {
         let known = self.by_key.get(&key).and_then(|known| known.done.as_ref());
-        let is_same = known.is_some_and(|record| record.at == at);
+        let is_same = known.is_some_and(|record| record.until == until);
         if is_same {
             self.by_key.remove(&key);
         }
@@ -186,13 +187,17 @@ impl Claimed {
         self.is_kept = true;
         let record = KeyRecord {
             digest: self.digest,
-            at: self.at,
+            until: self.until,
             answer,
         };
         let is_journaled = entry.is_some();
         if let Some(entry) = entry {
             entry.put(Table::Keys, self.key.clone(), record.to_bytes());
-            entry.put(Table::KeyTimes, key_of_time(self.at, &self.key), Vec::new());
+            entry.put(
+                Table::KeyTimes,
+                key_of_time(self.until, &self.key),
+                Vec::new(),
+            );
             let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
             // From then on the journal answers.
             entry.settled = Some(Box::new(move || drop(shared.lock().by_key.remove(&key))));
@@ -204,7 +209,7 @@ impl Claimed {
         let mut all = self.shared.lock();
         all.by_key.insert(self.key.clone(), known);
         if !is_journaled {
-            all.keep(self.at, self.key.clone());
+            all.keep(self.until, self.key.clone());
         }
         drop(all);
         self.shared.changed.notify_all();

@@ -10,8 +10,7 @@ use crate::clock::{Clock, SystemClock};
 /// How durable a write is when it is acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// What teaches or clears a node, and what carries an idempotency key, is on the disk (`fdatasync`): it survives a power
-    /// cut. Other changes of sessions are handed to the operating system: they survive a kill, and may be lost by a power cut.
+    /// What teaches or clears a node is on the disk (`fdatasync`): it survives a power cut. Other changes of sessions are handed to the operating system: they survive a kill, and may be lost by a power cut.
     #[default]
     Disk,
     /// Everything is handed to the operating system: it survives a kill, and may be lost by a power cut, the latest first.
@@ -47,7 +46,8 @@ pub struct ServiceOptions {
     pub fold_after_learns: u64,
     /// Longest time that learns of a node stay in the journal alone. Default one minute.
     pub fold_interval: Duration,
-    /// How long idempotency keys are known. Default 24 hours.
+    /// How long idempotency keys of learn-batches are known, which may be repeated after a crash of the client; those of other requests are
+    /// known for 15 minutes at most. Default 24 hours.
     pub key_retention: Duration,
     /// Sequences of one batch at most. Default 100,000.
     pub max_batch_sequences: usize,

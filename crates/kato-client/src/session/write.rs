@@ -38,7 +38,11 @@ impl Session {
         let mut attempts = Attempts::new();
         loop {
             let id = self.session_for(state, &attempts, &op.what()).await?;
-            let keyed = self.transport.server().await?.has_keys();
+            // Where nothing can be learned, a doubt is always resolved by looking, or by a new session: no key to be kept.
+            let may_learn = op
+                .steps()
+                .may_learn(state.mirror.n_events(), state.auto_learn());
+            let keyed = may_learn && self.transport.server().await?.has_keys();
             let mut call = op.call(self, &id)?;
             call.repeated = attempts.n > 1;
             if keyed {

@@ -46,7 +46,8 @@ pub(crate) enum LessonsRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeyRecord {
     pub(crate) digest: [u8; 32],
-    pub(crate) at: Micros,
+    /// When the key is forgotten.
+    pub(crate) until: Micros,
     pub(crate) answer: Vec<u8>,
 }
 
@@ -152,9 +153,9 @@ pub(crate) fn key_of_key(processor_id: &str, key: &str) -> Vec<u8> {
     scoped
 }
 
-/// Key of the time of an idempotency key: the time, then the key's own.
-pub(crate) fn key_of_time(at: Micros, key: &[u8]) -> Vec<u8> {
-    [&at.0.to_be_bytes(), key].concat()
+/// Key of the time at which an idempotency key is forgotten: the time, then the key's own.
+pub(crate) fn key_of_time(until: Micros, key: &[u8]) -> Vec<u8> {
+    [&until.0.to_be_bytes(), key].concat()
 }
 
 /// The parts of [`key_of_time`].

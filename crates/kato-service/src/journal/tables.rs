@@ -19,7 +19,7 @@ const CACHE_BYTES: u64 = 8 << 20;
 const LOG_BYTES: u64 = 128 << 20;
 
 /// Memory of a table above which it is written to a file of its own.
-const TABLE_BYTES: u64 = 16 << 20;
+const TABLE_BYTES: u64 = 4 << 20;
 
 /// A table of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

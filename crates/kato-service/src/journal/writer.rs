@@ -1,14 +1,16 @@
-//! The thread that writes the journal: everything that waits becomes one write, and one flush if any of it asks for one.
+//! Writing the journal: what waits for the thread becomes one write, and one flush if any of it asks for one; what needs no
+//! flush and has nothing before it is written by who appends it.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use crossbeam_channel::Receiver;
 
 use super::{Change, Entry, Queued, Tables};
 use crate::error::StorageFailure;
+use crate::receipt::Acknowledgement;
 
 /// Bytes of a group above which it is written without looking for more.
 const GROUP_BYTES: usize = 8 << 20;
@@ -27,10 +29,15 @@ pub(crate) struct WriterFigures {
 #[error("the thread that writes the journal ended unexpectedly")]
 struct WriterPanicked;
 
+#[derive(Debug)]
 pub(super) struct Writer {
     tables: Arc<Tables>,
     failure: Arc<OnceLock<StorageFailure>>,
     figures: Arc<WriterFigures>,
+    /// Held while writing.
+    turn: Mutex<()>,
+    /// Entries in the queue that are not written.
+    n_queued: AtomicUsize,
 }
 
 impl Writer {
@@ -43,7 +50,52 @@ impl Writer {
             tables,
             failure,
             figures,
+            turn: Mutex::new(()),
+            n_queued: AtomicUsize::new(0),
         }
+    }
+
+    /// To be called before an entry goes into the queue.
+    pub(super) fn announce(&self) {
+        self.n_queued.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Writes an entry at once, which saves two threads from waking up; gives it back if it needs a flush or others are before it.
+    ///
+    /// Entries of one session or node keep their order: whoever appends one holds the lock of what it is about, so all earlier
+    /// ones are written or in the queue.
+    pub(super) fn write_now(&self, entry: Entry) -> Result<Acknowledgement, Entry> {
+        if entry.sync {
+            return Err(entry);
+        }
+        let Ok(_turn) = self.turn.try_lock() else {
+            return Err(entry);
+        };
+        if self.n_queued.load(Ordering::SeqCst) > 0 {
+            return Err(entry);
+        }
+        if let Some(failure) = self.failure.get() {
+            return Ok(Err(failure.clone()));
+        }
+        let bytes = size(&entry);
+        let written = self.put(entry.changes, bytes);
+        if let (Ok(()), Some(settled)) = (&written, entry.settled) {
+            settled();
+        }
+        Ok(written)
+    }
+
+    fn put(&self, changes: Vec<Change>, bytes: usize) -> Acknowledgement {
+        let records = changes.len() as u64;
+        if let Err(error) = self.tables.write(changes) {
+            let failure = self.failure.get_or_init(|| StorageFailure::of(error));
+            return Err(failure.clone());
+        }
+        self.figures.records.fetch_add(records, Ordering::Relaxed);
+        self.figures
+            .bytes
+            .fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Writes until the queue is closed and empty. Whatever happens, everybody in the queue gets an answer.
@@ -73,6 +125,9 @@ impl Writer {
     }
 
     fn write(&self, group: Vec<Queued>, bytes: usize) {
+        // A panic of another writer is a failure, which is looked at next.
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.n_queued.fetch_sub(group.len(), Ordering::SeqCst);
         if let Some(failure) = self.failure.get() {
             return refuse(group, failure);
         }
@@ -87,16 +142,10 @@ impl Writer {
             }
             .push(queued);
         }
-        let records = changes.len() as u64;
-        if let Err(error) = self.tables.write(changes) {
-            let failure = self.failure.get_or_init(|| StorageFailure::of(error));
+        if let Err(failure) = self.put(changes, bytes) {
             buffered.extend(synced);
-            return refuse(buffered, failure);
+            return refuse(buffered, &failure);
         }
-        self.figures.records.fetch_add(records, Ordering::Relaxed);
-        self.figures
-            .bytes
-            .fetch_add(bytes as u64, Ordering::Relaxed);
         acknowledge(buffered);
         if synced.is_empty() {
             return;

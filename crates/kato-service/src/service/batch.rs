@@ -42,6 +42,7 @@ impl Service {
         let keyed = key.map(|key| Keyed {
             key,
             digest: digest("learn-batch", &items),
+            outlives_session: true,
         });
         self.operate(
             id,

@@ -57,7 +57,7 @@ impl Service {
         let worked = match &shared.journal {
             Some(journal) => self.maintain_disk(journal, now, &mut done),
             None => {
-                done.keys_forgotten = shared.keys.forget(now, shared.options.key_retention);
+                done.keys_forgotten = shared.keys.forget(now);
                 Ok(())
             }
         };
@@ -80,7 +80,7 @@ impl Service {
             // All of them, whatever becomes of one.
             .fold(Ok(()), Result::and);
         let evicted = self.evict_idle(nodes, journal, done);
-        let forgotten = self.forget_keys(journal, now, done);
+        let forgotten = Self::forget_keys(journal, now, done);
         folded.and(evicted).and(forgotten)
     }
 
@@ -119,12 +119,10 @@ impl Service {
     }
 
     fn forget_keys(
-        &self,
         journal: &Journal,
         now: Micros,
         done: &mut Maintained,
     ) -> Result<(), ServiceError> {
-        let retention = self.shared.options.key_retention;
         let mut entry = Entry::default();
         for row in journal
             .tables()
@@ -132,16 +130,16 @@ impl Service {
             .take(FORGOTTEN_AT_ONCE)
         {
             let (time_key, _) = row?;
-            let (at, key) = time_of(&time_key)
+            let (until, key) = time_of(&time_key)
                 .ok_or_else(|| ServiceError::corrupt("read an idempotency key", "its time"))?;
-            if now.since(at) < retention {
+            if now < until {
                 break;
             }
             entry.remove(Table::KeyTimes, &*time_key);
             let record = journal.tables().get(Table::Keys, key)?;
             let record = record.map(|bytes| KeyRecord::read(&bytes)).transpose()?;
             // A key may have been used anew since.
-            if record.is_some_and(|record| record.at == at) {
+            if record.is_some_and(|record| record.until == until) {
                 entry.remove(Table::Keys, key);
                 done.keys_forgotten += 1;
             }

@@ -1,6 +1,7 @@
 //! How a write runs: under its session's lock, taught lessons under its node's gate, all of it as one journal entry.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kato_engine::{Lesson, SessionConfig};
 use serde::Serialize;
@@ -14,11 +15,17 @@ use crate::receipt::Acknowledgement;
 use crate::session::{Live, SessionEntry};
 use crate::{Receipt, ServiceError};
 
+/// How long keys of requests that matter to one session alone are known: longer than any client repeats them. Every
+/// observation may bring one, so they must not pile up.
+const SESSION_KEY_RETENTION: Duration = Duration::from_secs(15 * 60);
+
 /// A request with an idempotency key.
 #[derive(Clone, Copy)]
 pub(super) struct Keyed<'a> {
     pub(super) key: &'a str,
     pub(super) digest: Digest,
+    /// May the request be repeated long after its session?
+    pub(super) outlives_session: bool,
 }
 
 /// What became of an operation: its answer, and what it taught the node.
@@ -128,11 +135,16 @@ impl Shared {
         entry: &SessionEntry,
         keyed: Option<Keyed<'_>>,
     ) -> Result<Begun<T>, ServiceError> {
-        let Some(Keyed { key, digest }) = keyed else {
+        let Some(keyed) = keyed else {
             return Ok(Begun::New(None));
         };
         let scope = entry.node.processor_id();
-        let times = (self.now(), self.options.key_retention);
+        let retention = match keyed.outlives_session {
+            true => self.options.key_retention,
+            false => self.options.key_retention.min(SESSION_KEY_RETENTION),
+        };
+        let times = (self.now(), retention);
+        let Keyed { key, digest, .. } = keyed;
         let journal = self.journal.as_ref();
         let answer = match self.keys.claim(journal, scope, key, digest, times)? {
             Claim::New(claimed) => return Ok(Begun::New(Some(claimed))),
@@ -158,7 +170,6 @@ impl Shared {
         let Some(claimed) = claimed else { return };
         let entry = self.journal.is_some().then_some(&mut *written);
         claimed.keep(KeyRecord::answer_of(answer), entry);
-        written.sync = true;
     }
 
     /// Makes a session live on, as a write does.

@@ -32,6 +32,7 @@ impl Service {
         let keyed = key.map(|key| Keyed {
             key,
             digest: digest("observe", &observation),
+            outlives_session: false,
         });
         let receipt = self.operate(
             id,
@@ -72,6 +73,7 @@ impl Service {
         let keyed = key.map(|key| Keyed {
             key,
             digest: digest("observe-sequence", &sequence),
+            outlives_session: false,
         });
         let learns = sequence.learn_after_each || sequence.learn_at_end;
         let mut n_observed = 0;
@@ -261,6 +263,7 @@ fn keyed<'a>(key: Option<&'a str>, method: &str) -> Option<Keyed<'a>> {
     key.map(|key| Keyed {
         key,
         digest: digest(method, &()),
+        outlives_session: false,
     })
 }
 
