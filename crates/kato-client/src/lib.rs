@@ -9,7 +9,8 @@
 //! |---|---|
 //! | reads, session set-up, settings, extension, deletion | repeated, with growing pauses, honouring `Retry-After` |
 //! | any, when no connection was made or the server limited the rate (429) | repeated: it was not carried out |
-//! | observe, sequence, learn, clear on a kato-rs server | repeated with its idempotency key until it is answered |
+//! | observe and sequence from which nothing can be learned | asked whether it acted; if not, carried out in a new session with the same short-term memory |
+//! | other observe and sequence, learn, learn-batch, clear on a kato-rs server | repeated with its idempotency key until it is answered |
 //! | the same on a stock server | the server is asked whether it acted; repeated only if it certainly did not |
 //!
 //! When a stock server cannot tell, the call fails with [`ClientError::OutcomeUnknown`], which names the one operation in

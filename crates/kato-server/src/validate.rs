@@ -203,19 +203,22 @@ impl Check {
     }
 
     pub(crate) fn metadata<M: FromIterator<(String, MetadataValue)>>(&mut self, value: &Json) -> M {
-        let entries = self.map(value);
-        for (key, value) in entries {
-            self.at(key.text.clone(), |check| {
-                check.text(key);
-                check.any(value);
-            });
-        }
-        let entry = |(key, value): &(Text, Json)| (key.text.clone(), value.to_metadata());
-        entries.iter().map(entry).collect()
+        let entries = self.any_entries(value).iter();
+        entries
+            .map(|(key, value)| (key.text.clone(), value.to_metadata()))
+            .collect()
     }
 
     /// A map from anything to anything, as JSON.
     pub(crate) fn object(&mut self, value: &Json) -> serde_json::Map<String, Value> {
+        let entries = self.any_entries(value).iter();
+        entries
+            .map(|(key, value)| (key.text.clone(), value.to_value()))
+            .collect()
+    }
+
+    /// The entries of a map from anything to anything.
+    fn any_entries<'j>(&mut self, value: &'j Json) -> &'j [(Text, Json)] {
         let entries = self.map(value);
         for (key, value) in entries {
             self.at(key.text.clone(), |check| {
@@ -223,8 +226,7 @@ impl Check {
                 check.any(value);
             });
         }
-        let entry = |(key, value): &(Text, Json)| (key.text.clone(), value.to_value());
-        entries.iter().map(entry).collect()
+        entries
     }
 
     /// Any JSON, but no half characters.
