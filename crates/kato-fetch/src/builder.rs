@@ -1,0 +1,312 @@
+//! Settings of a fetcher.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::cache::Cache;
+use crate::client::Client;
+use crate::figures::Counters;
+use crate::options::Timeouts;
+use crate::retry::{Backoff, RetryPolicy};
+use crate::runtime::Runtime;
+use crate::source::Stores;
+use crate::{FetchError, Fetcher, tls};
+
+/// The public Hub.
+pub const DEFAULT_HUB_ENDPOINT: &str = "https://huggingface.co";
+/// Requests under way at a time.
+pub const DEFAULT_MAX_REQUESTS: usize = 16;
+/// Bytes that a [`FileStream`](crate::FileStream) reads ahead.
+pub const DEFAULT_READ_AHEAD_BYTES: usize = 8 << 20;
+
+/// Builds a [`Fetcher`].
+///
+/// Nothing is read from the environment, unless [`from_env`](Self::from_env) is called.
+#[derive(Clone)]
+#[must_use = "a builder does nothing until it is built"]
+pub struct FetcherBuilder {
+    hub_endpoint: String,
+    hub_token: Option<String>,
+    hub_home: Option<PathBuf>,
+    token_file: Option<PathBuf>,
+    retry: RetryPolicy,
+    timeouts: Timeouts,
+    max_requests: usize,
+    read_ahead_bytes: usize,
+    cache: Option<(PathBuf, u64)>,
+    headers: Vec<(String, String, String)>,
+    store_options: Vec<(String, String)>,
+    system_proxies: bool,
+}
+
+impl Default for FetcherBuilder {
+    fn default() -> Self {
+        Self {
+            hub_endpoint: DEFAULT_HUB_ENDPOINT.to_owned(),
+            hub_token: None,
+            hub_home: None,
+            token_file: None,
+            retry: RetryPolicy::default(),
+            timeouts: Timeouts::default(),
+            max_requests: DEFAULT_MAX_REQUESTS,
+            read_ahead_bytes: DEFAULT_READ_AHEAD_BYTES,
+            cache: None,
+            headers: Vec::new(),
+            store_options: Vec::new(),
+            system_proxies: false,
+        }
+    }
+}
+
+impl FetcherBuilder {
+    /// Where the Hub answers. Default: [`DEFAULT_HUB_ENDPOINT`].
+    pub fn with_hub_endpoint(mut self, url: impl Into<String>) -> Self {
+        self.hub_endpoint = url.into();
+        self
+    }
+
+    /// Token for the Hub; it goes to the Hub's endpoint and nowhere else.
+    pub fn with_hub_token(mut self, token: impl Into<String>) -> Self {
+        self.hub_token = Some(token.into());
+        self
+    }
+
+    /// Folder in which the Hub's tools keep what is theirs: the token is read from its file `token`, if none was given.
+    pub fn with_hub_home(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.hub_home = Some(folder.into());
+        self
+    }
+
+    /// When to try again.
+    pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
+    /// How long to wait.
+    pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// Requests under way at a time, over all clones and readers; at least 1. Default: [`DEFAULT_MAX_REQUESTS`].
+    ///
+    /// A [`FileStream`](crate::FileStream) counts only until its answer begins.
+    pub fn with_max_requests(mut self, requests: usize) -> Self {
+        self.max_requests = requests;
+        self
+    }
+
+    /// Bytes that each [`FileStream`](crate::FileStream) may read ahead. Default: [`DEFAULT_READ_AHEAD_BYTES`].
+    pub fn with_read_ahead(mut self, bytes: usize) -> Self {
+        self.read_ahead_bytes = bytes;
+        self
+    }
+
+    /// Keeps what is read in `folder`, in segments of 4 MiB, up to `budget_bytes`. Default: no cache.
+    ///
+    /// Only files with a strong validator are kept, so an entry is never stale. Several processes may share the
+    /// folder; each may exceed the budget by a sixteenth for a moment. Reads ask
+    /// for whole segments then, which pays when data is read more than once.
+    pub fn with_cache(mut self, folder: impl Into<PathBuf>, budget_bytes: u64) -> Self {
+        self.cache = Some((folder.into(), budget_bytes));
+        self
+    }
+
+    /// A header for every request to `host`, and to no other.
+    pub fn with_header(
+        mut self,
+        host: impl Into<String>,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Self {
+        self.headers.push((host.into(), name.into(), value.into()));
+        self
+    }
+
+    /// An option of the object stores, by the name of its environment variable, such as `AWS_ENDPOINT_URL`,
+    /// `GOOGLE_SERVICE_ACCOUNT` or `AZURE_STORAGE_ACCOUNT_NAME`.
+    pub fn with_store_option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.store_options.push((name.into(), value.into()));
+        self
+    }
+
+    /// Takes over what the environment says: `HF_ENDPOINT`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HOME` (else
+    /// `$XDG_CACHE_HOME/huggingface`, else `~/.cache/huggingface`), the variables of the object stores (`AWS_*`, `GOOGLE_*`,
+    /// `AZURE_*`), and the proxies of the system.
+    ///
+    /// What is set after this call wins.
+    pub fn from_env(mut self) -> Self {
+        let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        if let Some(endpoint) = read("HF_ENDPOINT") {
+            self.hub_endpoint = endpoint;
+        }
+        if let Some(token) = read("HF_TOKEN") {
+            self.hub_token = Some(token);
+        }
+        if let Some(path) = read("HF_TOKEN_PATH") {
+            self.token_file = Some(path.into());
+        }
+        let home = read("HF_HOME").map(PathBuf::from).or_else(|| {
+            let cache = read("XDG_CACHE_HOME").map(PathBuf::from);
+            let cache = cache.or_else(|| std::env::home_dir().map(|home| home.join(".cache")));
+            cache.map(|cache| cache.join("huggingface"))
+        });
+        if let Some(home) = home {
+            self.hub_home = Some(home);
+        }
+        let ours = std::env::vars_os().filter_map(|(name, value)| {
+            let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+            let known = ["AWS_", "GOOGLE_", "AZURE_"];
+            known
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+                .then_some((name, value))
+        });
+        self.store_options.extend(ours);
+        self.system_proxies = true;
+        self
+    }
+
+    /// Starts the threads that carry out requests. No request is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError::InvalidSetting`], naming it; [`FetchError::Cache`] if the cache's folder cannot be made;
+    /// [`FetchError::Runtime`] if threads cannot be started.
+    pub fn build(self) -> Result<Fetcher, FetchError> {
+        let endpoint = endpoint(&self.hub_endpoint)?;
+        let token = self.token()?;
+        let headers = self.headers()?;
+        at_least_one("with_max_requests", self.max_requests)?;
+        at_least_one("with_retry", self.retry.attempts as usize)?;
+        let cache = match &self.cache {
+            Some((folder, budget)) => {
+                let cache = Cache::open(folder, *budget).map_err(|source| FetchError::Cache {
+                    path: folder.display().to_string(),
+                    source,
+                })?;
+                Some(Arc::new(cache))
+            }
+            None => None,
+        };
+        let client = Arc::new(Client {
+            http: self.http()?,
+            backoff: Backoff::new(self.retry),
+            counters: Arc::new(Counters::default()),
+            permits: Semaphore::new(self.max_requests.min(Semaphore::MAX_PERMITS)),
+            timeouts: self.timeouts,
+            endpoint,
+            token,
+            headers,
+        });
+        let stores = Stores::new(Arc::clone(&client), self.store_options);
+        Ok(Fetcher::new(
+            Runtime::start()?,
+            client,
+            stores,
+            cache,
+            self.read_ahead_bytes,
+        ))
+    }
+
+    fn http(&self) -> Result<reqwest::Client, FetchError> {
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::client_config()?)
+            .connect_timeout(self.timeouts.connect)
+            .pool_max_idle_per_host(self.max_requests)
+            .redirect(reqwest::redirect::Policy::none())
+            // Whether to try again is decided here, knowing what has arrived.
+            .retry(reqwest::retry::never())
+            .http1_only()
+            .tcp_nodelay(true)
+            .user_agent(concat!("kato-fetch/", env!("CARGO_PKG_VERSION")));
+        if !self.system_proxies {
+            builder = builder.no_proxy();
+        }
+        builder
+            .build()
+            .map_err(|error| setting("build", error.to_string()))
+    }
+
+    fn token(&self) -> Result<Option<HeaderValue>, FetchError> {
+        let in_home = self.hub_home.as_ref().map(|home| home.join("token"));
+        let token = match (&self.hub_token, self.token_file.clone().or(in_home)) {
+            (Some(token), _) => token.clone(),
+            // Whoever has not logged in has no such file.
+            (None, Some(file)) => fs::read_to_string(file).unwrap_or_default(),
+            (None, None) => return Ok(None),
+        };
+        let token = token.trim();
+        if token.is_empty() {
+            return Ok(None);
+        }
+        let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
+            .map_err(|_| setting("with_hub_token", "it holds characters that no token has"))?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+
+    fn headers(&self) -> Result<Vec<(String, HeaderName, HeaderValue)>, FetchError> {
+        let header = |(host, name, value): &(String, String, String)| {
+            let bad = || {
+                setting(
+                    "with_header",
+                    format!("`{name}` is no header that HTTP allows"),
+                )
+            };
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+            let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            Ok((host.clone(), name, value))
+        };
+        self.headers.iter().map(header).collect()
+    }
+}
+
+impl fmt::Debug for FetcherBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FetcherBuilder")
+            .field("hub_endpoint", &self.hub_endpoint)
+            .field("has_token", &self.hub_token.is_some())
+            .field("hub_home", &self.hub_home)
+            .field("retry", &self.retry)
+            .field("timeouts", &self.timeouts)
+            .field("max_requests", &self.max_requests)
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
+    }
+}
+
+fn endpoint(text: &str) -> Result<Url, FetchError> {
+    let url = Url::parse(text.trim_end_matches('/'))
+        .map_err(|error| setting("with_hub_endpoint", error.to_string()))?;
+    if matches!(url.scheme(), "http" | "https") {
+        Ok(url)
+    } else {
+        Err(setting(
+            "with_hub_endpoint",
+            "it is no http:// or https:// URL",
+        ))
+    }
+}
+
+fn at_least_one(name: &'static str, value: usize) -> Result<(), FetchError> {
+    if value == 0 {
+        return Err(setting(name, "there must be at least 1"));
+    }
+    Ok(())
+}
+
+fn setting(setting: &'static str, reason: impl Into<String>) -> FetchError {
+    FetchError::InvalidSetting {
+        setting,
+        reason: reason.into(),
+    }
+}

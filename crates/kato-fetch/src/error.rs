@@ -1,0 +1,356 @@
+//! The one error of this crate.
+
+use std::io;
+use std::time::Duration;
+
+/// A cause reported by another library.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why remote bytes could not be had. No text holds a token, a password or the signature of a URL.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// A location or a name is not well formed.
+    #[error("location `{location}` cannot be used: {reason}")]
+    InvalidLocation {
+        /// As given, without secrets.
+        location: String,
+        /// What is wrong, and what is expected.
+        reason: String,
+    },
+    /// A setting of the builder cannot work.
+    #[error("setting `{setting}` cannot be used: {reason}")]
+    InvalidSetting {
+        /// Name of the builder's method.
+        setting: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There is nothing at this address.
+    #[error("`{url}` does not exist; check the spelling, and the revision if there is one")]
+    NotFound {
+        /// The address.
+        url: String,
+    },
+    /// The server wants to know who asks, or forbids it.
+    #[error("`{url}` may not be read (status {status}): {advice}")]
+    Unauthorized {
+        /// The address.
+        url: String,
+        /// 401 or 403.
+        status: u16,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The file is not the one that the reader was opened on.
+    #[error(
+        "`{url}` has changed: its {what} was {was}, is {is}; list the location anew to read the new content"
+    )]
+    Changed {
+        /// The address.
+        url: String,
+        /// Which property differs.
+        what: &'static str,
+        /// What it was.
+        was: String,
+        /// What it is.
+        is: String,
+    },
+    /// A body ended before its announced end.
+    #[error("the answer of `{url}` ended after {received} of {expected} bytes{}", after(*attempts))]
+    Truncated {
+        /// The address.
+        url: String,
+        /// Bytes asked for.
+        expected: u64,
+        /// Bytes received.
+        received: u64,
+        /// Attempts made.
+        attempts: u32,
+        /// What the network said, if anything.
+        source: Option<Cause>,
+    },
+    /// The server answered something else than what was asked for.
+    #[error("`{url}` gave a wrong answer: {reason}{}", after(*attempts))]
+    WrongAnswer {
+        /// The address.
+        url: String,
+        /// What was expected and what came.
+        reason: String,
+        /// Attempts made.
+        attempts: u32,
+    },
+    /// Nothing came for too long.
+    #[error("`{url}` was silent for {waited:?}{}; try again later, or allow more time", after(*attempts))]
+    Timeout {
+        /// The address.
+        url: String,
+        /// How long was waited the last time.
+        waited: Duration,
+        /// Attempts made.
+        attempts: u32,
+    },
+    /// There was no connection, or it broke.
+    #[error("the connection to `{url}` failed{}; check the network and the address", after(*attempts))]
+    Connection {
+        /// The address.
+        url: String,
+        /// Attempts made.
+        attempts: u32,
+        /// What the network said.
+        source: Cause,
+    },
+    /// The server answered with an error.
+    #[error("`{url}` answered with status {status}{}{}", after(*attempts), status_advice(*status))]
+    Status {
+        /// The address.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+        /// Attempts made.
+        attempts: u32,
+        /// How long the server asked to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The file cannot be read at any place, only from its beginning.
+    #[error("`{url}` cannot be read by ranges; read it as a stream")]
+    NoRanges {
+        /// The address.
+        url: String,
+    },
+    /// The server offers the file in a way that cannot be read safely.
+    #[error("`{url}` cannot be read: {reason}; download it by other means")]
+    Unsupported {
+        /// The address.
+        url: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A range lies outside the file.
+    #[error("bytes {start}..{end} of `{url}` do not exist: it has {size}")]
+    InvalidRange {
+        /// The address.
+        url: String,
+        /// First byte asked for.
+        start: u64,
+        /// Byte after the last one asked for.
+        end: u64,
+        /// Size of the file.
+        size: u64,
+    },
+    /// A stream broke and cannot go on, because nothing proves that the file is still the same.
+    #[error(
+        "`{url}` broke off after {position} bytes and cannot be continued: {reason}; read it again from the start"
+    )]
+    NotResumable {
+        /// The address.
+        url: String,
+        /// Bytes delivered so far.
+        position: u64,
+        /// Why.
+        reason: &'static str,
+        /// Why it broke.
+        source: Box<Self>,
+    },
+    /// The dataset has several configurations, or not the one asked for.
+    #[error("dataset `{dataset}` has {}; name one of: {}", missing("configuration", asked.as_deref()), available.join(", "))]
+    UnknownConfig {
+        /// The dataset.
+        dataset: String,
+        /// The configuration asked for, if any.
+        asked: Option<String>,
+        /// Those there are.
+        available: Vec<String>,
+    },
+    /// The dataset does not have the split asked for.
+    #[error("configuration `{config}` of dataset `{dataset}` has no split `{asked}`; name one of: {}", available.join(", "))]
+    UnknownSplit {
+        /// The dataset.
+        dataset: String,
+        /// The configuration.
+        config: String,
+        /// The split asked for.
+        asked: String,
+        /// Those there are.
+        available: Vec<String>,
+    },
+    /// Only a part of the dataset was converted to Parquet, and its own files are of no known format.
+    #[error(
+        "of dataset `{dataset}`, configuration `{config}`, split `{split}`, the hub converted only a first part to Parquet, and the \
+         repository holds no files of a known format; convert the dataset yourself and read the files"
+    )]
+    PartialConversionOnly {
+        /// The dataset.
+        dataset: String,
+        /// The configuration.
+        config: String,
+        /// The split.
+        split: String,
+    },
+    /// A location holds no file that could be read.
+    #[error("`{location}` holds no data file; {advice}")]
+    NoFiles {
+        /// The location.
+        location: String,
+        /// What to do.
+        advice: String,
+    },
+    /// The reader's [`Cancel`](crate::Cancel) was used.
+    #[error("reading was cancelled")]
+    Cancelled,
+    /// The stream has already ended with an error.
+    #[error("the stream already ended with an error; open it anew at its position")]
+    Stopped,
+    /// The folder of the cache cannot be made.
+    #[error("cache folder `{path}` cannot be used; check its permissions, or read without a cache")]
+    Cache {
+        /// The folder.
+        path: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The threads that carry out requests could not be started, or are gone.
+    #[error("the threads that carry out requests are not there; build a new fetcher")]
+    Runtime {
+        /// What the operating system said, if it did.
+        source: Option<io::Error>,
+    },
+}
+
+impl FetchError {
+    /// Whether the same request may succeed later, without any change.
+    #[must_use]
+    pub const fn is_transient(&self) -> bool {
+        match self {
+            Self::Truncated { .. }
+            | Self::WrongAnswer { .. }
+            | Self::Timeout { .. }
+            | Self::Connection { .. } => true,
+            Self::Status { status, .. } => is_transient_status(*status),
+            Self::InvalidLocation { .. }
+            | Self::InvalidSetting { .. }
+            | Self::NotFound { .. }
+            | Self::Unauthorized { .. }
+            | Self::Changed { .. }
+            | Self::NoRanges { .. }
+            | Self::Unsupported { .. }
+            | Self::InvalidRange { .. }
+            | Self::NotResumable { .. }
+            | Self::UnknownConfig { .. }
+            | Self::UnknownSplit { .. }
+            | Self::PartialConversionOnly { .. }
+            | Self::NoFiles { .. }
+            | Self::Cancelled
+            | Self::Stopped
+            | Self::Cache { .. }
+            | Self::Runtime { .. } => false,
+        }
+    }
+
+    /// The error of this crate within an error of [`FileStream`](crate::FileStream).
+    #[must_use]
+    pub fn within(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+
+    /// How long the server asked to wait.
+    pub(crate) const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// The same error, saying how many attempts were made.
+    pub(crate) fn after(mut self, made: u32) -> Self {
+        if let Self::Truncated { attempts, .. }
+        | Self::WrongAnswer { attempts, .. }
+        | Self::Timeout { attempts, .. }
+        | Self::Connection { attempts, .. }
+        | Self::Status { attempts, .. } = &mut self
+        {
+            *attempts = made;
+        }
+        self
+    }
+}
+
+impl From<FetchError> for io::Error {
+    fn from(error: FetchError) -> Self {
+        let kind = match &error {
+            FetchError::NotFound { .. } => io::ErrorKind::NotFound,
+            FetchError::Unauthorized { .. } => io::ErrorKind::PermissionDenied,
+            FetchError::Timeout { .. } => io::ErrorKind::TimedOut,
+            FetchError::Truncated { .. } => io::ErrorKind::UnexpectedEof,
+            FetchError::Connection { .. } => io::ErrorKind::ConnectionAborted,
+            // `Interrupted` would be wrong for a cancelled read: callers would try again.
+            _ => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// 408, 425, 429 and those by which a server says that it is the one to blame, except that it lacks the function.
+pub(crate) const fn is_transient_status(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 500 | 502..=599)
+}
+
+fn after(attempts: u32) -> String {
+    match attempts {
+        0 | 1 => String::new(),
+        n => format!(" (after {n} attempts)"),
+    }
+}
+
+const fn status_advice(status: u16) -> &'static str {
+    match status {
+        429 => "; the server limits how much one may ask: use a token, or ask less at a time",
+        408 | 425 | 500..=599 => "; try again later",
+        _ => "; check the address",
+    }
+}
+
+fn missing(what: &str, asked: Option<&str>) -> String {
+    asked.map_or_else(
+        || format!("several {what}s and none is the default"),
+        |asked| format!("no {what} `{asked}`"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_say_what_to_do() {
+        let check = |error: FetchError, expected: &str| assert_eq!(error.to_string(), expected);
+        check(
+            FetchError::UnknownConfig {
+                dataset: "a/b".to_owned(),
+                asked: None,
+                available: vec!["de".to_owned(), "en".to_owned()],
+            },
+            "dataset `a/b` has several configurations and none is the default; name one of: de, en",
+        );
+        check(
+            FetchError::Status {
+                url: "https://x/y".to_owned(),
+                status: 503,
+                attempts: 1,
+                retry_after: None,
+            }
+            .after(8),
+            "`https://x/y` answered with status 503 (after 8 attempts); try again later",
+        );
+    }
+
+    #[test]
+    fn what_may_pass_is_tried_again() {
+        for status in [408, 425, 429, 500, 502, 503, 504, 520] {
+            assert!(is_transient_status(status), "{status}");
+        }
+        for status in [200, 301, 400, 401, 403, 404, 410, 412, 416, 501] {
+            assert!(!is_transient_status(status), "{status}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Lists locations and opens files.
+
+use std::fmt;
+use std::sync::Arc;
+
+use globset::GlobBuilder;
+use url::Url;
+
+use crate::builder::FetcherBuilder;
+use crate::cache::Cache;
+use crate::client::Client;
+use crate::hub;
+use crate::location::{invalid, is_store_scheme, redacted};
+use crate::read::Opened;
+use crate::remote_file::{Listing, RemoteFile, natural};
+use crate::runtime::Runtime;
+use crate::source::{Facts, HttpSource, Source, StoreSource, Stores, compare, facts};
+use crate::{Cancel, FetchError, FetchFigures, Location, RangeReader};
+
+/// Gets bytes of remote files. Clones are cheap and share connections, limits and cache.
+///
+/// It has threads of its own, which end when the last clone, reader and stream is gone. Its methods block the calling thread; they
+/// may be called, and everything may be dropped, on any thread, those of an async runtime included.
+///
+/// # Examples
+///
+/// ```no_run
+/// use kato_fetch::Fetcher;
+///
+/// let fetcher = Fetcher::builder().from_env().build()?;
+/// let listing = fetcher.list(&"hf://Salesforce/wikitext/wikitext-2-raw-v1:test".parse()?)?;
+/// let reader = fetcher.open(&listing.files[0])?;
+/// assert_eq!(&reader.read(0..4)?[..], b"PAR1");
+/// # Ok::<(), kato_fetch::FetchError>(())
+/// ```
+#[derive(Clone)]
+pub struct Fetcher {
+    runtime: Runtime,
+    shared: Arc<Shared>,
+}
+
+/// What tasks may hold: not the runtime, which they would keep alive.
+#[derive(Debug)]
+struct Shared {
+    client: Arc<Client>,
+    stores: Stores,
+    cache: Option<Arc<Cache>>,
+    read_ahead: usize,
+}
+
+impl Fetcher {
+    /// Starts with defaults: the public Hub, no token, no cache.
+    pub fn builder() -> FetcherBuilder {
+        FetcherBuilder::default()
+    }
+
+    pub(crate) fn new(
+        runtime: Runtime,
+        client: Arc<Client>,
+        stores: Stores,
+        cache: Option<Arc<Cache>>,
+        read_ahead: usize,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            client,
+            stores,
+            cache,
+            read_ahead,
+        });
+        Self { runtime, shared }
+    }
+
+    /// The files of a location, pinned and in order. The answer holds at least one.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError::NotFound`], [`FetchError::Unauthorized`], [`FetchError::UnknownConfig`], [`FetchError::UnknownSplit`],
+    /// [`FetchError::PartialConversionOnly`], [`FetchError::NoFiles`], or what the network made impossible.
+    pub fn list(&self, location: &Location) -> Result<Listing, FetchError> {
+        self.list_unless(location, &Cancel::new())
+    }
+
+    /// As [`list`](Self::list), ending with [`FetchError::Cancelled`] once `cancel` is used.
+    ///
+    /// # Errors
+    ///
+    /// As [`list`](Self::list).
+    pub fn list_unless(&self, location: &Location, cancel: &Cancel) -> Result<Listing, FetchError> {
+        let shared = Arc::clone(&self.shared);
+        let location = location.clone();
+        self.runtime.wait(cancel, async move {
+            match location {
+                Location::Hub(hub) => hub::list(&shared.client, &hub).await,
+                Location::Http(url) => shared.list_url(url).await,
+                Location::Store(url) => shared.list_store(&url).await,
+            }
+        })
+    }
+
+    /// Opens a file, by its name; what is not known of it yet is asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError::InvalidLocation`] if the name is none of a remote file; [`FetchError::Changed`] if size or validator are
+    /// others than those given; or what the network made impossible.
+    pub fn open(&self, file: &RemoteFile) -> Result<RangeReader, FetchError> {
+        self.open_unless(file, &Cancel::new())
+    }
+
+    /// As [`open`](Self::open), ending with [`FetchError::Cancelled`] once `cancel` is used; so do reads of the reader.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_unless(
+        &self,
+        file: &RemoteFile,
+        cancel: &Cancel,
+    ) -> Result<RangeReader, FetchError> {
+        let shared = Arc::clone(&self.shared);
+        let file = file.clone();
+        let opened = self
+            .runtime
+            .wait(cancel, async move { shared.open(file).await })?;
+        Ok(RangeReader::new(opened, self.runtime.clone()).with_cancel(cancel))
+    }
+
+    /// What was done so far, by this fetcher, its clones and its readers.
+    #[must_use]
+    pub fn figures(&self) -> FetchFigures {
+        self.shared.client.counters.figures()
+    }
+}
+
+impl Shared {
+    fn source(&self, file: &RemoteFile) -> Result<Source, FetchError> {
+        let client = Arc::clone(&self.client);
+        let Some((scheme, rest)) = file.name.split_once("://") else {
+            return Err(invalid(&file.name, "it is no name of a remote file"));
+        };
+        if scheme == "hf" {
+            let url = hub::file_url(&client.endpoint, &file.name)?;
+            return Ok(Source::Http(HttpSource::new(client, url, true)));
+        }
+        if is_store_scheme(scheme) {
+            let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+            return StoreSource::new(&self.stores, &format!("{scheme}://{bucket}"), key)
+                .map(Source::Store);
+        }
+        let url = match &file.access {
+            Some(url) => url.clone(),
+            None => {
+                Url::parse(&file.name).map_err(|error| invalid(&file.name, error.to_string()))?
+            }
+        };
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(invalid(&file.name, "unknown scheme; give a name as listed"));
+        }
+        Ok(Source::Http(HttpSource::new(client, url, false)))
+    }
+
+    async fn open(&self, file: RemoteFile) -> Result<Opened, FetchError> {
+        let source = self.source(&file)?;
+        let mut facts = Facts {
+            size: file.size,
+            validator: file.validator,
+            has_ranges: file.has_ranges,
+        };
+        // The Hub and the stores always have ranges; elsewhere a known size says nothing about them.
+        if file.size.is_none() || file.has_ranges.is_none() {
+            let is = self.client.repeat(|| source.probe()).await?;
+            compare(source.shown(), &facts, &is)?;
+            facts = Facts {
+                validator: is.validator.or(facts.validator),
+                ..is
+            };
+        }
+        Ok(Opened {
+            client: Arc::clone(&self.client),
+            cache: self.cache.clone(),
+            source,
+            name: file.name,
+            facts,
+            read_ahead: self.read_ahead,
+        })
+    }
+
+    async fn list_url(&self, url: Url) -> Result<Listing, FetchError> {
+        let name = redacted(&url);
+        let mut file = RemoteFile::new(name);
+        file.access = Some(url);
+        let facts = self.open(file.clone()).await?.facts;
+        let file = with_facts(file, facts);
+        Ok(Listing {
+            files: vec![file],
+            ..Listing::default()
+        })
+    }
+
+    async fn list_store(&self, url: &Url) -> Result<Listing, FetchError> {
+        let shown = redacted(url);
+        let (bucket, key) = bucket_and_key(url)?;
+        let is_glob = key.contains(['*', '?', '[', '{']);
+        if !is_glob && !key.is_empty() && !key.ends_with('/') {
+            let file = RemoteFile::new(format!("{bucket}/{key}"));
+            let facts = self.open(file.clone()).await?.facts;
+            return Ok(Listing {
+                files: vec![with_facts(file, facts)],
+                ..Listing::default()
+            });
+        }
+        let glob = match is_glob {
+            true => Some(
+                GlobBuilder::new(&key)
+                    .literal_separator(true)
+                    .build()
+                    .map_err(|error| invalid(&shown, error.to_string()))?
+                    .compile_matcher(),
+            ),
+            false => None,
+        };
+        let literal = key.split(['*', '?', '[', '{']).next().unwrap_or_default();
+        let prefix = literal.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let objects = self
+            .client
+            .repeat(|| self.stores.list(&bucket, prefix))
+            .await?;
+        let mut listing = Listing::default();
+        for object in objects {
+            let path = object.location.as_ref();
+            if object.size == 0 || !glob.as_ref().is_none_or(|glob| glob.is_match(path)) {
+                listing.ignored.push(path.to_owned());
+                continue;
+            }
+            let file = RemoteFile::new(format!("{bucket}/{path}"));
+            listing.files.push(with_facts(file, facts(&object)));
+        }
+        if listing.files.is_empty() {
+            return Err(FetchError::NoFiles {
+                location: shown,
+                advice: "check bucket, folder and pattern".to_owned(),
+            });
+        }
+        listing
+            .files
+            .sort_unstable_by(|a, b| natural(&a.name, &b.name));
+        listing.ignored.sort_unstable_by(|a, b| natural(a, b));
+        Ok(listing)
+    }
+}
+
+fn with_facts(mut file: RemoteFile, facts: Facts) -> RemoteFile {
+    file.size = facts.size;
+    file.validator = facts.validator;
+    file.has_ranges = facts.has_ranges;
+    file
+}
+
+/// `s3://bucket`, and the key as it is, not as URLs write it.
+fn bucket_and_key(url: &Url) -> Result<(String, String), FetchError> {
+    let host = url.host_str().unwrap_or_default();
+    // Azure writes `container@account`.
+    let user = match url.username() {
+        "" => String::new(),
+        user => format!("{user}@"),
+    };
+    let key = percent_decoded(url.path().trim_start_matches('/'))
+        .ok_or_else(|| invalid(url.as_str(), "its key is no text"))?;
+    Ok((format!("{}://{user}{host}", url.scheme()), key))
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, others)) = rest.split_first() {
+        let code = others
+            .get(..2)
+            .and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) if first == b'%' => {
+                bytes.push(byte);
+                rest = &others[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = others;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+impl fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetcher")
+            .field("client", &self.shared.client)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,291 @@
+//! Datasets of the Hugging Face Hub: which files they are, pinned to a commit.
+
+mod api;
+mod card;
+mod convention;
+mod conversion;
+
+use std::collections::BTreeMap;
+
+use url::Url;
+
+use crate::client::Client;
+use crate::location::invalid;
+use crate::remote_file::{Listing, RemoteFile, natural};
+use crate::{FetchError, HubLocation};
+use api::{Entry, Repository};
+
+/// Split that is taken when none is asked for.
+const DEFAULT_SPLIT: &str = "train";
+/// Configuration that is taken when there are several and none is asked for, and the name of the only one.
+const DEFAULT_CONFIG: &str = "default";
+/// Where the Hub keeps its own conversion to Parquet.
+const CONVERSION: &str = "refs/convert/parquet";
+
+/// Files of each split, by their place in the repository.
+type Splits<'a> = BTreeMap<String, Vec<&'a Entry>>;
+
+/// The files of a dataset.
+pub(crate) async fn list(client: &Client, asked: &HubLocation) -> Result<Listing, FetchError> {
+    let whole = Repository::find(client, &asked.dataset, asked.revision.as_deref()).await;
+    let (repository, config) = match (whole, asked.dataset.split_once('/'), &asked.config) {
+        (Ok(repository), _, config) => (repository, config.clone()),
+        // `a/b` may be configuration `b` of dataset `a`. The Hub does not tell a private dataset from none.
+        (Err(error), Some((name, config)), None) if may_not_exist(&error) => {
+            let found = Repository::find(client, name, asked.revision.as_deref()).await;
+            (found.map_err(|_| error)?, Some(config.to_owned()))
+        }
+        (Err(error), _, _) => return Err(error),
+    };
+    let split = asked.split.as_deref().unwrap_or(DEFAULT_SPLIT);
+    Search {
+        client,
+        repository,
+        config,
+        split,
+    }
+    .run(asked.revision.is_some())
+    .await
+}
+
+fn may_not_exist(error: &FetchError) -> bool {
+    matches!(
+        error,
+        FetchError::NotFound { .. } | FetchError::Unauthorized { status: 401, .. }
+    )
+}
+
+/// One search for the files of a configuration's split.
+struct Search<'a> {
+    client: &'a Client,
+    repository: Repository,
+    config: Option<String>,
+    split: &'a str,
+}
+
+impl Search<'_> {
+    async fn run(&self, is_pinned: bool) -> Result<Listing, FetchError> {
+        let conversion = match is_pinned {
+            // A conversion is that of the newest commit.
+            true => None,
+            false => conversion::Conversion::find(self.client, &self.repository).await?,
+        };
+        let mut notes = Vec::new();
+        let mut partial = None;
+        let converted = conversion
+            .as_ref()
+            .map(conversion::Conversion::configs)
+            .unwrap_or_default();
+        if let Some(conversion) = &conversion
+            && let Some(config) = self.converted_config(&converted)?
+        {
+            if let Some(files) = conversion.complete(&config, self.split) {
+                notes.push("read from the hub's conversion to Parquet".to_owned());
+                let pinned = &conversion.repository;
+                return Ok(listing(
+                    pinned,
+                    &config,
+                    self.split,
+                    &files,
+                    &conversion.tree,
+                    notes,
+                ));
+            }
+            if conversion.is_partial(&config, self.split) {
+                notes.push(
+                    "the hub converted only a part to Parquet; the repository's own files are read"
+                        .to_owned(),
+                );
+                partial = Some(config);
+            }
+        }
+        let tree = self.repository.tree(self.client).await?;
+        match self.own(&tree) {
+            Ok((config, files)) => Ok(listing(
+                &self.repository,
+                &config,
+                self.split,
+                &files,
+                &tree,
+                notes,
+            )),
+            Err(error) if !matches!(error, FetchError::NoFiles { .. }) => Err(error),
+            Err(error) => Err(self.explain(error, conversion.as_ref(), &converted, partial)),
+        }
+    }
+
+    /// The configuration to look for in the conversion. The card knows all; a conversion may still lack some.
+    fn converted_config(&self, converted: &[String]) -> Result<Option<String>, FetchError> {
+        let declared: Vec<String> = self
+            .repository
+            .configs
+            .iter()
+            .map(|card| card.name.clone())
+            .collect();
+        let config = match (&self.config, declared.is_empty()) {
+            (Some(config), _) => config.clone(),
+            (None, false) => self.choose(&declared, self.repository.default_config())?,
+            (None, true) if converted.is_empty() => return Ok(None),
+            (None, true) => self.choose(converted, None)?,
+        };
+        Ok(converted.contains(&config).then_some(config))
+    }
+
+    /// Why nothing was found, as far as the conversion tells.
+    fn explain(
+        &self,
+        error: FetchError,
+        conversion: Option<&conversion::Conversion>,
+        converted: &[String],
+        partial: Option<String>,
+    ) -> FetchError {
+        let dataset = self.repository.dataset.clone();
+        if let Some(config) = partial {
+            return FetchError::PartialConversionOnly {
+                dataset,
+                config,
+                split: self.split.to_owned(),
+            };
+        }
+        match (conversion, self.converted_config(converted)) {
+            (Some(conversion), Ok(Some(config))) => FetchError::UnknownSplit {
+                dataset,
+                asked: self.split.to_owned(),
+                available: conversion.splits(&config),
+                config,
+            },
+            (Some(_), Ok(None)) if !converted.is_empty() => self.unknown_config(converted),
+            _ => error,
+        }
+    }
+
+    /// The repository's own files, by its card, or by convention if the card is silent.
+    fn own<'t>(&self, tree: &'t [Entry]) -> Result<(String, Vec<&'t Entry>), FetchError> {
+        let cards = &self.repository.configs;
+        let names: Vec<String> = cards.iter().map(|card| card.name.clone()).collect();
+        let (config, splits) = if cards.is_empty() {
+            let config = self.config.clone();
+            let splits = convention::splits(tree, "", config.as_deref());
+            if splits.is_empty()
+                && config.is_some()
+                && !convention::splits(tree, "", None).is_empty()
+            {
+                return Err(self.unknown_config(&[DEFAULT_CONFIG.to_owned()]));
+            }
+            (config.unwrap_or_else(|| DEFAULT_CONFIG.to_owned()), splits)
+        } else {
+            let config = self.choose(&names, self.repository.default_config())?;
+            let card = cards.iter().find(|card| card.name == config);
+            let splits = card.map_or_else(Splits::new, |card| card.splits(tree));
+            (config, splits)
+        };
+        if let Some(files) = splits.get(self.split) {
+            return Ok((config, files.clone()));
+        }
+        if splits.is_empty() {
+            return Err(FetchError::NoFiles {
+                location: self.repository.shown(&config),
+                advice: "it holds no Parquet, JSON Lines, CSV or text that the hub's rules assign to a split; name its files \
+                         by their URLs"
+                    .to_owned(),
+            });
+        }
+        Err(FetchError::UnknownSplit {
+            dataset: self.repository.dataset.clone(),
+            config,
+            asked: self.split.to_owned(),
+            available: splits.into_keys().collect(),
+        })
+    }
+
+    /// The configuration asked for, the only one, or the default one.
+    fn choose(&self, names: &[String], default: Option<&str>) -> Result<String, FetchError> {
+        let chosen = match (&self.config, names) {
+            (Some(config), names) => names.iter().find(|name| *name == config),
+            (None, [only]) => Some(only),
+            (None, names) => {
+                let default = default.unwrap_or(DEFAULT_CONFIG);
+                names.iter().find(|name| *name == default)
+            }
+        };
+        chosen.cloned().ok_or_else(|| self.unknown_config(names))
+    }
+
+    fn unknown_config(&self, names: &[String]) -> FetchError {
+        let mut available = names.to_vec();
+        available.sort_unstable_by(|a, b| natural(a, b));
+        FetchError::UnknownConfig {
+            dataset: self.repository.dataset.clone(),
+            asked: self.config.clone(),
+            available,
+        }
+    }
+}
+
+fn listing(
+    repository: &Repository,
+    config: &str,
+    split: &str,
+    files: &[&Entry],
+    tree: &[Entry],
+    notes: Vec<String>,
+) -> Listing {
+    let mut sorted = files.to_vec();
+    sorted.sort_unstable_by(|a, b| natural(&a.path, &b.path));
+    sorted.dedup_by(|a, b| a.path == b.path);
+    let mut ignored: Vec<String> = tree
+        .iter()
+        .filter(|entry| !sorted.iter().any(|taken| std::ptr::eq(*taken, *entry)))
+        .map(|entry| entry.path.clone())
+        .collect();
+    ignored.sort_unstable_by(|a, b| natural(a, b));
+    let file = |entry: &&Entry| RemoteFile {
+        name: format!(
+            "hf://{}@{}/{}",
+            repository.dataset, repository.commit, entry.path
+        ),
+        size: Some(entry.size),
+        validator: Some(entry.content_id().to_owned()),
+        has_ranges: Some(true),
+        access: None,
+    };
+    Listing {
+        files: sorted.iter().map(file).collect(),
+        ignored,
+        revision: Some(repository.commit.clone()),
+        config: Some(config.to_owned()),
+        split: Some(split.to_owned()),
+        notes,
+    }
+}
+
+/// Where the file of a pinned name lies.
+pub(crate) fn file_url(endpoint: &Url, name: &str) -> Result<Url, FetchError> {
+    let parts = name.strip_prefix("hf://").and_then(|rest| {
+        let (dataset, rest) = rest.split_once('@')?;
+        let (commit, path) = rest.split_once('/')?;
+        let is_complete = !dataset.is_empty() && !commit.is_empty() && !path.is_empty();
+        is_complete.then_some((dataset, commit, path))
+    });
+    let Some((dataset, commit, path)) = parts else {
+        return Err(invalid(
+            name,
+            "a file's name is hf://OWNER/NAME@COMMIT/PATH; list the dataset to get them",
+        ));
+    };
+    let segments = std::iter::once("datasets")
+        .chain(dataset.split('/'))
+        .chain(["resolve", commit])
+        .chain(path.split('/'));
+    Ok(below(endpoint, segments))
+}
+
+/// The endpoint with path segments behind it.
+fn below<'a>(endpoint: &Url, segments: impl IntoIterator<Item = &'a str>) -> Url {
+    let mut url = endpoint.clone();
+    // Fails only for URLs without a host, which no endpoint is.
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().extend(segments);
+    }
+    url
+}

@@ -1,0 +1,396 @@
+//! Where remote data lies, as a user writes it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::FetchError;
+
+/// Schemes of object stores; `az` and those after it are Azure's.
+const STORE_SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"];
+
+/// Query parameters that grant access: whoever has them can read.
+const SECRET_PARAMETERS: [&str; 12] = [
+    "signature",
+    "sig",
+    "token",
+    "access_token",
+    "key",
+    "api_key",
+    "apikey",
+    "policy",
+    "key-pair-id",
+    "awsaccesskeyid",
+    "expires",
+    "credential",
+];
+
+/// A location of remote data: `hf://`, `http://`, `https://`, or an object store's (`s3://`, `gs://`, `az://`, `abfs://` …).
+///
+/// A URL names one file. A location in an object store that ends in `/` stands for all files below it, and one with `*`, `?`, `[`
+/// or `{` for those that match (`*` does not cross a `/`, `**` does).
+///
+/// Its text form round-trips, secrets included, if it has any: show [`redacted`](Self::redacted) instead.
+///
+/// # Examples
+///
+/// ```
+/// use kato_fetch::Location;
+///
+/// let location: Location = "hf://Salesforce/wikitext/wikitext-103-raw-v1@main:test".parse()?;
+/// let Location::Hub(hub) = &location else { unreachable!() };
+/// assert_eq!((hub.dataset.as_str(), hub.split.as_deref()), ("Salesforce/wikitext", Some("test")));
+/// assert_eq!(location.to_string(), "hf://Salesforce/wikitext/wikitext-103-raw-v1@main:test");
+///
+/// assert!(Location::is_location("s3://bucket/corpus/*.parquet"));
+/// assert!(!Location::is_location("corpus/a.txt") && !Location::is_location("C:\\corpus"));
+/// # Ok::<(), kato_fetch::FetchError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A dataset of the Hugging Face Hub.
+    Hub(HubLocation),
+    /// One file on a web server.
+    Http(Url),
+    /// One or more objects of an object store.
+    Store(Url),
+}
+
+/// `hf://DATASET[/CONFIG][@REVISION][:SPLIT]`
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct HubLocation {
+    /// `owner/name`, or `name`. `a/b` may also turn out to be configuration `b` of dataset `a`, when listed.
+    pub dataset: String,
+    /// Configuration; the default one if `None`.
+    pub config: Option<String>,
+    /// Branch, tag, commit, or a reference such as `refs/pr/1`; the newest commit if `None`.
+    pub revision: Option<String>,
+    /// Split; `train` if `None`.
+    pub split: Option<String>,
+}
+
+impl HubLocation {
+    /// A dataset's default configuration, newest revision, split `train`.
+    #[must_use]
+    pub fn new(dataset: impl Into<String>) -> Self {
+        Self {
+            dataset: dataset.into(),
+            config: None,
+            revision: None,
+            split: None,
+        }
+    }
+}
+
+impl Location {
+    /// Whether `text` starts with a scheme handled here, and so is no path of the file system.
+    #[must_use]
+    pub fn is_location(text: &str) -> bool {
+        text.split_once("://").is_some_and(|(scheme, _)| {
+            let scheme = scheme.to_ascii_lowercase();
+            matches!(scheme.as_str(), "hf" | "http" | "https") || is_store_scheme(&scheme)
+        })
+    }
+
+    /// The location without passwords and signatures: fit for logs.
+    #[must_use]
+    pub fn redacted(&self) -> String {
+        match self {
+            Self::Hub(hub) => hub.to_string(),
+            Self::Http(url) | Self::Store(url) => redacted(url),
+        }
+    }
+}
+
+impl FromStr for Location {
+    type Err = FetchError;
+
+    fn from_str(text: &str) -> Result<Self, FetchError> {
+        let text = text.trim();
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Err(invalid(
+                text,
+                "it has no scheme; write hf://, https://, s3://, gs:// or az://",
+            ));
+        };
+        let scheme = scheme.to_ascii_lowercase();
+        if scheme == "hf" {
+            return parse_hub(text, rest).map(Self::Hub);
+        }
+        if is_store_scheme(&scheme) {
+            // Keys may hold what would begin a query or a fragment, and `?` is a glob's.
+            let escaped = format!(
+                "{scheme}://{}",
+                rest.replace('?', "%3F").replace('#', "%23")
+            );
+            let url = parse_url(&escaped)?;
+            if url.host_str().is_none_or(str::is_empty) {
+                return Err(invalid(text, "it names no bucket"));
+            }
+            return Ok(Self::Store(url));
+        }
+        match scheme.as_str() {
+            "http" | "https" => parse_url(text).map(Self::Http),
+            _ => Err(invalid(
+                text,
+                "unknown scheme; write hf://, https://, s3://, gs:// or az://",
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hub(hub) => hub.fmt(f),
+            Self::Http(url) | Self::Store(url) => url.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for HubLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hf://{}", self.dataset)?;
+        let parts = [
+            ('/', &self.config),
+            ('@', &self.revision),
+            (':', &self.split),
+        ];
+        for (mark, part) in parts {
+            if let Some(part) = part {
+                write!(f, "{mark}{part}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn is_store_scheme(scheme: &str) -> bool {
+    STORE_SCHEMES.contains(&scheme)
+}
+
+pub(crate) fn invalid(location: &str, reason: impl Into<String>) -> FetchError {
+    let shown = Url::parse(location).map_or_else(|_| location.to_owned(), |url| redacted(&url));
+    FetchError::InvalidLocation {
+        location: shown,
+        reason: reason.into(),
+    }
+}
+
+/// A URL without user, password, fragment, and what in its query grants access.
+pub(crate) fn redacted(url: &Url) -> String {
+    let mut shown = url.clone();
+    // Both fail only for URLs that cannot have either.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_fragment(None);
+    if url.query().is_some() {
+        let kept: Vec<(String, String)> = url
+            .query_pairs()
+            .filter(|(name, _)| !is_secret(name))
+            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+            .collect();
+        if kept.is_empty() {
+            shown.set_query(None);
+        } else if kept.len() < url.query_pairs().count() {
+            shown.query_pairs_mut().clear().extend_pairs(kept);
+        }
+    }
+    shown.into()
+}
+
+fn is_secret(parameter: &str) -> bool {
+    let name = parameter.to_ascii_lowercase();
+    name.starts_with("x-amz-")
+        || name.starts_with("x-goog-")
+        || name.starts_with("x-ms-")
+        || SECRET_PARAMETERS.contains(&name.as_str())
+}
+
+fn parse_url(text: &str) -> Result<Url, FetchError> {
+    Url::parse(text).map_err(|error| invalid(text, error.to_string()))
+}
+
+fn parse_hub(text: &str, rest: &str) -> Result<HubLocation, FetchError> {
+    let (rest, split) = cut(rest.rsplit_once(':'), rest);
+    let (rest, revision) = cut(rest.split_once('@'), rest);
+    let path = rest.strip_prefix("datasets/").unwrap_or(rest);
+    for (what, part) in [("revision", &revision), ("split", &split)] {
+        if part
+            .as_deref()
+            .is_some_and(|part| part.is_empty() || part.chars().any(char::is_whitespace))
+        {
+            return Err(invalid(
+                text,
+                format!("the {what} is empty or holds blanks"),
+            ));
+        }
+    }
+    let segments: Vec<&str> = path.split('/').collect();
+    if segments.iter().any(|segment| !is_plain(segment)) {
+        return Err(invalid(
+            text,
+            "write hf://DATASET[/CONFIG][@REVISION][:SPLIT] with letters, digits, `.`, `_`, `-` and `=`",
+        ));
+    }
+    let (dataset, config) = match segments.as_slice() {
+        [name] => ((*name).to_owned(), None),
+        [owner, name] => (format!("{owner}/{name}"), None),
+        [owner, name, config] => (format!("{owner}/{name}"), Some((*config).to_owned())),
+        _ => {
+            return Err(invalid(
+                text,
+                "more than OWNER/NAME/CONFIG; write hf://OWNER/NAME/CONFIG",
+            ));
+        }
+    };
+    if revision.as_deref().is_some_and(names_a_file) {
+        return Err(invalid(
+            text,
+            "this is the name of one file; open it as a file",
+        ));
+    }
+    Ok(HubLocation {
+        dataset,
+        config,
+        revision,
+        split,
+    })
+}
+
+fn cut<'a>(parts: Option<(&'a str, &str)>, whole: &'a str) -> (&'a str, Option<String>) {
+    parts.map_or((whole, None), |(rest, part)| (rest, Some(part.to_owned())))
+}
+
+fn is_plain(segment: &str) -> bool {
+    !segment.is_empty()
+        && segment != "."
+        && segment != ".."
+        && segment
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '=' | '+'))
+}
+
+/// A commit with a path behind it.
+fn names_a_file(revision: &str) -> bool {
+    revision.split_once('/').is_some_and(|(commit, _)| {
+        commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hub_locations_round_trip() {
+        let check = |text: &str,
+                     dataset: &str,
+                     config: Option<&str>,
+                     revision: Option<&str>,
+                     split: Option<&str>| {
+            let location: Location = text.parse().unwrap();
+            let Location::Hub(hub) = &location else {
+                panic!("{text}")
+            };
+            assert_eq!(
+                (
+                    hub.dataset.as_str(),
+                    hub.config.as_deref(),
+                    hub.revision.as_deref(),
+                    hub.split.as_deref()
+                ),
+                (dataset, config, revision, split),
+                "{text}"
+            );
+            assert_eq!(location.to_string().parse::<Location>().unwrap(), location);
+        };
+        check("hf://squad", "squad", None, None, None);
+        check("hf://datasets/squad", "squad", None, None, None);
+        check("hf://allenai/c4/en", "allenai/c4", Some("en"), None, None);
+        check(
+            "hf://datasets/allenai/c4/en:validation",
+            "allenai/c4",
+            Some("en"),
+            None,
+            Some("validation"),
+        );
+        check(
+            "hf://a/b@refs/convert/parquet:test",
+            "a/b",
+            None,
+            Some("refs/convert/parquet"),
+            Some("test"),
+        );
+        check(
+            "HF://a/b/20220301.simple@v1.0",
+            "a/b",
+            Some("20220301.simple"),
+            Some("v1.0"),
+            None,
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_location_is_refused_in_words() {
+        for text in [
+            "",
+            "a/b",
+            "hf://",
+            "hf:///",
+            "hf://a//b",
+            "hf://a/b/c/d",
+            "hf://a/b@",
+            "hf://a/b:",
+            "hf://../b",
+            "hf://a b",
+            "ftp://x/y",
+            "s3://",
+            "s3:///key",
+            "https://",
+            "hf://a/b@0123456789012345678901234567890123456789/data/x.parquet",
+        ] {
+            let error = text.parse::<Location>().unwrap_err();
+            assert!(
+                matches!(error, FetchError::InvalidLocation { .. }),
+                "{text}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn urls_and_stores_round_trip() {
+        for text in [
+            "https://example.org/a.jsonl",
+            "http://127.0.0.1:80/a?b=c",
+            "s3://bucket/key",
+            "gs://bucket/folder/",
+            "az://container/a/*.txt",
+            "s3://bucket/{a,b}/**/part-?.parquet",
+        ] {
+            let location: Location = text.parse().unwrap();
+            assert_eq!(
+                location.to_string().parse::<Location>().unwrap(),
+                location,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(text.parse::<Location>().unwrap().redacted(), expected);
+        };
+        check("https://me:secret@x.org/a.txt", "https://x.org/a.txt");
+        check(
+            "https://x.org/a.txt?X-Amz-Signature=1&X-Amz-Date=2",
+            "https://x.org/a.txt",
+        );
+        check("https://x.org/a?file=b&sig=1#top", "https://x.org/a?file=b");
+        check("https://x.org/a?file=b", "https://x.org/a?file=b");
+    }
+}

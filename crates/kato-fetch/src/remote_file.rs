@@ -1,0 +1,146 @@
+//! One remote file, and the listing of a location.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// A remote file, pinned as far as its server allows: another process can open it later, without listing, and reads the same bytes
+/// or an error.
+///
+/// Equality is that of name, size and validator.
+#[derive(Clone, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RemoteFile {
+    /// Canonical name, never with secrets: `hf://OWNER/NAME@COMMIT/PATH`, a URL, or `s3://BUCKET/KEY`. Its extension says the format.
+    pub name: String,
+    /// Size in bytes, if the server says it.
+    pub size: Option<u64>,
+    /// What changes when the content does: the SHA-256 of a large file of the Hub, the Git object of a small one, an ETag, or
+    /// `modified:DATE` where a server has nothing better.
+    pub validator: Option<String>,
+    /// Whether any range can be read; not known yet if `None`.
+    pub has_ranges: Option<bool>,
+    /// The URL with its secrets, for this process only.
+    #[serde(skip)]
+    pub(crate) access: Option<Url>,
+}
+
+impl RemoteFile {
+    /// A file known by its name only: opening it asks the server for the rest.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            size: None,
+            validator: None,
+            has_ranges: None,
+            access: None,
+        }
+    }
+
+    /// The same file; opening it fails if it has another size.
+    #[must_use]
+    pub fn with_size(mut self, size: u64) -> Self {
+        self.size = Some(size);
+        self
+    }
+
+    /// The same file; reading it fails if it has another validator.
+    #[must_use]
+    pub fn with_validator(mut self, validator: impl Into<String>) -> Self {
+        self.validator = Some(validator.into());
+        self
+    }
+}
+
+impl PartialEq for RemoteFile {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, self.size, &self.validator) == (&other.name, other.size, &other.validator)
+    }
+}
+
+impl Eq for RemoteFile {}
+
+impl fmt::Debug for RemoteFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteFile")
+            .field("name", &self.name)
+            .field("size", &self.size)
+            .field("validator", &self.validator)
+            .field("has_ranges", &self.has_ranges)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The files of a location.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Listing {
+    /// The data files, sorted by name, numbers in names by their value. Not empty.
+    pub files: Vec<RemoteFile>,
+    /// Paths of files beside them that are not data of this location.
+    pub ignored: Vec<String>,
+    /// Commit that the names are pinned to, on the Hub.
+    pub revision: Option<String>,
+    /// Configuration that was taken, on the Hub.
+    pub config: Option<String>,
+    /// Split that was taken, on the Hub.
+    pub split: Option<String>,
+    /// What a user might want to know of how the files were chosen, in words.
+    pub notes: Vec<String>,
+}
+
+/// Compares names as people do: `part-2` comes before `part-10`.
+pub(crate) fn natural(a: &str, b: &str) -> Ordering {
+    let (mut left, mut right) = (a, b);
+    while let (Some(x), Some(y)) = (left.chars().next(), right.chars().next()) {
+        let order = if x.is_ascii_digit() && y.is_ascii_digit() {
+            let (m, n) = (number(&mut left), number(&mut right));
+            (m.len(), m).cmp(&(n.len(), n))
+        } else {
+            left = &left[x.len_utf8()..];
+            right = &right[y.len_utf8()..];
+            x.cmp(&y)
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    // `01` and `1` are equal so far: the text decides, so that the order is total.
+    left.len().cmp(&right.len()).then_with(|| a.cmp(b))
+}
+
+/// Takes the digits off the front; gives them without leading zeros.
+fn number<'a>(text: &mut &'a str) -> &'a str {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    *text = rest;
+    digits.trim_start_matches('0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_count_by_their_value() {
+        let sorted = [
+            "", "a", "a1", "a01", "a2", "a2b", "a10", "a10/1", "a10/2", "b", "ä",
+        ];
+        for (i, a) in sorted.iter().enumerate() {
+            for (j, b) in sorted.iter().enumerate() {
+                // Same number: plain order of the text.
+                let expected = if (*a, *b) == ("a1", "a01") || (*a, *b) == ("a01", "a1") {
+                    a.cmp(b)
+                } else {
+                    i.cmp(&j)
+                };
+                assert_eq!(natural(a, b), expected, "{a} {b}");
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Where the bytes of one file come from: what can be asked of any server.
+
+mod http;
+mod store;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+
+pub(crate) use http::HttpSource;
+pub(crate) use store::{StoreSource, Stores, facts};
+
+use crate::FetchError;
+
+/// What is known of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Facts {
+    pub(crate) size: Option<u64>,
+    pub(crate) validator: Option<String>,
+    pub(crate) has_ranges: Option<bool>,
+}
+
+/// The body of an answer whose head was checked: it begins at the byte asked for.
+pub(crate) type Body = BoxStream<'static, Result<Bytes, FetchError>>;
+
+#[derive(Debug)]
+pub(crate) enum Source {
+    Http(HttpSource),
+    Store(StoreSource),
+}
+
+impl Source {
+    /// Asks for the facts, once.
+    pub(crate) async fn probe(&self) -> Result<Facts, FetchError> {
+        match self {
+            Self::Http(source) => source.probe().await,
+            Self::Store(source) => source.probe().await,
+        }
+    }
+
+    /// Asks for bytes `from..to` of a file that reads by range, once.
+    pub(crate) async fn range(
+        &self,
+        facts: &Facts,
+        from: u64,
+        to: u64,
+    ) -> Result<Body, FetchError> {
+        match self {
+            Self::Http(source) => source.range(facts, from, to).await,
+            Self::Store(source) => source.range(facts, from, to).await,
+        }
+    }
+
+    /// Asks for the whole file, once; says also how long it will be, if the server does.
+    pub(crate) async fn whole(&self, facts: &Facts) -> Result<(Body, Option<u64>), FetchError> {
+        match self {
+            Self::Http(source) => source.whole(facts).await,
+            Self::Store(source) => source.whole(facts).await,
+        }
+    }
+
+    /// The address, without secrets.
+    pub(crate) fn shown(&self) -> &str {
+        match self {
+            Self::Http(source) => source.shown(),
+            Self::Store(source) => source.shown(),
+        }
+    }
+}
+
+/// The same body, which fails when the next piece takes longer than `idle`.
+fn within(idle: Duration, shown: String, body: Body) -> Body {
+    let pieces = stream::try_unfold((body, shown), move |(mut body, shown)| async move {
+        match tokio::time::timeout(idle, body.next()).await {
+            Ok(None) => Ok(None),
+            Ok(Some(piece)) => piece.map(|piece| Some((piece, (body, shown)))),
+            Err(_) => Err(FetchError::Timeout {
+                url: shown,
+                waited: idle,
+                attempts: 1,
+            }),
+        }
+    });
+    pieces.boxed()
+}
+
+/// Whether equal validators prove equal bytes.
+pub(crate) fn is_strong(validator: &str) -> bool {
+    !validator.starts_with("W/") && !validator.starts_with("modified:")
+}
+
+/// Fails if a server says something else than what is known.
+pub(crate) fn compare(shown: &str, known: &Facts, is: &Facts) -> Result<(), FetchError> {
+    let changed = |what, was: String, is: String| {
+        Err(FetchError::Changed {
+            url: shown.to_owned(),
+            what,
+            was,
+            is,
+        })
+    };
+    if let (Some(was), Some(is)) = (&known.validator, &is.validator)
+        && was != is
+    {
+        return changed("validator", was.clone(), is.clone());
+    }
+    if let (Some(was), Some(is)) = (known.size, is.size)
+        && was != is
+    {
+        return changed("size", was.to_string(), is.to_string());
+    }
+    Ok(())
+}

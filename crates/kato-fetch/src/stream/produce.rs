@@ -1,0 +1,171 @@
+//! The task that reads ahead.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::pipe::Pipe;
+use crate::cache::SEGMENT;
+use crate::figures::add;
+use crate::read::Opened;
+use crate::retry::{Attempts, unless_cancelled};
+use crate::{Cancel, FetchError};
+
+/// Segments looked up ahead in a cached file.
+const SEGMENTS_AHEAD: usize = 2;
+
+/// Ends the pipe even if the task is dropped, so that no thread waits for ever.
+struct Ending(Arc<Pipe>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end(Err(FetchError::Runtime { source: None }));
+    }
+}
+
+pub(super) async fn run(opened: Arc<Opened>, pipe: Arc<Pipe>, cancel: Cancel, from: u64) {
+    let ending = Ending(pipe);
+    let pipe = &ending.0;
+    let work = async {
+        match opened.facts.size {
+            Some(size) if opened.facts.has_ranges == Some(true) => {
+                if opened.cached().is_some() {
+                    by_segment(&opened, pipe, from, size).await
+                } else {
+                    by_range(&opened, pipe, from, size).await
+                }
+            }
+            _ => from_the_start(&opened, pipe, from).await,
+        }
+    };
+    let result = unless_cancelled(&cancel, work).await;
+    pipe.end(result);
+}
+
+/// Through the cache.
+async fn by_segment(
+    opened: &Arc<Opened>,
+    pipe: &Pipe,
+    from: u64,
+    size: u64,
+) -> Result<(), FetchError> {
+    if from >= size {
+        return Ok(());
+    }
+    let segments = from / SEGMENT..=(size - 1) / SEGMENT;
+    let mut read = stream::iter(segments)
+        .map(|index| {
+            let start = index * SEGMENT;
+            let segment = Arc::clone(opened).segment(start..size.min(start + SEGMENT));
+            async move { segment.await.map(|bytes| (start, bytes)) }
+        })
+        .buffered(SEGMENTS_AHEAD);
+    while let Some((start, bytes)) = read.try_next().await? {
+        let skip = usize::try_from(from.saturating_sub(start)).unwrap_or(usize::MAX);
+        pipe.put(bytes.slice(skip.min(bytes.len())..)).await;
+    }
+    Ok(())
+}
+
+/// By one long answer, and another one from the byte where it broke.
+async fn by_range(opened: &Opened, pipe: &Pipe, from: u64, size: u64) -> Result<(), FetchError> {
+    let mut at = from;
+    let mut attempts = Attempts::new(&opened.client.backoff);
+    while at < size {
+        if let Err(error) = one_range(opened, pipe, &mut at, size, &mut attempts).await {
+            attempts.again(error).await?;
+            add(&opened.client.counters.retries, 1);
+        }
+    }
+    Ok(())
+}
+
+async fn one_range(
+    opened: &Opened,
+    pipe: &Pipe,
+    at: &mut u64,
+    size: u64,
+    attempts: &mut Attempts<'_>,
+) -> Result<(), FetchError> {
+    let start = *at;
+    let mut body = {
+        // Only for the head of the answer: a stream that waits for its reader must not keep others from reading.
+        let _permit = opened.client.permit().await?;
+        opened.source.range(&opened.facts, start, size).await?
+    };
+    while let Some(piece) = body.next().await {
+        let piece = piece.map_err(|error| opened.cut(error, size - start, *at - start))?;
+        let length = piece.len() as u64;
+        if length > size - *at {
+            return Err(opened.too_long(size - start));
+        }
+        add(&opened.client.counters.bytes_received, length);
+        attempts.progressed(piece.len());
+        pipe.put(piece).await;
+        *at += length;
+    }
+    if *at < size {
+        return Err(opened.truncated(size - start, *at - start));
+    }
+    Ok(())
+}
+
+/// From the first byte, each time: the server cannot do better.
+async fn from_the_start(opened: &Opened, pipe: &Pipe, from: u64) -> Result<(), FetchError> {
+    let mut at = from;
+    let mut attempts = Attempts::new(&opened.client.backoff);
+    while let Err(error) = one_whole(opened, pipe, from, &mut at, &mut attempts).await {
+        if at > from && opened.facts.validator.is_none() && error.is_transient() {
+            return Err(FetchError::NotResumable {
+                url: opened.source.shown().to_owned(),
+                position: at,
+                reason: "the server gives neither ranges nor a validator",
+                source: Box::new(error),
+            });
+        }
+        attempts.again(error).await?;
+        add(&opened.client.counters.retries, 1);
+    }
+    Ok(())
+}
+
+async fn one_whole(
+    opened: &Opened,
+    pipe: &Pipe,
+    from: u64,
+    at: &mut u64,
+    attempts: &mut Attempts<'_>,
+) -> Result<(), FetchError> {
+    let (mut body, announced) = {
+        let _permit = opened.client.permit().await?;
+        opened.source.whole(&opened.facts).await?
+    };
+    let expected = opened.facts.size.or(announced);
+    let mut seen = 0_u64;
+    while let Some(piece) = body.next().await {
+        let mut piece = piece.map_err(|error| opened.cut(error, expected.unwrap_or(seen), seen))?;
+        add(&opened.client.counters.bytes_received, piece.len() as u64);
+        let end = seen + piece.len() as u64;
+        if expected.is_some_and(|expected| end > expected) {
+            return Err(opened.too_long(expected.unwrap_or_default()));
+        }
+        if end > *at {
+            let known = usize::try_from(at.saturating_sub(seen)).unwrap_or(usize::MAX);
+            let new = piece.split_off(known.min(piece.len()));
+            attempts.progressed(new.len());
+            pipe.put(new).await;
+            *at = end;
+        }
+        seen = end;
+    }
+    match expected {
+        Some(expected) if seen < expected => Err(opened.truncated(expected, seen)),
+        None if *at > from && seen < *at => Err(FetchError::Changed {
+            url: opened.source.shown().to_owned(),
+            what: "size",
+            was: format!("{at} or more"),
+            is: seen.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,142 @@
+//! Blocking outside, async inside: on any thread, cancelled at once, gone when dropped.
+
+use std::io::Read as _;
+use std::time::{Duration, Instant};
+
+use kato_fetch::{Cancel, FetchError, Fetcher};
+use kato_hub_standin::{Fault, HubStandin, PlainFile, When};
+
+use crate::support::{builder, fetcher, noise, open, read_all};
+
+fn standin() -> HubStandin {
+    HubStandin::builder()
+        .file("a", PlainFile::new(noise(100_000, 1)))
+        .start()
+        .unwrap()
+}
+
+#[test]
+fn a_thread_of_an_async_runtime_only_blocks() {
+    let standin = standin();
+    for multi in [true, false] {
+        let mut runtime = match multi {
+            true => tokio::runtime::Builder::new_multi_thread(),
+            false => tokio::runtime::Builder::new_current_thread(),
+        };
+        runtime.build().unwrap().block_on(async {
+            let fetcher = fetcher(&standin);
+            let reader = open(&fetcher, &standin.file_url("a"));
+            assert_eq!(reader.read(0..9).unwrap(), noise(9, 1));
+            let mut stream = reader.stream(0);
+            stream.read_exact(&mut [0; 10]).unwrap();
+            drop(fetcher);
+            drop(reader);
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).unwrap();
+            assert_eq!(rest.len(), 99_990);
+        });
+    }
+}
+
+#[test]
+fn cancelling_ends_reads_that_block_and_those_to_come() {
+    let standin = standin();
+    let fetcher = fetcher(&standin);
+    let reader = open(&fetcher, &standin.file_url("a"));
+    standin.forget_requests();
+    standin.add_fault("/files/", When::Always, Fault::Stall);
+    let cancel = Cancel::new();
+    let cancelled = reader.clone().with_cancel(&cancel);
+    let mut stream = cancelled.stream(0);
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        let read = scope.spawn(|| cancelled.read(0..9));
+        let streamed = scope.spawn(|| stream.read(&mut [0; 9]));
+        while standin.requests().len() < 2 {
+            std::thread::yield_now();
+        }
+        cancel.cancel();
+        assert!(matches!(read.join().unwrap(), Err(FetchError::Cancelled)));
+        let error = streamed.join().unwrap().unwrap_err();
+        assert!(matches!(
+            FetchError::within(&error),
+            Some(FetchError::Cancelled)
+        ));
+    });
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "idle time-outs are longer"
+    );
+    assert!(matches!(cancelled.read(0..9), Err(FetchError::Cancelled)));
+    let error = read_all(&cancelled, 0).unwrap_err();
+    assert!(matches!(
+        FetchError::within(&error),
+        Some(FetchError::Cancelled)
+    ));
+    standin.clear_faults();
+    assert_eq!(reader.read(0..9).unwrap(), noise(9, 1), "others go on");
+}
+
+#[test]
+fn dropping_waits_for_nothing() {
+    let standin = standin();
+    let fetcher = fetcher(&standin);
+    let reader = open(&fetcher, &standin.file_url("a"));
+    standin.add_fault("/files/", When::Always, Fault::Stall);
+    let stream = reader.stream(0);
+    let started = Instant::now();
+    drop((stream, reader, fetcher));
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn all_threads_may_read_at_once() {
+    let standin = standin();
+    let reader = open(
+        &builder(&standin).with_max_requests(3).build().unwrap(),
+        &standin.file_url("a"),
+    );
+    let bytes = noise(100_000, 1);
+    std::thread::scope(|scope| {
+        for thread in 0..8_u64 {
+            let (reader, bytes) = (reader.clone(), &bytes);
+            scope.spawn(move || {
+                for i in 0..20 {
+                    let start = thread * 1000 + i * 37;
+                    let expected = &bytes[start as usize..start as usize + 100];
+                    assert_eq!(reader.read(start..start + 100).unwrap(), expected);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn settings_that_cannot_work_are_named() {
+    let check = |result: Result<Fetcher, FetchError>, expected: &str| match result {
+        Err(FetchError::InvalidSetting { setting, .. }) => assert_eq!(setting, expected),
+        other => panic!("{other:?}"),
+    };
+    check(
+        Fetcher::builder().with_hub_endpoint("hub").build(),
+        "with_hub_endpoint",
+    );
+    check(
+        Fetcher::builder().with_hub_token("a\nb").build(),
+        "with_hub_token",
+    );
+    check(
+        Fetcher::builder().with_header("x", "a b", "c").build(),
+        "with_header",
+    );
+    check(
+        Fetcher::builder().with_max_requests(0).build(),
+        "with_max_requests",
+    );
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = Fetcher::builder()
+        .with_cache(file.path(), 1)
+        .build()
+        .unwrap_err();
+    assert!(matches!(error, FetchError::Cache { .. }), "{error}");
+}
