@@ -56,6 +56,35 @@ impl Observation {
         }
     }
 
+    /// An observation of one vector, of `f64` or `f32`. Each `f32` becomes the `f64` of equal value, by which it is named.
+    ///
+    /// ```
+    /// use kato_embeddings::Embeddings;
+    /// use kato_engine::Observation;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("vectors.txt");
+    /// std::fs::write(&path, "river 0.1 0.2\nsea 0.3 0.4\n")?;
+    /// // Doubles: names are those that other clients give to the same text.
+    /// let embeddings = Embeddings::builder(&path).with_doubles().open()?;
+    ///
+    /// let observation = embeddings.get("sea").map(Observation::vector);
+    /// assert_eq!(observation, Some(Observation::vectors(vec![vec![0.3, 0.4]])));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn vector<E: Copy + Into<f64>>(vector: &[E]) -> Self {
+        Self::default().with_vector(vector)
+    }
+
+    /// The observation with one more vector, of `f64` or `f32`.
+    #[must_use]
+    pub fn with_vector<E: Copy + Into<f64>>(mut self, vector: &[E]) -> Self {
+        self.vectors
+            .push(vector.iter().map(|&element| element.into()).collect());
+        self
+    }
+
     /// The observation with an emotive.
     #[must_use]
     pub fn with_emotive(mut self, emotive: impl Into<String>, value: f64) -> Self {

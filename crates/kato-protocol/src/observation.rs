@@ -35,6 +35,18 @@ impl Observation {
         }
     }
 
+    /// An observation of one vector, of `f64` or `f32`; see [`with_vector`](Self::with_vector).
+    ///
+    /// ```
+    /// use kato_protocol::Observation;
+    ///
+    /// assert_eq!(Observation::vector(&[0.5_f32, 1.0]).vectors, [[0.5, 1.0]]);
+    /// ```
+    #[must_use]
+    pub fn vector<E: Copy + Into<f64>>(vector: &[E]) -> Self {
+        Self::default().with_vector(vector)
+    }
+
     /// Adds an emotive.
     #[must_use]
     pub fn with_emotive(mut self, emotive: impl Into<String>, value: f64) -> Self {
@@ -49,10 +61,11 @@ impl Observation {
         self
     }
 
-    /// Adds a vector.
+    /// Adds a vector, of `f64` or `f32`. Each `f32` becomes the `f64` of equal value, by which the server names it.
     #[must_use]
-    pub fn with_vector(mut self, vector: Vec<f64>) -> Self {
-        self.vectors.push(vector);
+    pub fn with_vector<E: Copy + Into<f64>>(mut self, vector: impl AsRef<[E]>) -> Self {
+        let elements = vector.as_ref().iter().map(|&element| element.into());
+        self.vectors.push(elements.collect());
         self
     }
 }

@@ -1,5 +1,6 @@
 //! The client and our server together: over a real socket, in one process.
 
+mod embeddings;
 mod endpoints;
 #[cfg(feature = "events")]
 mod events;

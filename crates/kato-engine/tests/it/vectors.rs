@@ -1,5 +1,6 @@
 //! Vectors: named, stored with the node on learning, and found again by nearness.
 
+use kato_embeddings::Embeddings;
 use kato_engine::{Engine, Observation, SessionConfig};
 use kato_model::VectorName;
 
@@ -56,4 +57,45 @@ fn vectors_of_a_memory_that_was_cleared_are_not_stored() {
     session.learn().unwrap();
     session.observe(vector(&[2.0])).unwrap();
     assert_eq!(session.stm()[0].len(), 1);
+}
+
+#[test]
+fn vectors_of_a_text_have_the_names_of_its_decimals_when_read_as_doubles() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vectors.txt");
+    std::fs::write(
+        &path,
+        "golden 0.1 0.2\nword 0.418 0.24968\nexact 0.5 -0.25\n",
+    )
+    .unwrap();
+    let doubles = Embeddings::builder(&path).with_doubles().open().unwrap();
+    let singles = Embeddings::builder(&path).open().unwrap();
+    let engine = Engine::in_memory(&[NODE]);
+    let mut session = engine.node(NODE).unwrap().session(SessionConfig::default());
+    let mut name = |observation: Observation| {
+        session.clear_stm();
+        session.observe(observation).unwrap();
+        session.stm()[0].symbols()[0].clone()
+    };
+    // What KATO names `[0.1, 0.2]`: a client that reads the text with Python's `float()` sends just that.
+    assert_eq!(
+        name(Observation::vector(doubles.get("golden").unwrap())),
+        "VCTR|fbd0d25c46cc588385eb177fe8d44fe380ef16c1"
+    );
+    let [inexact, exact] = ["word", "exact"].map(|word| {
+        let double = name(Observation::vector(doubles.get(word).unwrap()));
+        (
+            double,
+            name(Observation::vector(singles.get(word).unwrap())),
+        )
+    });
+    // 0.418 as an `f32` has another eighth digit; halves and quarters are the same in both.
+    assert_eq!(
+        inexact.0,
+        VectorName::of_vector(&[0.418, 0.24968]).to_string()
+    );
+    assert_ne!(inexact.0, inexact.1);
+    let widened = [0.418_f32, 0.24968].map(f64::from);
+    assert_eq!(inexact.1, VectorName::of_vector(&widened).to_string());
+    assert_eq!(exact.0, exact.1);
 }

@@ -1,0 +1,13 @@
+//! What this process has used of memory.
+
+/// Most bytes that this process has had resident at once, as Linux counts them (`VmHWM`); mapped files are part of it. `None`
+/// on other systems.
+#[must_use]
+pub fn peak_resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let value = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = value.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib * 1024)
+}

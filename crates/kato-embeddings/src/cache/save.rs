@@ -1,0 +1,118 @@
+//! Writing a cache: to a temporary name, to the disk, and only then to its place.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use tempfile::{Builder, NamedTempFile};
+
+use super::CHECKED_BYTES;
+use super::header::{HEADER_BYTES, Header, Lengths, Origins};
+use crate::element::Number;
+use crate::text::Table;
+
+/// Bytes that go to the system at once.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Writes a table's cache to `path`, replacing what is there. Others see the old file or all of the new one.
+pub(crate) fn save<E: Number>(path: &Path, table: &Table<E>, origins: &Origins) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = temporary(folder)?;
+    write(file.as_file_mut(), table, origins)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_folder(folder)
+}
+
+/// A temporary file that others may read once it is in its place, as any other file.
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".kato-embeddings-");
+    #[cfg(unix)]
+    let builder = {
+        use std::os::unix::fs::PermissionsExt as _;
+        builder.permissions(std::fs::Permissions::from_mode(0o666))
+    };
+    builder.tempfile_in(folder)
+}
+
+/// Makes the new name as lasting as the content.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn write<E: Number>(file: &mut File, table: &Table<E>, origins: &Origins) -> io::Result<()> {
+    let bad_lines = serde_json::to_vec(&table.bad_lines)?;
+    let lengths = Lengths {
+        n_words: table.words.len() as u64,
+        dims: table.dims as u64,
+        word_bytes: table.words.text().len() as u64,
+        bad_line_bytes: bad_lines.len() as u64,
+    };
+    let sections = lengths
+        .sections::<E>()
+        .ok_or(io::Error::from(io::ErrorKind::FileTooLarge))?;
+    let padding = [0; size_of::<f64>()];
+    // Sealed when the sums are known: until then the file is no cache.
+    file.write_all(&[0; HEADER_BYTES])?;
+    let mut body = Summed {
+        inner: BufWriter::with_capacity(BUFFER_BYTES, &mut *file),
+        hasher: crc32fast::Hasher::new(),
+        n_hashed: 0,
+        sums: Vec::new(),
+    };
+    body.write_all(bytemuck::cast_slice(&table.elements))?;
+    body.write_all(&padding[..sections.norms.start - sections.elements.end])?;
+    body.write_all(bytemuck::cast_slice(&table.norms))?;
+    body.write_all(bytemuck::cast_slice(table.words.ends()))?;
+    body.write_all(table.words.text().as_bytes())?;
+    body.write_all(&bad_lines)?;
+    let sums = body.finish()?;
+    file.write_all(bytemuck::cast_slice(&sums))?;
+    let header = Header::new::<E>(lengths, origins, table.lines, table.duplicates).sealed(&sums);
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(bytemuck::bytes_of(&header))
+}
+
+/// Sums up what passes through, block by block.
+struct Summed<W: Write> {
+    inner: BufWriter<W>,
+    hasher: crc32fast::Hasher,
+    n_hashed: usize,
+    sums: Vec<u32>,
+}
+
+impl<W: Write> Summed<W> {
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        self.inner.write_all(bytes)?;
+        while !bytes.is_empty() {
+            let (now, rest) = bytes.split_at(bytes.len().min(CHECKED_BYTES - self.n_hashed));
+            self.hasher.update(now);
+            self.n_hashed += now.len();
+            if self.n_hashed == CHECKED_BYTES {
+                self.end_block();
+            }
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    fn end_block(&mut self) {
+        self.sums.push(std::mem::take(&mut self.hasher).finalize());
+        self.n_hashed = 0;
+    }
+
+    fn finish(mut self) -> io::Result<Vec<u32>> {
+        if self.n_hashed > 0 {
+            self.end_block();
+        }
+        self.inner.flush()?;
+        Ok(self.sums)
+    }
+}

@@ -1,0 +1,193 @@
+//! Words and their vectors.
+
+use std::iter::FusedIterator;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use crate::builder::EmbeddingsBuilder;
+use crate::cosine::norm;
+use crate::element::Element;
+use crate::error::QueryError;
+use crate::nearest::{Candidate, Neighbour, Searched, nearest};
+use crate::report::Report;
+use crate::vectors::Vectors;
+use crate::words::Words;
+
+/// Words with a vector each, all of one dimension, in the order of their file.
+///
+/// Elements are `f32`, or `f64` when opened [with doubles](EmbeddingsBuilder::with_doubles). Shared between threads by
+/// reference. When opened from a cache, the vectors stay in the mapped file: memory is what is looked at.
+///
+/// # Examples
+///
+/// ```
+/// use kato_embeddings::Embeddings;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("vectors.txt");
+/// std::fs::write(&path, "king 1 0.5\nqueen 0.75 0.5\nriver -1 0.25\n")?;
+///
+/// let embeddings = Embeddings::builder(&path).open()?;
+/// assert_eq!((embeddings.len(), embeddings.dims()), (3, 2));
+/// assert_eq!(embeddings.get("king"), Some(&[1.0, 0.5][..]));
+///
+/// let nearest = embeddings.nearest_to("king", 1)?;
+/// assert_eq!(nearest[0].word, "queen");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Embeddings<E = f32> {
+    pub(crate) dims: usize,
+    pub(crate) words: Words,
+    pub(crate) vectors: Vectors<E>,
+    pub(crate) report: Report,
+    pub(crate) workers: NonZeroUsize,
+}
+
+impl Embeddings {
+    /// Opens a file of vectors in GloVe's or word2vec's text form, plain or compressed with gzip or Zstandard.
+    ///
+    /// The file is mapped into memory while it is read: it must not be changed until
+    /// [`open`](EmbeddingsBuilder::open) returns. One that is cut off meanwhile ends the process on most systems (`SIGBUS`).
+    pub fn builder(path: impl AsRef<Path>) -> EmbeddingsBuilder {
+        EmbeddingsBuilder::new(path.as_ref())
+    }
+}
+
+impl<E: Element> Embeddings<E> {
+    /// Number of words.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there are no words.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Elements of each vector; at least 1.
+    #[must_use]
+    pub fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// The vector of a word.
+    ///
+    /// **Complexity**: O(1), beside the word's length.
+    #[must_use]
+    pub fn get(&self, word: &str) -> Option<&[E]> {
+        self.vector(self.index_of(word)?)
+    }
+
+    /// The number of a word, from 0 in the order of the file.
+    #[must_use]
+    pub fn index_of(&self, word: &str) -> Option<usize> {
+        self.words.index_of(word)
+    }
+
+    /// The word of a number; `None` from [`len`](Self::len) on.
+    #[must_use]
+    pub fn word(&self, index: usize) -> Option<&str> {
+        self.words.word(index)
+    }
+
+    /// The vector of a number; `None` from [`len`](Self::len) on.
+    #[must_use]
+    pub fn vector(&self, index: usize) -> Option<&[E]> {
+        let start = index.checked_mul(self.dims)?;
+        self.matrix().get(start..)?.get(..self.dims)
+    }
+
+    /// All vectors, one behind the other.
+    ///
+    /// **Shape**: [`len`](Self::len) × [`dims`](Self::dims), by rows.
+    #[must_use]
+    pub fn matrix(&self) -> &[E] {
+        self.vectors.elements()
+    }
+
+    /// The Euclidean length of every vector, in the order of the words.
+    #[must_use]
+    pub fn norms(&self) -> &[f64] {
+        self.vectors.norms()
+    }
+
+    /// Words with their vectors, in the order of the file.
+    #[must_use]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[E])> + FusedIterator {
+        let vectors = self.matrix().chunks_exact(self.dims);
+        let words = 0..self.len();
+        // Every number below the length has a word.
+        words
+            .zip(vectors)
+            .map(|(index, vector)| (self.word(index).unwrap_or_default(), vector))
+    }
+
+    /// The `k` words whose vectors have the smallest angle with `vector`, nearest first, of equally near ones the earlier in
+    /// the file. All words when there are fewer.
+    ///
+    /// The search is exact, and its result has the same bits for any number of workers. **Formula**: a·b / (|a|·|b|), summed
+    /// in `f64`; 0 where a vector is all zero. **Complexity**: O(`len` · `dims`), shared by the workers.
+    ///
+    /// # Errors
+    ///
+    /// When `vector` has another dimension, or elements that are not finite.
+    pub fn nearest(&self, vector: &[E], k: usize) -> Result<Vec<Neighbour<'_>>, QueryError> {
+        if vector.len() != self.dims {
+            return Err(QueryError::Dims {
+                found: vector.len(),
+                expected: self.dims,
+            });
+        }
+        if let Some(element_idx) = vector.iter().position(|element| !element.is_finite()) {
+            return Err(QueryError::NotFinite { element_idx });
+        }
+        Ok(self.search(vector, norm(vector), k, None))
+    }
+
+    /// The `k` words nearest to a word, itself left out; otherwise as [`nearest`](Self::nearest).
+    ///
+    /// # Errors
+    ///
+    /// When the word has no vector.
+    pub fn nearest_to(&self, word: &str, k: usize) -> Result<Vec<Neighbour<'_>>, QueryError> {
+        let found = self
+            .index_of(word)
+            .and_then(|index| Some((index, self.vector(index)?, *self.norms().get(index)?)));
+        let (index, vector, norm) = found.ok_or_else(|| QueryError::UnknownWord {
+            word: word.to_owned(),
+        })?;
+        Ok(self.search(vector, norm, k, Some(index)))
+    }
+
+    fn search(
+        &self,
+        vector: &[E],
+        norm: f64,
+        k: usize,
+        except: Option<usize>,
+    ) -> Vec<Neighbour<'_>> {
+        let searched = Searched {
+            dims: self.dims,
+            elements: self.matrix(),
+            norms: self.norms(),
+        };
+        let neighbour = |Candidate { index, similarity }| Neighbour {
+            index,
+            word: self.word(index).unwrap_or_default(),
+            similarity,
+        };
+        nearest(searched, vector, norm, k, except, self.workers)
+            .into_iter()
+            .map(neighbour)
+            .collect()
+    }
+
+    /// What came of opening the file.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+}

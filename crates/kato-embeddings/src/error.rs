@@ -1,0 +1,136 @@
+//! The errors of this crate.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::BadLine;
+
+/// Why vectors could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EmbeddingsError {
+    /// The file cannot be opened or read.
+    #[error("`{}` cannot be read; check the path and its permissions", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A compressed file is damaged or cut off.
+    #[error("`{}` cannot be decompressed behind byte {byte_offset} of its text; fetch it again", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of text in front of the damage.
+        byte_offset: u64,
+        /// What the decoder said.
+        source: io::Error,
+    },
+    /// The file is not a text of vectors.
+    #[error("`{}` is not a text of vectors: {reason}", path.display())]
+    NotVectors {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        reason: &'static str,
+    },
+    /// The vectors have another dimension than the one asked for.
+    #[error("`{}` announces {found} dimensions, not {expected}; drop `with_dims` or name another file", path.display())]
+    Dims {
+        /// The file.
+        path: PathBuf,
+        /// Dimensions by the file's header.
+        found: usize,
+        /// Dimensions asked for.
+        expected: usize,
+    },
+    /// A line gives no vector, and the policy is to stop.
+    #[error("`{}`, {line}; correct it, or pass over such lines with `OnBadLine::Skip`", path.display())]
+    BadLine {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        line: BadLine,
+    },
+    /// Hardly a line gives a vector.
+    #[error("`{}` has more than {limit} bad lines, the last being {last}; check that it holds vectors", path.display())]
+    TooManyBadLines {
+        /// The file.
+        path: PathBuf,
+        /// How many may be passed over.
+        limit: usize,
+        /// The line that was one too many.
+        last: BadLine,
+    },
+    /// There are more words, or more numbers, than can be numbered.
+    #[error("`{}` has too many words; limit them with `with_max_words` or `with_vocabulary`", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written while it was read.
+    #[error("`{}` changed while it was read; try again when it is complete", path.display())]
+    SourceChanged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An option has a value that nothing can be read with.
+    #[error("option `{option}` is out of range: {reason}")]
+    InvalidOption {
+        /// Name of the builder's method.
+        option: &'static str,
+        /// What is allowed.
+        reason: &'static str,
+    },
+    /// The cache cannot be written.
+    #[error("cache `{}` cannot be written; choose another place, or drop `with_cache`", path.display())]
+    Cache {
+        /// The cache.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+impl EmbeddingsError {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Read {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn not_vectors(path: &Path, reason: &'static str) -> Self {
+        Self::NotVectors {
+            path: path.to_owned(),
+            reason,
+        }
+    }
+}
+
+/// Why no nearest words could be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The word has no vector.
+    #[error("`{word}` has no vector; ask `get` first")]
+    UnknownWord {
+        /// The word.
+        word: String,
+    },
+    /// The vector has another dimension.
+    #[error("the vector has {found} elements, the embeddings have {expected} dimensions")]
+    Dims {
+        /// Elements of the vector asked for.
+        found: usize,
+        /// Dimensions of the embeddings.
+        expected: usize,
+    },
+    /// The vector has an element that no angle can be measured from.
+    #[error("element {element_idx} of the vector is not finite; nearness is not defined")]
+    NotFinite {
+        /// Which, from 0.
+        element_idx: usize,
+    },
+}

@@ -1,0 +1,178 @@
+//! How a file begins: whether it has a header, and how many numbers a vector has.
+
+use std::path::Path;
+
+use crate::error::EmbeddingsError;
+use crate::line::{fields_from_end, is_number, trimmed};
+use crate::options::{Layout, Options};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What the first lines say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Numbers of a vector.
+    pub(crate) dims: usize,
+    /// Bytes in front of the first line that holds a vector: byte order mark and header.
+    pub(crate) n_bytes: usize,
+    /// Lines among them, from 0.
+    pub(crate) n_lines: u64,
+    /// Words that the header announces.
+    pub(crate) announced: Option<u64>,
+}
+
+/// Reads the head of a text that begins with `text`, which ends with a whole line.
+pub(crate) fn read_head(
+    path: &Path,
+    text: &[u8],
+    options: &Options,
+) -> Result<Head, EmbeddingsError> {
+    let wrong = |reason| EmbeddingsError::not_vectors(path, reason);
+    if text.starts_with(b"PK\x03\x04") {
+        return Err(wrong("it is a ZIP archive; unpack it"));
+    }
+    let start = if text.starts_with(BYTE_ORDER_MARK) {
+        BYTE_ORDER_MARK.len()
+    } else {
+        0
+    };
+    let mut lines = Lines { text, at: start };
+    let mut n_lines = 0;
+    let first = loop {
+        let line = lines.next().ok_or(wrong("it has no lines"))?;
+        n_lines += 1;
+        if !trimmed(line).is_empty() {
+            break line;
+        }
+    };
+    let behind = lines.at;
+    let header = match options.layout {
+        Layout::Glove => None,
+        Layout::Word2Vec => Some(header(first).ok_or(wrong(
+            "its first line is not `words dimensions`; if it has no header, use `Layout::Glove`",
+        ))?),
+        Layout::Auto => {
+            let second = lines.find(|line| !trimmed(line).is_empty());
+            header(first).filter(|&(_, dims)| {
+                second.is_none_or(|line| fields_from_end(line).take(dims + 1).count() > dims)
+            })
+        }
+    };
+    if let Some((announced, dims)) = header {
+        if let Some(expected) = options.dims.filter(|expected| expected.get() != dims) {
+            return Err(EmbeddingsError::Dims {
+                path: path.to_owned(),
+                found: dims,
+                expected: expected.get(),
+            });
+        }
+        return Ok(Head {
+            dims,
+            n_bytes: behind,
+            n_lines,
+            announced: Some(announced),
+        });
+    }
+    let n_fields = fields_from_end(first).count();
+    let of_first_line = || {
+        fields_from_end(first)
+            .take(n_fields - 1)
+            .take_while(|field| is_number(field))
+            .count()
+    };
+    let dims = options.dims.map_or_else(of_first_line, |dims| dims.get());
+    if dims == 0 {
+        return Err(wrong(
+            "its first line does not end with a number; a text has a word and its numbers on each line, separated by blanks",
+        ));
+    }
+    Ok(Head {
+        dims,
+        n_bytes: start,
+        n_lines: 0,
+        announced: None,
+    })
+}
+
+/// Words and dimensions, when a line can be a header.
+fn header(line: &[u8]) -> Option<(u64, usize)> {
+    let mut fields = fields_from_end(line);
+    let (dims, words) = (whole(fields.next()?)?, whole(fields.next()?)?);
+    // No vector is larger than a line may be.
+    let dims = usize::try_from(dims)
+        .ok()
+        .filter(|dims| (1..=crate::blocks::MAX_LINE_BYTES).contains(dims))?;
+    fields.next().is_none().then_some((words, dims))
+}
+
+fn whole(field: &[u8]) -> Option<u64> {
+    let is_whole = field.iter().all(u8::is_ascii_digit);
+    str::from_utf8(field)
+        .ok()
+        .filter(|_| is_whole)?
+        .parse()
+        .ok()
+}
+
+struct Lines<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.text[self.at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+        self.at += length;
+        Some(&rest[..length])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, layout: Layout, expected: Option<(usize, usize, u64, Option<u64>)>) {
+        let options = Options {
+            layout,
+            ..Options::default()
+        };
+        let expected = expected.map(|(dims, n_bytes, n_lines, announced)| Head {
+            dims,
+            n_bytes,
+            n_lines,
+            announced,
+        });
+        let head = read_head(Path::new("x"), text.as_bytes(), &options).ok();
+        assert_eq!(head, expected, "{text:?}, {layout:?}");
+    }
+
+    #[test]
+    fn a_header_is_two_whole_numbers_that_fit_the_next_line() {
+        use Layout::{Auto, Glove, Word2Vec};
+        check("a 1 2\nb 1 2\n", Auto, Some((2, 0, 0, None)));
+        check("2 3\na 1 2 3\n", Auto, Some((3, 4, 1, Some(2))));
+        check("2 3\r\n\na 1 2 3\n", Auto, Some((3, 5, 1, Some(2))));
+        check("\n2 3\na 1 2 3\n", Auto, Some((3, 5, 2, Some(2))));
+        check("\u{feff}2 3\na 1 2 3\n", Auto, Some((3, 7, 1, Some(2))));
+        check("\u{feff}a 1\n", Auto, Some((1, 3, 0, None)));
+        // Vectors of one number, with numbers as words.
+        check("2 3\n4 5\n", Auto, Some((1, 0, 0, None)));
+        check("0 3\n", Auto, Some((3, 4, 1, Some(0))));
+        check("2 3\na 1 2 3\n", Glove, Some((1, 0, 0, None)));
+        check("2 3\n4 5\n", Word2Vec, Some((3, 4, 1, Some(2))));
+        check("a 1 2\n", Word2Vec, None);
+        check("2 0\n", Word2Vec, None);
+        check("2 99999999999999999999\n", Word2Vec, None);
+        check(". . . 1 2\n", Auto, Some((2, 0, 0, None)));
+        check("word\n", Auto, None);
+        check("", Auto, None);
+        check("\n \n", Auto, None);
+        check("PK\u{3}\u{4} 1 2\n", Auto, None);
+    }
+}

@@ -1,0 +1,257 @@
+//! One line: a word, and the numbers of its vector.
+
+use memchr::{memchr2, memchr2_iter, memrchr2};
+
+use crate::bad_line::BadReason;
+use crate::element::Number;
+use crate::options::Options;
+
+/// What a line holds, when it is not bad.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line<'a> {
+    /// Nothing, or blanks.
+    Blank,
+    /// A word that the vocabulary leaves out.
+    LeftOut,
+    /// A word; its vector was appended.
+    Word(&'a str),
+}
+
+/// Whether a byte separates fields.
+pub(crate) fn is_separator(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// A line without its break and without blanks at its end.
+pub(crate) fn trimmed(line: &[u8]) -> &[u8] {
+    let is_kept = |byte: &u8| !is_separator(*byte) && *byte != b'\r' && *byte != b'\n';
+    let end = line.iter().rposition(is_kept).map_or(0, |at| at + 1);
+    &line[..end]
+}
+
+/// The fields of a line, from the last to the first.
+pub(crate) fn fields_from_end(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = trimmed(line);
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let start = memrchr2(b' ', b'\t', rest).map_or(0, |at| at + 1);
+        let field = &rest[start..];
+        rest = trimmed(&rest[..start]);
+        Some(field).filter(|field| !field.is_empty())
+    })
+}
+
+/// Whether all of a field is a number, finite or not.
+pub(crate) fn is_number(field: &[u8]) -> bool {
+    f64::read_prefix(field).is_some_and(|(_, end)| end == field.len())
+}
+
+/// Reads a line, and appends its vector of `dims` numbers when its word is wanted. On an error nothing is appended.
+pub(crate) fn read_line<'a, E: Number>(
+    line: &'a [u8],
+    dims: usize,
+    options: &Options,
+    vectors: &mut Vec<E>,
+) -> Result<Line<'a>, BadReason> {
+    let line = trimmed(line);
+    if line.is_empty() {
+        return Ok(Line::Blank);
+    }
+    let is_left_out =
+        |word: &str| matches!(&options.vocabulary, Some(wanted) if !wanted.contains(word));
+    let n_before = vectors.len();
+    // As nearly all lines are: one word, then the numbers.
+    if let Some(at) = memchr2(b' ', b'\t', line)
+        && at > 0
+    {
+        // A filter that leaves out most words must not cost the parsing of their numbers.
+        if options.vocabulary.is_some() && memchr2_iter(b' ', b'\t', &line[at..]).count() == dims {
+            let word = word_of(&line[..at])?;
+            if is_left_out(word) {
+                return Ok(Line::LeftOut);
+            }
+        }
+        if read_numbers(&line[at..], dims, vectors) {
+            let word = word_of(&line[..at]).inspect_err(|_| vectors.truncate(n_before))?;
+            if is_left_out(word) {
+                vectors.truncate(n_before);
+                return Ok(Line::LeftOut);
+            }
+            return Ok(Line::Word(word));
+        }
+        vectors.truncate(n_before);
+    }
+    let word = read_from_end(line, dims, vectors).inspect_err(|_| vectors.truncate(n_before))?;
+    if is_left_out(word) {
+        vectors.truncate(n_before);
+        return Ok(Line::LeftOut);
+    }
+    Ok(Line::Word(word))
+}
+
+fn word_of(bytes: &[u8]) -> Result<&str, BadReason> {
+    str::from_utf8(bytes).map_err(|_| BadReason::NotUtf8)
+}
+
+/// Appends numbers; whether there are exactly `dims`, all finite, and nothing else.
+#[inline]
+fn read_numbers<E: Number>(mut rest: &[u8], dims: usize, vectors: &mut Vec<E>) -> bool {
+    for _ in 0..dims {
+        let n_blanks = rest.iter().take_while(|&&byte| is_separator(byte)).count();
+        if n_blanks == 0 {
+            return false;
+        }
+        rest = &rest[n_blanks..];
+        let Some((number, end)) = E::read_prefix(rest) else {
+            return false;
+        };
+        if !number.is_finite() {
+            return false;
+        }
+        vectors.push(number);
+        rest = &rest[end..];
+    }
+    rest.is_empty()
+}
+
+/// Takes the last `dims` fields as numbers and what is in front of them, blanks included, as the word.
+fn read_from_end<'a, E: Number>(
+    line: &'a [u8],
+    dims: usize,
+    vectors: &mut Vec<E>,
+) -> Result<&'a str, BadReason> {
+    let n_fields = fields_from_end(line).count();
+    let n_numbers = || {
+        fields_from_end(line)
+            .take(n_fields - 1)
+            .take_while(|field| is_number(field))
+            .count()
+    };
+    let wrong_count = |found| BadReason::FieldCount {
+        found,
+        expected: dims,
+    };
+    if n_fields <= dims {
+        return Err(wrong_count(n_fields - 1));
+    }
+    // Words may have blanks, but one that seems to end with a number is rather a vector that is too long.
+    if n_fields > dims + 1 && fields_from_end(line).nth(dims).is_some_and(is_number) {
+        return Err(wrong_count(n_numbers()));
+    }
+    let mut word = line;
+    for field in fields_from_end(line).take(dims) {
+        match E::read_prefix(field) {
+            Some((number, end)) if end == field.len() => {
+                if !number.is_finite() {
+                    return Err(BadReason::not_finite(field));
+                }
+                vectors.push(number);
+            }
+            _ => return Err(BadReason::not_number(field)),
+        }
+        word = trimmed(&word[..word.len() - field.len()]);
+    }
+    let first = vectors.len() - dims;
+    vectors[first..].reverse();
+    let n_blanks = word.iter().take_while(|&&byte| is_separator(byte)).count();
+    word_of(&word[n_blanks..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &[u8], expected: Result<(&str, &[f32]), BadReason>) {
+        let mut vectors = vec![9.0];
+        let read = read_line::<f32>(line, 2, &Options::default(), &mut vectors);
+        let shown = String::from_utf8_lossy(line);
+        match expected {
+            Ok((word, vector)) => {
+                assert_eq!(read, Ok(Line::Word(word)), "{shown:?}");
+                assert_eq!(vectors[1..], *vector, "{shown:?}");
+            }
+            Err(reason) => {
+                assert_eq!(read, Err(reason), "{shown:?}");
+                assert_eq!(vectors, [9.0], "{shown:?}: nothing is left behind");
+            }
+        }
+    }
+
+    fn count(found: usize) -> Result<(&'static str, &'static [f32]), BadReason> {
+        Err(BadReason::FieldCount { found, expected: 2 })
+    }
+
+    fn not_number(field: &str) -> Result<(&'static str, &'static [f32]), BadReason> {
+        Err(BadReason::NotNumber {
+            field: field.to_owned(),
+        })
+    }
+
+    fn not_finite(field: &str) -> Result<(&'static str, &'static [f32]), BadReason> {
+        Err(BadReason::NotFinite {
+            field: field.to_owned(),
+        })
+    }
+
+    #[test]
+    fn a_line_is_a_word_and_its_numbers() {
+        check(b"the 0.5 -1", Ok(("the", &[0.5, -1.0])));
+        check(b"the\t0.5\t-1\r\n", Ok(("the", &[0.5, -1.0])));
+        check(b"the  0.5 \t -1.25e1  ", Ok(("the", &[0.5, -12.5])));
+        check(
+            "na\u{ef}ve\u{a0}x +.5 5.".as_bytes(),
+            Ok(("na\u{ef}ve\u{a0}x", &[0.5, 5.0])),
+        );
+        check(b"1 2 3", Ok(("1", &[2.0, 3.0])));
+        check(b"nan 2 3", Ok(("nan", &[2.0, 3.0])));
+    }
+
+    #[test]
+    fn words_may_have_blanks() {
+        check(b". . . 1 2", Ok((". . .", &[1.0, 2.0])));
+        check(
+            b"at name@domain.com 1 2",
+            Ok(("at name@domain.com", &[1.0, 2.0])),
+        );
+        check(b"a  b 1 2", Ok(("a  b", &[1.0, 2.0])));
+        check(b" a 1 2", Ok(("a", &[1.0, 2.0])));
+        check(b"5 a 1 2", Ok(("5 a", &[1.0, 2.0])));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        check(b"the", count(0));
+        check(b"the 0.5", count(1));
+        check(b" 0.5 1", count(1));
+        check(b"the 0.5 1 2", count(3));
+        check(b"the 0.5 1 2 3", count(4));
+        check(b"the 0.5 x", not_number("x"));
+        check(b"the 0.5x 1", not_number("0.5x"));
+        check(b"the 0,5 1", not_number("0,5"));
+        check(b"the nan 1", not_finite("nan"));
+        check(b"the 1 -inf", not_finite("-inf"));
+        check(b"the 1 1e39", not_finite("1e39"));
+        check(b"th\xff 1 2", Err(BadReason::NotUtf8));
+        check(b"a th\xff 1 2", Err(BadReason::NotUtf8));
+        check(b"the 1 \xff", not_number("\u{fffd}"));
+    }
+
+    #[test]
+    fn blank_lines_and_words_left_out_give_nothing() {
+        let options = Options {
+            vocabulary: Some(["a b".into(), "c".into()].into_iter().collect()),
+            ..Options::default()
+        };
+        let read = |line: &'static [u8]| read_line::<f32>(line, 2, &options, &mut Vec::new());
+        assert_eq!(read(b" \t \r\n"), Ok(Line::Blank));
+        assert_eq!(read(b"a 1 2"), Ok(Line::LeftOut));
+        assert_eq!(read(b"a  1 2"), Ok(Line::LeftOut));
+        assert_eq!(read(b"a c 1 2"), Ok(Line::LeftOut));
+        assert_eq!(read(b"a b 1 2"), Ok(Line::Word("a b")));
+        assert_eq!(read(b"c 1 2"), Ok(Line::Word("c")));
+        assert!(read(b"d 1").is_err(), "a line that was cut off is noticed");
+        assert!(read(b"\xff 1 2").is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! Work on several threads whose results arrive in order.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+
+/// Pieces in flight for each worker: one being worked on, one waiting for its turn.
+const IN_FLIGHT: usize = 2;
+
+/// Whether more results are wanted.
+pub(crate) enum Next {
+    Go,
+    Stop,
+}
+
+/// Draws pieces one after the other with `draw`, works on them on `workers` threads, and gives the results to `take` in the
+/// order of drawing, on the calling thread. At most two pieces a worker are in memory. Ends when there are no more
+/// pieces, or when `take` wants no more or fails.
+pub(crate) fn in_order<P, R, E>(
+    workers: NonZeroUsize,
+    draw: impl FnMut() -> Option<P> + Send,
+    work: impl Fn(P) -> R + Sync,
+    mut take: impl FnMut(R) -> Result<Next, E>,
+) -> Result<(), E>
+where
+    R: Send,
+{
+    let (permits, permitted) = mpsc::channel();
+    let (results, finished) = mpsc::channel();
+    for _ in 0..workers.get() * IN_FLIGHT {
+        // Both ends are here, so this cannot fail.
+        let _ = permits.send(());
+    }
+    let queue = Mutex::new((permitted, draw, 0_u64));
+    let worker = |results: mpsc::Sender<(u64, thread::Result<R>)>| {
+        loop {
+            let (idx, piece) = {
+                let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+                let (permitted, draw, n_drawn) = &mut *queue;
+                // No permits come any more when no results are wanted.
+                let Ok(()) = permitted.recv() else { return };
+                let Some(piece) = draw() else { return };
+                *n_drawn += 1;
+                (*n_drawn - 1, piece)
+            };
+            // A result that never came would be waited for.
+            let result = catch_unwind(AssertUnwindSafe(|| work(piece)));
+            if results.send((idx, result)).is_err() {
+                return;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..workers.get() {
+            let (worker, results) = (&worker, results.clone());
+            scope.spawn(move || worker(results));
+        }
+        drop(results);
+        // Both are dropped at the end of this closure, which ends the workers before the scope waits for them.
+        let (permits, finished) = (permits, finished);
+        let mut waiting = BTreeMap::new();
+        let mut n_taken = 0;
+        for (idx, result) in finished {
+            waiting.insert(idx, result);
+            while let Some(result) = waiting.remove(&n_taken) {
+                n_taken += 1;
+                let result = result.unwrap_or_else(|panic| resume_unwind(panic));
+                if let Next::Stop = take(result)? {
+                    return Ok(());
+                }
+                // Fails when all workers are done: then nothing is missing.
+                let _ = permits.send(());
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn workers(n: usize) -> NonZeroUsize {
+        NonZeroUsize::new(n).unwrap()
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_drawing() {
+        for n in [1, 2, 7] {
+            let mut pieces = 0..1000;
+            let mut taken = Vec::new();
+            let ended: Result<(), Infallible> = in_order(
+                workers(n),
+                || pieces.next(),
+                |piece| piece * 2,
+                |result| {
+                    taken.push(result);
+                    Ok(Next::Go)
+                },
+            );
+            assert_eq!(ended, Ok(()));
+            assert!(taken.into_iter().eq((0..1000).map(|piece| piece * 2)));
+        }
+    }
+
+    #[test]
+    fn no_more_is_drawn_than_permitted() {
+        for n in [1, 3] {
+            let mut n_drawn = 0;
+            let ended: Result<(), &str> = in_order(
+                workers(n),
+                || {
+                    n_drawn += 1;
+                    Some(n_drawn)
+                },
+                |piece| piece,
+                |piece| {
+                    if piece == 10 {
+                        Err("enough")
+                    } else {
+                        Ok(Next::Go)
+                    }
+                },
+            );
+            assert_eq!(ended, Err("enough"));
+            assert!(n_drawn <= 9 + IN_FLIGHT * n, "{n_drawn} drawn");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "piece 3")]
+    fn a_panic_is_passed_on() {
+        let mut pieces = 0..1000;
+        let _ = in_order::<_, (), Infallible>(
+            workers(2),
+            || pieces.next(),
+            |piece| assert_ne!(piece, 3, "piece 3"),
+            |()| Ok(Next::Go),
+        );
+    }
+
+    #[test]
+    fn stopping_ends_everything() {
+        let mut n_taken = 0;
+        let ended: Result<(), Infallible> = in_order(
+            workers(4),
+            || Some(()),
+            |()| (),
+            |()| {
+                n_taken += 1;
+                Ok(Next::Stop)
+            },
+        );
+        assert_eq!((ended, n_taken), (Ok(()), 1));
+    }
+}

@@ -1,0 +1,64 @@
+//! The matrix of all vectors and their norms, in memory or in a mapped cache.
+
+use std::ops::Range;
+
+use bytemuck::Pod;
+
+use crate::element::Number;
+use crate::map::Map;
+
+/// Vectors one behind the other, and the norm of each.
+#[derive(Debug)]
+pub(crate) enum Vectors<E> {
+    Owned { elements: Vec<E>, norms: Vec<f64> },
+    Mapped(MappedVectors),
+}
+
+/// Where the vectors are in a mapped cache.
+#[derive(Debug)]
+pub(crate) struct MappedVectors {
+    map: Map,
+    elements: Range<usize>,
+    norms: Range<usize>,
+}
+
+impl MappedVectors {
+    /// `None` when the ranges are not in the map, or hold no whole or no aligned numbers.
+    pub(crate) fn new<E: Number>(
+        map: Map,
+        elements: Range<usize>,
+        norms: Range<usize>,
+    ) -> Option<Self> {
+        numbers::<E>(&map, &elements)?;
+        numbers::<f64>(&map, &norms)?;
+        Some(Self {
+            map,
+            elements,
+            norms,
+        })
+    }
+}
+
+impl<E: Number> Vectors<E> {
+    pub(crate) fn elements(&self) -> &[E] {
+        match self {
+            Self::Owned { elements, .. } => elements,
+            Self::Mapped(mapped) => checked(numbers(&mapped.map, &mapped.elements)),
+        }
+    }
+
+    pub(crate) fn norms(&self) -> &[f64] {
+        match self {
+            Self::Owned { norms, .. } => norms,
+            Self::Mapped(mapped) => checked(numbers(&mapped.map, &mapped.norms)),
+        }
+    }
+}
+
+fn numbers<'a, T: Pod>(map: &'a Map, range: &Range<usize>) -> Option<&'a [T]> {
+    bytemuck::try_cast_slice(map.get(range.clone())?).ok()
+}
+
+fn checked<T>(numbers: Option<&[T]>) -> &[T] {
+    numbers.expect("a map neither moves nor shrinks, and `new` has made the same slice")
+}
