@@ -62,6 +62,18 @@ pub enum Lost {
     Records(u64),
     /// Everything from here to the end of the file; how many records that is cannot be known.
     RestOfFile,
+    /// Everything from here to the end of the block (see [`Order`](crate::Order)), where blocks are read on their own.
+    RestOfBlock,
+}
+
+impl Lost {
+    /// Number of records, where it is known; at least the one that was met.
+    pub(crate) fn n_records(self) -> u64 {
+        match self {
+            Self::Records(number) => number,
+            Self::Record | Self::RestOfFile | Self::RestOfBlock => 1,
+        }
+    }
 }
 
 /// Why a record could not become a document.
@@ -212,6 +224,7 @@ impl fmt::Display for BadRecord {
             Lost::Record => Ok(()),
             Lost::Records(n) => write!(f, " ({n} records lost)"),
             Lost::RestOfFile => f.write_str(" (rest of the file lost)"),
+            Lost::RestOfBlock => f.write_str(" (rest of the block lost)"),
         }
     }
 }
@@ -256,6 +269,18 @@ impl Fault {
             message: cause.to_string(),
         });
         fault.caused_by(cause)
+    }
+
+    /// Whether it is the way to the bytes that failed, and not their content: another attempt may fare better.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(
+            *self.reason,
+            BadReason::Unreadable { .. } | BadReason::Changed { .. }
+        )
+    }
+
+    pub(crate) fn into_cause(self) -> Cause {
+        self.cause.unwrap_or_else(|| self.reason.to_string().into())
     }
 
     pub(crate) fn caused_by(mut self, cause: impl Into<Cause>) -> Self {

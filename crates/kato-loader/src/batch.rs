@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::cursor::Cursor;
-use crate::document::{Document, DocumentId};
+use crate::document::{Document, DocumentId, Place};
 
 /// Consecutive documents of a corpus, their texts side by side in one buffer.
 ///
@@ -23,7 +23,7 @@ struct Entry {
     end: usize,
     /// Index into `files`.
     file: usize,
-    record: u64,
+    place: Place,
     id: Option<Box<str>>,
 }
 
@@ -46,7 +46,7 @@ impl DocumentRef<'_> {
         let entry = &self.batch.entries[self.at];
         match &entry.id {
             Some(id) => DocumentId::field(id),
-            None => DocumentId::position(Arc::clone(&self.batch.files[entry.file]), entry.record),
+            None => DocumentId::position(Arc::clone(&self.batch.files[entry.file]), entry.place),
         }
     }
 
@@ -73,7 +73,7 @@ impl DocumentBatch {
     }
 
     /// Ends the document whose text was appended; an empty id is none.
-    pub(crate) fn push(&mut self, index: u64, file: &Arc<str>, record: u64, id: &str) {
+    pub(crate) fn push(&mut self, index: u64, file: &Arc<str>, place: Place, id: &str) {
         if !self
             .files
             .last()
@@ -85,7 +85,7 @@ impl DocumentBatch {
             index,
             end: self.text.len(),
             file: self.files.len() - 1,
-            record,
+            place,
             id: (!id.is_empty()).then(|| id.into()),
         });
     }
@@ -129,7 +129,7 @@ impl DocumentBatch {
     /// The position behind the last document: where to resume once this batch and all before it are done.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
-        self.cursor
+        self.cursor.clone()
     }
 
     /// The document at a position within the batch.

@@ -1,17 +1,37 @@
 //! Chooses inputs and options, and opens the loader.
 
 use std::io::Read;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, Position};
+use crate::dataset::Dataset;
 use crate::error::LoadError;
+use crate::filter::Filter;
 use crate::identity::CorpusIdentity;
-use crate::inputs::{self, Input, InputFile};
+use crate::inputs::{self, Input, Listing};
 use crate::loader::StreamingDatasetLoader;
+use crate::mixture::{self, Mixing, Mixture, Part, WhenExhausted};
 use crate::options::{
     Compression, DEFAULT_LEDGER_CAPACITY, Format, OnBadRecord, Selection, TextUnit,
 };
+use crate::order::{Order, Shard};
+#[cfg(feature = "remote")]
+use crate::remote;
+use crate::sample::Sample;
 use crate::split::Split;
+use crate::state::LoaderState;
+use crate::workers::Workers;
+
+/// Decoded text that may wait for the consumer by default, in bytes: 64 MiB.
+pub const DEFAULT_PREFETCH_BYTES: usize = 64 << 20;
+
+/// Parts of files that wait for each worker thread by default.
+const DEFAULT_PREFETCH: NonZeroUsize = NonZeroUsize::new(2).expect("two is not zero");
+
+/// Worker threads where files are remote: most of them wait for the network.
+const REMOTE_WORKERS: usize = 8;
 
 /// Settings of a [`StreamingDatasetLoader`]; made by [`StreamingDatasetLoader::builder`].
 ///
@@ -19,13 +39,23 @@ use crate::split::Split;
 #[derive(Debug)]
 pub struct StreamingDatasetLoaderBuilder {
     inputs: Vec<Input>,
-    selection: Selection,
+    mixed: Vec<(f64, Self)>,
+    mixing: Mixing,
+    pub(crate) selection: Selection,
+    filter: Option<Filter>,
     on_bad_record: OnBadRecord,
     ledger_capacity: usize,
     max_documents: Option<u64>,
+    max_records: Option<u64>,
     split: Option<Split>,
-    resume_from: Cursor,
+    resume_from: Option<Cursor>,
     expected: Option<CorpusIdentity>,
+    expected_state: Option<LoaderState>,
+    workers: Option<usize>,
+    prefetch: NonZeroUsize,
+    prefetch_bytes: usize,
+    #[cfg(feature = "remote")]
+    remote: remote::Access,
 }
 
 /// The settings that do not decide what the documents are.
@@ -34,20 +64,32 @@ pub(crate) struct Running {
     pub(crate) on_bad_record: OnBadRecord,
     pub(crate) ledger_capacity: usize,
     pub(crate) max_documents: u64,
+    pub(crate) max_records: u64,
     pub(crate) split: Option<Split>,
+    pub(crate) prefetch: NonZeroUsize,
 }
 
 impl StreamingDatasetLoaderBuilder {
     pub(crate) fn new() -> Self {
         Self {
             inputs: Vec::new(),
+            mixed: Vec::new(),
+            mixing: Mixing::default(),
             selection: Selection::default(),
+            filter: None,
             on_bad_record: OnBadRecord::default(),
             ledger_capacity: DEFAULT_LEDGER_CAPACITY,
             max_documents: None,
+            max_records: None,
             split: None,
-            resume_from: Cursor::default(),
+            resume_from: None,
             expected: None,
+            expected_state: None,
+            workers: None,
+            prefetch: DEFAULT_PREFETCH,
+            prefetch_bytes: DEFAULT_PREFETCH_BYTES,
+            #[cfg(feature = "remote")]
+            remote: remote::Access::default(),
         }
     }
 
@@ -57,7 +99,30 @@ impl StreamingDatasetLoaderBuilder {
         builder
     }
 
-    /// Adds a file, a directory, a glob, or `-` for standard input.
+    /// The files of a corpus with its options.
+    pub(crate) fn of(identity: &CorpusIdentity) -> Self {
+        let mut builder = Self::like(identity);
+        match identity.mixed() {
+            None => {
+                builder.inputs = identity.files().into_iter().map(Input::from).collect();
+                builder
+            }
+            Some(mixed) => {
+                builder.mixing = mixed.mixing;
+                let parts = mixed.parts.iter();
+                builder.mixed = parts
+                    .map(|part| (part.weight, Self::of(&part.corpus)))
+                    .collect();
+                builder
+            }
+        }
+    }
+
+    /// Adds a file, a directory, a glob, `-` for standard input, or a remote location.
+    ///
+    /// With the feature `remote`: `hf://DATASET[/CONFIG][@REVISION][:SPLIT]` for a dataset of the Hugging Face Hub,
+    /// `https://…` for one file, `s3://BUCKET/KEY`, `gs://…` and `az://…` for objects or, ending in `/` or as a glob, for all
+    /// below a prefix. How they are reached is set by [`with_fetcher`](Self::with_fetcher).
     ///
     /// A directory stands for all files below it with a known [`Format`] extension (`.txt`, `.text`, `.md`, `.markdown`,
     /// `.rst`, `.tex`, `.log`, and those of the other formats, each also with `.gz` or `.zst` where text is compressed), sorted
@@ -89,6 +154,140 @@ impl StreamingDatasetLoaderBuilder {
     ) -> Self {
         self.inputs
             .push(Input::Reader(name.into(), Box::new(reader)));
+        self
+    }
+
+    /// Mixes in another dataset with a weight, instead of reading inputs of its own.
+    ///
+    /// Records are drawn from the datasets at random by weight: a function of [`with_mixing_seed`](Self::with_mixing_seed) and
+    /// of the record's number in the mixture. A dataset brings what decides its records: inputs, format, fields, order,
+    /// sample, minimum and filter. What concerns the stream as a whole is set on this builder.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kato_loader::{StreamingDatasetLoader, TextUnit};
+    ///
+    /// let dataset = |name: &str, word: &str| {
+    ///     StreamingDatasetLoader::builder()
+    ///         .with_reader(name, std::io::Cursor::new(format!("{word}\n").repeat(1000)))
+    ///         .with_text_unit(TextUnit::Line)
+    /// };
+    /// let loader = StreamingDatasetLoader::builder()
+    ///     .with_mixed(0.9, dataset("prose.txt", "prose"))
+    ///     .with_mixed(0.1, dataset("code.txt", "code"))
+    ///     .with_mixing_seed(7)
+    ///     .with_max_documents(1000)
+    ///     .build()?;
+    /// let code = loader.filter(|document| document.as_ref().is_ok_and(|document| document.text == "code"));
+    /// assert_eq!(code.count(), 112);
+    /// # Ok::<(), kato_loader::LoadError>(())
+    /// ```
+    #[must_use]
+    pub fn with_mixed(mut self, weight: f64, dataset: Self) -> Self {
+        self.mixed.push((weight, dataset));
+        self
+    }
+
+    /// Decides from which dataset of a mixture each record comes. Default: 0.
+    #[must_use]
+    pub fn with_mixing_seed(mut self, seed: u64) -> Self {
+        self.mixing.seed = seed;
+        self
+    }
+
+    /// What a mixture does when one of its datasets ends. Default: [`WhenExhausted::Continue`].
+    #[must_use]
+    pub fn when_exhausted(mut self, policy: WhenExhausted) -> Self {
+        self.mixing.when_exhausted = policy;
+        self
+    }
+
+    /// In which order records are read. Default: [`Order::Sequential`].
+    #[must_use]
+    pub fn with_order(mut self, order: Order) -> Self {
+        self.selection.order = order;
+        self
+    }
+
+    /// Reads one of several parts that together hold every record once. Default: all records.
+    ///
+    /// Each shard is a stream of its own, with its own cursor; a cursor of one shard is not one of another.
+    #[must_use]
+    pub fn with_shard(mut self, shard: Shard) -> Self {
+        self.selection.shard = Some(shard);
+        self
+    }
+
+    /// Reads a random share of the records. Default: all.
+    #[must_use]
+    pub fn with_sample(mut self, sample: Sample) -> Self {
+        self.selection.sample = Some(sample);
+        self
+    }
+
+    /// Skips and counts records whose text a function refuses. Its name stands for it in the corpus' identity, so a stored
+    /// position is not continued under another filter.
+    #[must_use]
+    pub fn with_filter(
+        mut self,
+        name: impl Into<String>,
+        keeps: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let filter = Filter::new(name.into(), keeps);
+        self.selection.filter = Some(filter.name().to_owned());
+        self.filter = Some(filter);
+        self
+    }
+
+    /// Passes over the first records of the order, whatever they hold. Default: 0.
+    ///
+    /// Parquet is not decoded for it, other files are.
+    #[must_use]
+    pub fn with_skip_records(mut self, records: u64) -> Self {
+        self.selection.skip_records = records;
+        self
+    }
+
+    /// Ends the stream after this many records of the order, behind those passed over at its beginning and whether or not
+    /// they become documents. Default: no limit.
+    #[must_use]
+    pub fn with_max_records(mut self, records: u64) -> Self {
+        self.max_records = Some(records);
+        self
+    }
+
+    /// Threads that fetch and decode files ahead of their turn; 0 reads on the caller's thread. They live as long as the
+    /// loader. Default: 0 for local files in sequential order, one for each core in shuffled order, 8 where files are remote.
+    ///
+    /// The documents and their order are the same for any number.
+    #[must_use]
+    pub fn with_workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// How many parts of files, of about 8 MiB of text, are queued for each worker thread. Default: 2.
+    #[must_use]
+    pub fn with_prefetch(mut self, parts: NonZeroUsize) -> Self {
+        self.prefetch = parts;
+        self
+    }
+
+    /// Decoded text that may wait for the consumer, in bytes. Default: 64 MiB.
+    ///
+    /// It bounds memory when the consumer is slower than the source; a small budget slows reading down and never stops it.
+    #[must_use]
+    pub fn with_prefetch_bytes(mut self, bytes: usize) -> Self {
+        self.prefetch_bytes = bytes;
+        self
+    }
+
+    /// How remote inputs are reached: endpoint, token, retries, timeouts, cache. Default: public access without a cache.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn with_fetcher(mut self, fetcher: kato_fetch::Fetcher) -> Self {
+        self.remote = remote::Access::by(fetcher);
         self
     }
 
@@ -186,7 +385,15 @@ impl StreamingDatasetLoaderBuilder {
     /// Continues behind the last document of an earlier run over the same corpus.
     #[must_use]
     pub fn resume_from(mut self, cursor: Cursor) -> Self {
-        self.resume_from = cursor;
+        self.resume_from = Some(cursor);
+        self
+    }
+
+    /// Continues where a stored state was taken, and refuses any other corpus and other options.
+    #[must_use]
+    pub fn resume(mut self, state: LoaderState) -> Self {
+        self.resume_from = Some(state.cursor().clone());
+        self.expected_state = Some(state);
         self
     }
 
@@ -200,33 +407,182 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Lists the files and opens the loader; reading starts with the first document asked for.
     ///
+    /// For shuffled order, the footers of Parquet files are read.
+    ///
     /// # Errors
     ///
     /// When an input is missing, a glob matches nothing, a directory holds nothing to read, a file is named twice, an option
-    /// is out of range, the corpus is not the expected one, or the cursor does not lie in it.
-    pub fn build(self) -> Result<StreamingDatasetLoader, LoadError> {
-        check_options(&self.selection, self.ledger_capacity)?;
-        self.split.as_ref().map_or(Ok(()), Split::check)?;
-        let listing = inputs::resolve(self.inputs, &self.selection)?;
-        if let Some(expected) = &self.expected {
-            let differences = expected.diff(&CorpusIdentity::of(&self.selection, &listing.files));
-            if !differences.is_empty() {
-                return Err(LoadError::OtherCorpus { differences });
-            }
+    /// is out of range, a remote location cannot be listed, the corpus is not the expected one, or the cursor does not lie in
+    /// it.
+    pub fn build(mut self) -> Result<StreamingDatasetLoader, LoadError> {
+        self.check()?;
+        let cursor = self.resume_from.take().unwrap_or_default();
+        let mixed = std::mem::take(&mut self.mixed);
+        let n_datasets = mixed.len().max(1);
+        if cursor != Cursor::default() && cursor.others.len() + 1 != n_datasets {
+            return Err(LoadError::InvalidCursor {
+                reason: format!(
+                    "the position is in a mixture of {} datasets, and this one has {n_datasets}",
+                    cursor.others.len() + 1
+                ),
+            });
         }
-        check_cursor(&self.resume_from, &listing.files)?;
+        let positions: Vec<Position> = mixture::positions(&cursor).collect();
+        let position = |part: usize| positions.get(part).copied().unwrap_or_default();
+        let mut parts = Vec::with_capacity(n_datasets);
+        if mixed.is_empty() {
+            parts.push(self.part(1.0, position(0))?);
+        }
+        for (number, (weight, mut dataset)) in mixed.into_iter().enumerate() {
+            dataset.check_part(weight)?;
+            dataset.selection.shard = self.selection.shard;
+            #[cfg(feature = "remote")]
+            dataset.remote.or(&self.remote);
+            parts.push(dataset.part(weight, position(number))?);
+        }
+        let n_workers = self.workers.unwrap_or_else(|| default_workers(&parts));
+        let mixture = Mixture::new(parts, self.mixing);
+        self.check_identity(&mixture)?;
+        let mut datasets = mixture.parts().iter().map(|part| &part.dataset);
+        datasets.try_for_each(Dataset::check_position)?;
+        let workers = match n_workers {
+            0 => None,
+            number => {
+                let mut files = mixture
+                    .parts()
+                    .iter()
+                    .flat_map(|part| part.dataset.corpus.files.iter());
+                let are_awaited = files.all(|file| file.is_readable_again());
+                Some(Workers::start(number, self.prefetch_bytes, are_awaited)?)
+            }
+        };
         let running = Running {
             on_bad_record: self.on_bad_record,
             ledger_capacity: self.ledger_capacity,
             max_documents: self.max_documents.unwrap_or(u64::MAX),
+            max_records: self.max_records.unwrap_or(u64::MAX),
             split: self.split,
+            prefetch: self.prefetch,
         };
+        #[cfg(feature = "remote")]
+        let cancel = {
+            let remote = self.remote;
+            Arc::new(move || remote.cancel())
+        };
+        #[cfg(not(feature = "remote"))]
+        let cancel = Arc::new(|| ());
         Ok(StreamingDatasetLoader::new(
-            listing,
+            mixture,
             self.selection,
             running,
-            self.resume_from,
+            workers,
+            cancel,
+            cursor.counts,
         ))
+    }
+
+    /// Lists one dataset.
+    fn part(&mut self, weight: f64, position: Position) -> Result<Part, LoadError> {
+        let listing: Listing = inputs::resolve(
+            std::mem::take(&mut self.inputs),
+            &self.selection,
+            #[cfg(feature = "remote")]
+            &self.remote,
+        )?;
+        Ok(Part {
+            dataset: Dataset::new(listing, self.selection.clone(), position)?,
+            filter: self.filter.clone(),
+            weight,
+        })
+    }
+
+    fn check(&self) -> Result<(), LoadError> {
+        check_options(&self.selection, self.ledger_capacity)?;
+        self.selection.order.check()?;
+        self.selection.shard.map_or(Ok(()), Shard::check)?;
+        self.selection
+            .sample
+            .as_ref()
+            .map_or(Ok(()), Sample::check)?;
+        self.split.as_ref().map_or(Ok(()), Split::check)?;
+        if !self.mixed.is_empty() && !self.inputs.is_empty() {
+            return Err(LoadError::InvalidOption {
+                option: "with_mixed",
+                reason: "a mixture has no inputs beside its datasets; mix the inputs in as a dataset",
+            });
+        }
+        match &self.selection.filter {
+            Some(name) if self.filter.is_none() => {
+                Err(LoadError::FilterMissing { name: name.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what cannot be set on one dataset of a mixture.
+    fn check_part(&self, weight: f64) -> Result<(), LoadError> {
+        self.check()?;
+        let invalid = |reason| {
+            Err(LoadError::InvalidOption {
+                option: "with_mixed",
+                reason,
+            })
+        };
+        if !(weight > 0.0 && weight.is_finite()) {
+            return invalid("a weight must be more than 0");
+        }
+        if !self.mixed.is_empty() {
+            return invalid("a mixture cannot be mixed again; mix its datasets");
+        }
+        let concerns_stream = self.resume_from.is_some()
+            || self.split.is_some()
+            || self.max_documents.is_some()
+            || self.max_records.is_some()
+            || self.selection.skip_records > 0
+            || self.selection.shard.is_some();
+        if concerns_stream {
+            return invalid(
+                "position, split, shard, skipping and limits concern the stream; set them on the mixture",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_identity(&self, mixture: &Mixture) -> Result<(), LoadError> {
+        if self.expected.is_none() && self.expected_state.is_none() {
+            return Ok(());
+        }
+        let identity = CorpusIdentity::of(&self.selection, mixture);
+        let by_identity = self
+            .expected
+            .iter()
+            .flat_map(|expected| expected.diff(&identity));
+        let mut differences: Vec<String> = by_identity.collect();
+        if let Some(state) = self
+            .expected_state
+            .as_ref()
+            .filter(|_| differences.is_empty())
+        {
+            differences = state.diff(&identity);
+        }
+        match differences.is_empty() {
+            true => Ok(()),
+            false => Err(LoadError::OtherCorpus { differences }),
+        }
+    }
+}
+
+/// As many threads as pay, when nothing else was asked for.
+fn default_workers(parts: &[Part]) -> usize {
+    let corpora = || parts.iter().map(|part| &part.dataset.corpus);
+    let mut files = corpora().flat_map(|corpus| corpus.files.iter());
+    let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if files.any(|file| file.is_remote()) {
+        cores().max(REMOTE_WORKERS)
+    } else if corpora().any(|corpus| corpus.selection.order != Order::Sequential) {
+        cores()
+    } else {
+        0
     }
 }
 
@@ -245,26 +601,4 @@ fn check_options(selection: &Selection, ledger_capacity: usize) -> Result<(), Lo
         return invalid("with_ledger_capacity", "at least 1 entry is needed");
     }
     Ok(())
-}
-
-fn check_cursor(cursor: &Cursor, files: &[InputFile]) -> Result<(), LoadError> {
-    let invalid = |reason| Err(LoadError::InvalidCursor { reason });
-    let index = usize::try_from(cursor.file_index).unwrap_or(usize::MAX);
-    let Some(file) = files.get(index) else {
-        return match index == files.len() {
-            true => Ok(()),
-            false => invalid(format!(
-                "the position is in file {} of a corpus of {}",
-                index.saturating_add(1),
-                files.len()
-            )),
-        };
-    };
-    match file.size {
-        Some(size) if file.is_plain() && cursor.mark.byte_offset > size => invalid(format!(
-            "the position is at byte {} of `{}`, which has {size}",
-            cursor.mark.byte_offset, file.name
-        )),
-        _ => Ok(()),
-    }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::bad_record::{BadReason, Fault};
 use crate::options::Compression;
@@ -13,10 +13,13 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Where the raw bytes of a file come from. Remote objects would be a further variant.
+/// Where the raw bytes of a file come from.
 pub(crate) enum RawBytes {
     /// A regular file, which can be sought in.
     File(File),
+    /// A file from some offset on.
+    #[cfg(feature = "remote")]
+    Tail(Box<dyn Read + Send>, u64),
     /// Anything that can only be read once, from its beginning.
     Stream(Box<dyn Read + Send>),
 }
@@ -42,30 +45,40 @@ pub(crate) struct ByteStream {
     offset: u64,
     /// A second handle of `source`, which shares its position, where offsets are those of the file.
     seekable: Option<File>,
-    raw_bytes: Arc<AtomicU64>,
+    raw: Arc<Passed>,
 }
 
 impl ByteStream {
     /// Opens at an offset into the decompressed bytes. Seeks where that is possible, reads up to there otherwise.
     pub(crate) fn open(
-        raw: RawBytes,
+        from: RawBytes,
         compression: Compression,
         offset: u64,
     ) -> Result<Self, Fault> {
         let mut seekable = None;
-        let raw_bytes = Arc::new(AtomicU64::new(0));
-        let input: Box<dyn Read + Send> = match raw {
+        #[cfg_attr(
+            not(feature = "remote"),
+            expect(unused_mut, reason = "other files are sought in")
+        )]
+        let mut start = 0;
+        let raw = Arc::new(Passed::default());
+        let input: Box<dyn Read + Send> = match from {
             RawBytes::File(file) => {
                 if compression == Compression::None {
                     seekable = Some(file.try_clone().map_err(Fault::unreadable)?);
                 }
                 Box::new(file)
             }
+            #[cfg(feature = "remote")]
+            RawBytes::Tail(tail, at) => {
+                start = at;
+                tail
+            }
             RawBytes::Stream(stream) => stream,
         };
         let counted = Counted {
             inner: input,
-            total: Arc::clone(&raw_bytes),
+            passed: Arc::clone(&raw),
         };
         let source: Box<dyn Read + Send> = match compression {
             Compression::None => Box::new(counted),
@@ -83,9 +96,9 @@ impl ByteStream {
             buffer: vec![0; CHUNK_BYTES],
             start: 0,
             end: 0,
-            offset: 0,
+            offset: start,
             seekable,
-            raw_bytes,
+            raw,
         };
         stream.begin(offset)?;
         Ok(stream)
@@ -98,7 +111,7 @@ impl ByteStream {
         while self.available().len() < BYTE_ORDER_MARK.len() && self.fill()? {}
         if self.available().is_empty()
             && self.compression != Compression::None
-            && self.raw_bytes.load(Ordering::Relaxed) == 0
+            && self.raw.bytes.load(Ordering::Relaxed) == 0
         {
             // A decoder may take no bytes at all for an empty archive; in a corpus it is a file that was cut off.
             return Err(Fault::corrupt(io::Error::from(
@@ -144,7 +157,7 @@ impl ByteStream {
     pub(crate) fn raw_bytes(&self) -> u64 {
         match self.compression {
             Compression::None => self.offset,
-            Compression::Gzip | Compression::Zstd => self.raw_bytes.load(Ordering::Relaxed),
+            Compression::Gzip | Compression::Zstd => self.raw.bytes.load(Ordering::Relaxed),
         }
     }
 
@@ -183,9 +196,11 @@ impl ByteStream {
     }
 
     fn failure(&self, error: io::Error) -> Fault {
-        let mut fault = match self.compression {
-            Compression::None => Fault::unreadable(error),
-            Compression::Gzip | Compression::Zstd => Fault::corrupt(error),
+        let is_damaged =
+            self.compression != Compression::None && !self.raw.failed.load(Ordering::Relaxed);
+        let mut fault = match is_damaged {
+            true => Fault::corrupt(error),
+            false => Fault::unreadable(error),
         };
         fault.byte_offset = Some(self.offset);
         fault
@@ -217,6 +232,25 @@ impl ByteStream {
         }
     }
 
+    /// Passes over the rest of a line, but not beyond `end`.
+    pub(crate) fn discard_line_until(&mut self, end: u64) -> Result<(), Fault> {
+        while self.offset < end {
+            if self.available().is_empty() && !self.fill()? {
+                return Ok(());
+            }
+            let left = usize::try_from(end - self.offset).unwrap_or(usize::MAX);
+            let searched = &self.available()[..left.min(self.available().len())];
+            match memchr::memchr(b'\n', searched) {
+                Some(at) => {
+                    self.consume(at + 1);
+                    return Ok(());
+                }
+                None => self.consume(searched.len()),
+            }
+        }
+        Ok(())
+    }
+
     fn discard_line(&mut self) -> Result<(), Fault> {
         loop {
             let available = self.available();
@@ -238,16 +272,28 @@ pub(crate) fn without_break(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Counts what passes through.
+/// Watches what passes through: a decoder reports failures of its source as its own.
 struct Counted {
     inner: Box<dyn Read + Send>,
-    total: Arc<AtomicU64>,
+    passed: Arc<Passed>,
+}
+
+#[derive(Default)]
+struct Passed {
+    bytes: AtomicU64,
+    failed: AtomicBool,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.total.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
+        let read = self.inner.read(buffer);
+        match &read {
+            Ok(read) => {
+                self.passed.bytes.fetch_add(*read as u64, Ordering::Relaxed);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => self.passed.failed.store(true, Ordering::Relaxed),
+        }
+        read
     }
 }

@@ -2,16 +2,28 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::permutation::{hash, mix};
+
 /// How many records of a corpus went where, up to a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Counts {
+    /// Records that were come to, whatever became of them. Damage that took several with it counts them all, where their
+    /// number is known.
+    pub records: u64,
     /// Documents yielded, and those passed over because they are on the other side of a split.
     pub documents: u64,
+    /// Records passed over at the beginning, as asked for.
+    pub passed_over: u64,
+    /// Records that are not in the sample.
+    pub not_sampled: u64,
     /// Records skipped because their text is empty or white space.
     pub blank: u64,
     /// Records skipped because their text is not longer than the minimum.
     pub short: u64,
+    /// Records that a filter left out.
+    pub filtered: u64,
     /// Entries written to the ledger.
     pub bad: u64,
 }
@@ -19,12 +31,14 @@ pub struct Counts {
 /// A position between two documents of a corpus.
 ///
 /// Taken from a loader or a batch, stored with the state of whatever consumed the documents so far, and given to
-/// [`resume_from`](crate::StreamingDatasetLoaderBuilder::resume_from), it continues with exactly the next document.
-/// Uncompressed text, JSON Lines and CSV continue at a byte offset, Parquet at a row group; compressed files and streams
-/// are read again up to the position, without parsing.
+/// [`resume_from`](crate::StreamingDatasetLoaderBuilder::resume_from), it continues with exactly the next document. It is a
+/// few integers (a few more for each further dataset of a mixture), whatever the size of the corpus.
 ///
-/// A cursor says nothing about the corpus it was taken from: store the [`CorpusIdentity`](crate::CorpusIdentity) beside it
-/// and compare before resuming.
+/// In sequential order, uncompressed text, JSON Lines and CSV continue at a byte offset, Parquet at a row; compressed files and
+/// streams are read again up to the position, without parsing. In shuffled order the window around the position is read again.
+///
+/// A cursor says nothing about the corpus it was taken from: store the [`CorpusIdentity`](crate::CorpusIdentity) beside it and
+/// compare before resuming, or store the [`LoaderState`](crate::LoaderState), which holds both in short.
 ///
 /// # Examples
 ///
@@ -46,32 +60,18 @@ pub struct Counts {
 /// assert_eq!(texts, ["two", "three"]);
 /// # Ok::<(), kato_loader::LoadError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    pub(crate) file_index: u64,
-    pub(crate) mark: Mark,
+    /// Position in the corpus, or in the first dataset of a mixture.
+    #[serde(flatten)]
+    pub(crate) position: Position,
+    /// Positions in the other datasets of a mixture.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<Position>,
     pub(crate) counts: Counts,
 }
 
 impl Cursor {
-    /// Index of the file to continue in, from 0; the number of files when the corpus is exhausted.
-    #[must_use]
-    pub fn file_index(&self) -> u64 {
-        self.file_index
-    }
-
-    /// Number of records of that file already consumed, those that gave no document included.
-    #[must_use]
-    pub fn record(&self) -> u64 {
-        self.mark.record
-    }
-
-    /// Offset of the next byte in the decompressed file; 0 in Parquet, which is addressed by record.
-    #[must_use]
-    pub fn byte_offset(&self) -> u64 {
-        self.mark.byte_offset
-    }
-
     /// Number of documents of the corpus that lie behind, and so the index of the next one.
     #[must_use]
     pub fn documents(&self) -> u64 {
@@ -85,6 +85,35 @@ impl Cursor {
     }
 }
 
+/// The position in one dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Position {
+    /// In sequential order.
+    InFile {
+        /// Index of the file; the number of files at the end.
+        file_index: u64,
+        mark: Mark,
+    },
+    /// In shuffled order.
+    InWindow {
+        /// Number of the window; the number of windows at the end.
+        window: u64,
+        /// Rank of the record last accepted of the window; none at its beginning.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<u64>,
+    },
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Self::InFile {
+            file_index: 0,
+            mark: Mark::default(),
+        }
+    }
+}
+
 /// The position between two records of one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
@@ -94,4 +123,36 @@ pub(crate) struct Mark {
     pub(crate) line: u64,
     /// Bytes consumed of the decompressed file, where it is read in sequence.
     pub(crate) byte_offset: u64,
+}
+
+/// What is the same of a record in every order: its file and where it lies there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordKey {
+    file: u64,
+    place: u64,
+}
+
+impl RecordKey {
+    /// The key of the record that ends at `mark`.
+    pub(crate) fn new(file: usize, mark: Mark) -> Self {
+        // Rows of Parquet have numbers and no offsets; lines that are not read from the top of the file have offsets and no
+        // numbers.
+        let place = match mark.byte_offset {
+            0 => mark.record,
+            offset => offset,
+        };
+        Self {
+            file: file as u64,
+            place,
+        }
+    }
+
+    pub(crate) fn hash(self, seed: u64) -> u64 {
+        hash([seed, self.file, self.place])
+    }
+
+    /// Where the record stands among those of its file that are put into a random order by a key.
+    pub(crate) fn rank(self, key: u64) -> u64 {
+        mix(key ^ self.place)
+    }
 }

@@ -25,7 +25,8 @@ impl Document {
 
 /// The name of a document: `path#record`, or the value of the id field when one was chosen.
 ///
-/// The record number counts from 1 within its file; in line formats it is the line number. Kept in parts, because writing
+/// The record number counts from 1 within its file; in line formats it is the line number. Where lines are not counted,
+/// because a file is read out of order or in shards, the name is `path@byte`, the offset of the line. Kept in parts, because writing
 /// out a name for each of millions of documents would cost more than reading them; [`Display`](fmt::Display) and
 /// serialisation give the text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,13 +34,22 @@ pub struct DocumentId(Repr);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Repr {
-    Position { file: Arc<str>, record: u64 },
+    Position { file: Arc<str>, place: Place },
     Field(Box<str>),
 }
 
+/// Where in its file a record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// Its number, from 1.
+    Record(u64),
+    /// The offset of its first byte.
+    Byte(u64),
+}
+
 impl DocumentId {
-    pub(crate) fn position(file: Arc<str>, record: u64) -> Self {
-        Self(Repr::Position { file, record })
+    pub(crate) fn position(file: Arc<str>, place: Place) -> Self {
+        Self(Repr::Position { file, place })
     }
 
     pub(crate) fn field(value: &str) -> Self {
@@ -50,7 +60,10 @@ impl DocumentId {
 impl fmt::Display for DocumentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Position { file, record } => write!(f, "{file}#{record}"),
+            Repr::Position { file, place } => match place {
+                Place::Record(record) => write!(f, "{file}#{record}"),
+                Place::Byte(byte) => write!(f, "{file}@{byte}"),
+            },
             Repr::Field(value) => f.write_str(value),
         }
     }

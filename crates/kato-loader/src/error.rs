@@ -55,6 +55,33 @@ pub enum LoadError {
         /// What is not possible, and what is.
         reason: &'static str,
     },
+    /// A remote location cannot be listed.
+    #[error("`{input}` cannot be listed")]
+    Remote {
+        /// The location as given, without secrets.
+        input: String,
+        /// What went wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Shuffled order is a function of where the row groups of all Parquet files lie, and those of one cannot be learnt.
+    #[error(
+        "the footer of `{name}` cannot be read, and shuffled order depends on it; try again, or leave the file out"
+    )]
+    Footer {
+        /// Name of the file.
+        name: String,
+        /// What went wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A stored corpus was read through a filter, which is code and cannot be stored.
+    #[error("the corpus was filtered by `{name}`; give that filter again with `with_filter`")]
+    FilterMissing {
+        /// Its name.
+        name: String,
+    },
+    /// A thread cannot be started.
+    #[error("a worker thread cannot be started; ask for fewer with `with_workers`")]
+    Thread(#[source] io::Error),
     /// An option has a value that no corpus can be read with.
     #[error("option `{option}` is out of range: {reason}")]
     InvalidOption {
@@ -120,6 +147,10 @@ impl LoadError {
             | Self::EmptyDirectory { .. }
             | Self::DuplicateFile { .. }
             | Self::Unsupported { .. }
+            | Self::Remote { .. }
+            | Self::Footer { .. }
+            | Self::FilterMissing { .. }
+            | Self::Thread(_)
             | Self::InvalidOption { .. }
             | Self::InvalidCursor { .. }
             | Self::OtherCorpus { .. }

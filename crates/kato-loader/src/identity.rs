@@ -4,11 +4,14 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::{InputFile, Source};
+use crate::mixture::{Mixing, Mixture, Part};
 use crate::options::Selection;
+use crate::order::Order;
 
 /// Files up to this size are hashed whole.
 const WHOLE_FILE_BYTES: u64 = 1 << 20;
@@ -24,7 +27,8 @@ const N_SAMPLES: u64 = 64;
 /// **What it can miss.** A file of up to 1 MiB is hashed whole (BLAKE3). Of a larger one, its size and 64 evenly spaced blocks
 /// of 16 KiB are hashed, the first and the last included, so that a corpus of any size is identified within milliseconds per
 /// file. Replacing, appending, cutting off or reordering is found; an edit in place that keeps the size and touches only bytes
-/// between the blocks is not. Streams have no fingerprint at all.
+/// between the blocks is not. A remote file is identified by what its server vouches for: an entity tag, a content hash, a
+/// version. Streams have no fingerprint at all.
 ///
 /// # Examples
 ///
@@ -45,10 +49,25 @@ const N_SAMPLES: u64 = 64;
 /// );
 /// # Ok::<(), kato_loader::LoadError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CorpusIdentity {
     options: Selection,
     files: Vec<FileIdentity>,
+    /// The datasets of a mixture, which has no files of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mixed: Option<Mixed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Mixed {
+    pub(crate) mixing: Mixing,
+    pub(crate) parts: Vec<MixedPart>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MixedPart {
+    pub(crate) weight: f64,
+    pub(crate) corpus: CorpusIdentity,
 }
 
 /// One file of a [`CorpusIdentity`].
@@ -57,37 +76,64 @@ pub struct CorpusIdentity {
 pub struct FileIdentity {
     /// The path as it was given to the builder, or as found below a directory so given.
     pub name: String,
-    /// Bytes on disk; absent for streams.
+    /// Bytes; absent for streams.
     pub size: Option<u64>,
-    /// BLAKE3, in hex, of the content or of samples of it; absent for streams and for files that cannot be read.
+    /// BLAKE3, in hex, of the content or of samples of it; what the server vouches for of a remote file. Absent for streams
+    /// and for files that cannot be read.
     pub fingerprint: Option<String>,
 }
 
 impl CorpusIdentity {
-    pub(crate) fn of(selection: &Selection, files: &[InputFile]) -> Self {
-        let identify = |file: &InputFile| FileIdentity {
+    pub(crate) fn of(selection: &Selection, mixture: &Mixture) -> Self {
+        match mixture.parts() {
+            [part] => Self::of_files(selection, &part.dataset.corpus.files),
+            parts => Self {
+                options: selection.clone(),
+                files: Vec::new(),
+                mixed: Some(Mixed {
+                    mixing: mixture.mixing,
+                    parts: parts.iter().map(MixedPart::of).collect(),
+                }),
+            },
+        }
+    }
+
+    fn of_files(selection: &Selection, files: &[Arc<InputFile>]) -> Self {
+        let identify = |file: &Arc<InputFile>| FileIdentity {
             name: file.name.to_string(),
             size: file.size,
             fingerprint: match &file.source {
                 // A file that cannot be read gives no documents: that it has no fingerprint is its identity.
                 Source::File(path) => fingerprint(path).ok(),
                 Source::Pipe(_) | Source::Reader(_) => None,
+                #[cfg(feature = "remote")]
+                Source::Remote(remote) => remote.validator().map(str::to_owned),
             },
         };
         Self {
             options: selection.clone(),
             files: files.iter().map(identify).collect(),
+            mixed: None,
         }
     }
 
-    /// The files in reading order.
+    /// The files in reading order; those of a mixture dataset by dataset.
     #[must_use]
-    pub fn files(&self) -> &[FileIdentity] {
-        &self.files
+    pub fn files(&self) -> Vec<&FileIdentity> {
+        let parts = self.parts().flat_map(|part| part.corpus.files());
+        self.files.iter().chain(parts).collect()
     }
 
     pub(crate) fn selection(&self) -> &Selection {
         &self.options
+    }
+
+    pub(crate) fn mixed(&self) -> Option<&Mixed> {
+        self.mixed.as_ref()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &MixedPart> {
+        self.mixed.iter().flat_map(|mixed| &mixed.parts)
     }
 
     /// This corpus under the names of `other`'s files, one after the other: what is left to [`diff`](Self::diff) after a
@@ -99,26 +145,79 @@ impl CorpusIdentity {
                 file.name.clone_from(&other.name);
             }
         }
+        if let (Some(mixed), Some(other)) = (&mut self.mixed, &other.mixed) {
+            for (part, other) in mixed.parts.iter_mut().zip(&other.parts) {
+                part.corpus = part.corpus.clone().with_names_of(&other.corpus);
+            }
+        }
         self
     }
 
     /// A short name of the whole identity: 64 hex digits, equal exactly when the identities are.
     #[must_use]
     pub fn digest(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        let mut field = |text: &str| {
-            hasher.update(&(text.len() as u64).to_le_bytes());
-            hasher.update(text.as_bytes());
-        };
+        digest(|field| {
+            self.hash_options(field);
+            self.hash_files(field);
+        })
+    }
+
+    pub(crate) fn digest_of_options(&self) -> String {
+        digest(|field| self.hash_options(field))
+    }
+
+    pub(crate) fn digest_of_files(&self) -> String {
+        digest(|field| self.hash_files(field))
+    }
+
+    fn hash_options(&self, field: &mut dyn FnMut(&str)) {
         for (_, value) in self.options.described() {
             field(&value);
         }
-        for file in &self.files {
+        if let Some(mixed) = &self.mixed {
+            field(&format!("{:?}", mixed.mixing));
+        }
+        for part in self.parts() {
+            field(&part.weight.to_string());
+            part.corpus.hash_options(field);
+        }
+    }
+
+    fn hash_files(&self, field: &mut dyn FnMut(&str)) {
+        for file in self.files() {
             field(&file.name);
             field(&file.size.map_or_else(String::new, |size| size.to_string()));
             field(file.fingerprint.as_deref().unwrap_or_default());
         }
-        hasher.finalize().to_hex().to_string()
+    }
+
+    /// The options, but for those that have nothing to say.
+    pub(crate) fn options_in_words(&self) -> String {
+        let mut words: Vec<String> = self
+            .options
+            .described()
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(label, value)| format!("{label} `{value}`"))
+            .collect();
+        if let Some(Mixed { mixing, .. }) = &self.mixed {
+            words.push(format!("mixing {mixing:?}"));
+        }
+        for part in self.parts() {
+            words.push(format!(
+                "weight {} ({})",
+                part.weight,
+                part.corpus.options_in_words()
+            ));
+        }
+        words.join(", ")
+    }
+
+    /// How many files there are, and how large they are.
+    pub(crate) fn files_in_words(&self) -> String {
+        let files = self.files();
+        let bytes: u64 = files.iter().filter_map(|file| file.size).sum();
+        format!("{} files with {bytes} bytes", files.len())
     }
 
     /// What is different in `other`, one sentence each; empty when it holds the same documents in the same order.
@@ -127,6 +226,41 @@ impl CorpusIdentity {
     #[must_use]
     pub fn diff(&self, other: &Self) -> Vec<String> {
         let mut differences = self.diff_options(other);
+        differences.extend(self.diff_files(other));
+        differences.extend(self.diff_mixed(other));
+        differences
+    }
+
+    fn diff_mixed(&self, other: &Self) -> Vec<String> {
+        let (Some(was), Some(is)) = (&self.mixed, &other.mixed) else {
+            return match self.mixed.is_some() == other.mixed.is_some() {
+                true => Vec::new(),
+                false => vec!["one is a mixture of datasets, the other is not".to_owned()],
+            };
+        };
+        let mut differences = Vec::new();
+        if was.mixing != is.mixing {
+            differences.push(format!("mixing: was {:?}, is {:?}", was.mixing, is.mixing));
+        }
+        if was.parts.len() != is.parts.len() {
+            let (was, is) = (was.parts.len(), is.parts.len());
+            differences.push(format!("datasets in the mixture: were {was}, are {is}"));
+            return differences;
+        }
+        for (number, (was, is)) in (1..).zip(was.parts.iter().zip(&is.parts)) {
+            let of_part =
+                |difference: String| format!("dataset {number} of the mixture: {difference}");
+            if was.weight != is.weight {
+                let (was, is) = (was.weight, is.weight);
+                differences.push(of_part(format!("weight: was {was}, is {is}")));
+            }
+            differences.extend(was.corpus.diff(&is.corpus).into_iter().map(of_part));
+        }
+        differences
+    }
+
+    fn diff_files(&self, other: &Self) -> Vec<String> {
+        let mut differences = Vec::new();
         let ours = by_name(&self.files);
         let theirs = by_name(&other.files);
         for file in &self.files {
@@ -184,7 +318,7 @@ impl FileIdentity {
 
 impl Selection {
     /// Every option with its name, as text.
-    fn described(&self) -> [(&'static str, String); 7] {
+    fn described(&self) -> [(&'static str, String); 12] {
         let chosen = |choice: Option<String>| choice.unwrap_or_else(|| "by extension".to_owned());
         [
             (
@@ -203,8 +337,59 @@ impl Selection {
             ("id field", self.id_field.clone().unwrap_or_default()),
             ("minimum characters", self.min_chars.to_string()),
             ("record limit in bytes", self.max_record_bytes.to_string()),
+            ("order", in_words(self.order)),
+            (
+                "shard",
+                self.shard.map_or_else(String::new, |shard| {
+                    format!("{} of {}", shard.index(), shard.count())
+                }),
+            ),
+            (
+                "sample",
+                self.sample
+                    .map_or_else(String::new, |sample| format!("{sample:?}")),
+            ),
+            ("filter", self.filter.clone().unwrap_or_default()),
+            (
+                "records passed over",
+                match self.skip_records {
+                    0 => String::new(),
+                    records => records.to_string(),
+                },
+            ),
         ]
     }
+}
+
+impl MixedPart {
+    fn of(part: &Part) -> Self {
+        let corpus = &part.dataset.corpus;
+        Self {
+            weight: part.weight,
+            corpus: CorpusIdentity::of_files(&corpus.selection, &corpus.files),
+        }
+    }
+}
+
+fn in_words(order: Order) -> String {
+    match order {
+        Order::Sequential => String::new(),
+        Order::Shuffled {
+            seed,
+            epoch,
+            window_bytes,
+        } => format!("shuffled, seed {seed}, epoch {epoch}, windows of {window_bytes} bytes"),
+    }
+}
+
+/// BLAKE3 of texts that are kept apart, in hex.
+fn digest(fields: impl FnOnce(&mut dyn FnMut(&str))) -> String {
+    let mut hasher = blake3::Hasher::new();
+    fields(&mut |text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    });
+    hasher.finalize().to_hex().to_string()
 }
 
 fn by_name(files: &[FileIdentity]) -> HashMap<&str, &FileIdentity> {

@@ -2,13 +2,19 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::bad_record::Fault;
+use crate::byte_stream::RawBytes;
 use crate::error::LoadError;
+use crate::identity::FileIdentity;
 use crate::options::{Compression, Format, Selection};
+use crate::records::parquet::{ParquetFile, ParquetInput};
+#[cfg(feature = "remote")]
+use crate::remote::{self, RemoteSource};
 use crate::walk;
 
 /// One thing the caller asked to read.
@@ -17,10 +23,12 @@ pub(crate) enum Input {
     Path(PathBuf),
     /// A stream with a name.
     Reader(String, Box<dyn Read + Send>),
+    /// A remote file of a corpus that was listed before.
+    #[cfg(feature = "remote")]
+    Known(FileIdentity),
 }
 
 /// One file of the corpus.
-#[derive(Debug)]
 pub(crate) struct InputFile {
     /// The path as given, separators `/`, without leading `./`.
     pub(crate) name: Arc<str>,
@@ -29,16 +37,21 @@ pub(crate) struct InputFile {
     pub(crate) size: Option<u64>,
     pub(crate) format: Format,
     pub(crate) compression: Compression,
+    /// What is known of a Parquet file once its footer was read.
+    parquet: Mutex<Option<Arc<ParquetFile>>>,
 }
 
-/// Where the bytes come from. Remote objects would be a further variant.
+/// Where the bytes come from.
 pub(crate) enum Source {
     /// A regular file, which can be opened again and sought in.
     File(PathBuf),
     /// A pipe or device, opened when its turn comes.
     Pipe(PathBuf),
     /// A stream that can be taken once.
-    Reader(Option<Box<dyn Read + Send>>),
+    Reader(Mutex<Option<Box<dyn Read + Send>>>),
+    /// A file behind a network.
+    #[cfg(feature = "remote")]
+    Remote(RemoteSource),
 }
 
 impl fmt::Debug for Source {
@@ -47,6 +60,8 @@ impl fmt::Debug for Source {
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
             Self::Pipe(path) => f.debug_tuple("Pipe").field(path).finish(),
             Self::Reader(_) => f.write_str("Reader"),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => f.debug_tuple("Remote").field(remote).finish(),
         }
     }
 }
@@ -56,7 +71,20 @@ impl fmt::Debug for Input {
         match self {
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Reader(name, _) => f.debug_tuple("Reader").field(name).finish(),
+            #[cfg(feature = "remote")]
+            Self::Known(file) => f.debug_tuple("Known").field(file).finish(),
         }
+    }
+}
+
+impl From<&FileIdentity> for Input {
+    /// A file of a corpus that was listed before.
+    fn from(file: &FileIdentity) -> Self {
+        #[cfg(feature = "remote")]
+        if remote::is_location(Path::new(&file.name)) {
+            return Self::Known(file.clone());
+        }
+        Self::Path(PathBuf::from(&file.name))
     }
 }
 
@@ -67,8 +95,121 @@ pub(crate) struct Listing {
     pub(crate) ignored: Vec<PathBuf>,
 }
 
+impl InputFile {
+    /// Whether it can be read from any byte, and again.
+    pub(crate) fn is_seekable(&self) -> bool {
+        match &self.source {
+            Source::File(_) => true,
+            Source::Pipe(_) | Source::Reader(_) => false,
+            #[cfg(feature = "remote")]
+            Source::Remote(remote) => remote.has_ranges(),
+        }
+    }
+
+    /// Whether it lies behind a network.
+    pub(crate) fn is_remote(&self) -> bool {
+        match &self.source {
+            Source::File(_) | Source::Pipe(_) | Source::Reader(_) => false,
+            #[cfg(feature = "remote")]
+            Source::Remote(_) => true,
+        }
+    }
+
+    /// Whether it can be opened more than once.
+    pub(crate) fn is_readable_again(&self) -> bool {
+        !matches!(self.source, Source::Pipe(_) | Source::Reader(_))
+    }
+
+    /// Whether offsets into the documents' bytes are offsets into the file.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.compression == Compression::None && self.format != Format::Parquet
+    }
+
+    /// Opens the bytes for reading from `offset` on, at first up to `end`: what is known helps where files are remote.
+    #[cfg_attr(
+        not(feature = "remote"),
+        expect(unused_variables, reason = "local files are sought in")
+    )]
+    pub(crate) fn open(&self, offset: u64, end: u64) -> Result<RawBytes, Fault> {
+        let open = |path| File::open(path).map_err(Fault::unreadable);
+        match &self.source {
+            Source::File(path) => Ok(RawBytes::File(open(path)?)),
+            Source::Pipe(path) => Ok(RawBytes::Stream(Box::new(open(path)?))),
+            Source::Reader(reader) => {
+                let taken = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let gone = || io::Error::other("a stream can be read once only");
+                Ok(RawBytes::Stream(
+                    taken.ok_or_else(|| Fault::unreadable(gone()))?,
+                ))
+            }
+            #[cfg(feature = "remote")]
+            Source::Remote(remote) => {
+                let offset = match self.compression {
+                    Compression::None => offset,
+                    Compression::Gzip | Compression::Zstd => 0,
+                };
+                let bytes = remote.open(offset, end).map_err(Fault::unreadable)?;
+                Ok(RawBytes::Tail(bytes, offset))
+            }
+        }
+    }
+
+    /// The footer of a Parquet file, read when it is first asked for.
+    pub(crate) fn parquet(&self, selection: &Selection) -> Result<Arc<ParquetFile>, Fault> {
+        // Not held while reading: two threads may read the same footer, and neither waits for the other.
+        if let Some(parquet) = self.known_parquet() {
+            return Ok(parquet);
+        }
+        let (input, bytes) = match &self.source {
+            Source::File(path) => {
+                let file = File::open(path).map_err(Fault::unreadable)?;
+                let bytes = file.metadata().map_err(Fault::unreadable)?.len();
+                (ParquetInput::Local(Arc::new(file)), bytes)
+            }
+            Source::Pipe(_) | Source::Reader(_) => {
+                return Err(Fault::corrupt("Parquet cannot be read as a stream"));
+            }
+            #[cfg(feature = "remote")]
+            Source::Remote(remote) => {
+                let parquet = remote.parquet().map_err(Fault::unreadable)?;
+                let bytes = parquet.len();
+                (ParquetInput::Remote(parquet), bytes)
+            }
+        };
+        let parquet = Arc::new(ParquetFile::open(input, bytes, selection)?);
+        *self.parquet.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&parquet));
+        Ok(parquet)
+    }
+
+    /// The footer, if it was read and not forgotten.
+    pub(crate) fn known_parquet(&self) -> Option<Arc<ParquetFile>> {
+        self.parquet
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Drops the footer: a corpus may have many files.
+    pub(crate) fn forget_parquet(&self) {
+        *self.parquet.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl fmt::Debug for InputFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InputFile")
+            .field("name", &self.name)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Lists all files in the order in which they are read.
-pub(crate) fn resolve(inputs: Vec<Input>, selection: &Selection) -> Result<Listing, LoadError> {
+pub(crate) fn resolve(
+    inputs: Vec<Input>,
+    selection: &Selection,
+    #[cfg(feature = "remote")] remote: &remote::Access,
+) -> Result<Listing, LoadError> {
     if inputs.is_empty() {
         return Err(LoadError::NoInput);
     }
@@ -77,6 +218,21 @@ pub(crate) fn resolve(inputs: Vec<Input>, selection: &Selection) -> Result<Listi
         match input {
             Input::Path(path) if path.as_os_str() == "-" => {
                 listing.push_reader("-", Box::new(io::stdin()), selection)?;
+            }
+            #[cfg(feature = "remote")]
+            Input::Path(path) if remote::is_location(&path) => {
+                for file in remote.list(&path, &mut listing.ignored)? {
+                    listing.push_remote(file, selection)?;
+                }
+            }
+            #[cfg(feature = "remote")]
+            Input::Known(file) => listing.push_remote(remote.known(&file), selection)?,
+            #[cfg(not(feature = "remote"))]
+            Input::Path(path) if path.to_string_lossy().contains("://") => {
+                return Err(LoadError::Unsupported {
+                    name: name_of(&path),
+                    reason: "this build reads local files only; enable the feature `remote`",
+                });
             }
             Input::Path(path) => listing.push_path(&path, selection)?,
             Input::Reader(name, reader) => listing.push_reader(&name, reader, selection)?,
@@ -95,7 +251,7 @@ impl Listing {
     ) -> Result<(), LoadError> {
         self.push(
             name.to_owned(),
-            Source::Reader(Some(reader)),
+            Source::Reader(Mutex::new(Some(reader))),
             None,
             selection,
         )
@@ -137,6 +293,20 @@ impl Listing {
         matches
             .iter()
             .try_for_each(|path| self.push_found(path, selection))
+    }
+
+    #[cfg(feature = "remote")]
+    fn push_remote(&mut self, file: RemoteSource, selection: &Selection) -> Result<(), LoadError> {
+        let (name, size) = (file.name().to_owned(), file.size());
+        // What a repository or a bucket holds beside text is not read, like in a directory.
+        if selection.format.is_none()
+            && file.is_one_of_many()
+            && known_format(Path::new(&name)).is_none()
+        {
+            self.ignored.push(name.into());
+            return Ok(());
+        }
+        self.push(name, Source::Remote(file), size, selection)
     }
 
     fn push_found(&mut self, path: &Path, selection: &Selection) -> Result<(), LoadError> {
@@ -191,6 +361,7 @@ impl Listing {
             size,
             format,
             compression,
+            parquet: Mutex::default(),
         });
         Ok(())
     }
@@ -203,6 +374,8 @@ impl Listing {
                     std::path::absolute(path).unwrap_or_else(|_| path.clone())
                 }
                 Source::Reader(_) => PathBuf::from(&*file.name),
+                #[cfg(feature = "remote")]
+                Source::Remote(_) => PathBuf::from(&*file.name),
             };
             if !seen.insert(key) {
                 return Err(LoadError::DuplicateFile {

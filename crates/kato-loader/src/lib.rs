@@ -42,26 +42,54 @@ mod bad_record;
 mod batch;
 mod builder;
 mod byte_stream;
+mod chunk;
 mod cursor;
+mod dataset;
 mod document;
+mod document_stream;
 mod error;
+mod extent;
+mod filter;
 mod identity;
 mod inputs;
+#[cfg(test)]
+mod laws;
 mod loader;
+mod mixture;
 mod options;
+mod order;
+mod permutation;
 mod records;
+mod registry;
+#[cfg(feature = "remote")]
+mod remote;
+mod sample;
 mod split;
+mod state;
+mod token_batches;
 mod walk;
+mod workers;
 
 pub use bad_record::{BadReason, BadRecord, Lost};
 pub use batch::{DocumentBatch, DocumentRef};
-pub use builder::StreamingDatasetLoaderBuilder;
+pub use builder::{DEFAULT_PREFETCH_BYTES, StreamingDatasetLoaderBuilder};
 pub use cursor::{Counts, Cursor};
 pub use document::{Document, DocumentId};
+pub use document_stream::DocumentStream;
 pub use error::LoadError;
 pub use identity::{CorpusIdentity, FileIdentity};
 pub use loader::StreamingDatasetLoader;
+pub use mixture::WhenExhausted;
 pub use options::{
     Compression, DEFAULT_LEDGER_CAPACITY, DEFAULT_MAX_RECORD_BYTES, Format, OnBadRecord, TextUnit,
 };
+pub use order::{DEFAULT_WINDOW_BYTES, Order, Shard};
+pub use registry::{DatasetEntry, Registry, RegistryError, format_duration};
+pub use sample::Sample;
 pub use split::Split;
+pub use state::LoaderState;
+pub use token_batches::{
+    BadDocument, LongDocuments, OnBadDocument, PaddedTokens, SequenceOrder, TokenBatch,
+    TokenBatchCounts, TokenBatchError, TokenBatchOptions, TokenBatchState, TokenBatches,
+    TokenBudget,
+};

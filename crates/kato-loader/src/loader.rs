@@ -1,36 +1,39 @@
 //! The stream of documents over all files.
 
 use std::fmt;
-use std::fs::File;
 use std::iter::FusedIterator;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::bad_record::{BadReason, BadRecord, Fault};
+use crate::bad_record::{BadReason, BadRecord, Fault, Lost};
 use crate::batch::DocumentBatch;
 use crate::builder::{Running, StreamingDatasetLoaderBuilder};
-use crate::byte_stream::RawBytes;
-use crate::cursor::{Counts, Cursor, Mark};
+use crate::cursor::{Counts, Cursor, RecordKey};
+use crate::dataset::{Draw, Drawn, Manner};
 use crate::document::{Document, DocumentId};
 use crate::error::LoadError;
 use crate::identity::CorpusIdentity;
-use crate::inputs::{InputFile, Listing, Source};
-use crate::options::{Compression, Format, OnBadRecord, Selection};
-use crate::records::{self, RecordReader, Sink, Step};
+use crate::mixture::{Mixture, Part};
+use crate::options::{OnBadRecord, Selection};
+use crate::records::Sink;
 use crate::split::Split;
+use crate::state::LoaderState;
+use crate::workers::Workers;
 
 /// Documents beyond a batch's target for which room is kept, so that the last one seldom moves the others.
 const BATCH_SLACK_BYTES: usize = 64 << 10;
 
-/// Reads the documents of a corpus of local files, one after the other, in constant memory.
+/// Reads the documents of a corpus, one after the other, in constant memory.
 ///
-/// Two faces: an iterator of [`Document`]s, and [`next_batch`](Self::next_batch), which packs many small documents into one
-/// allocation for a worker thread. Both advance the same [`cursor`](Self::cursor). Reading is blocking and on the caller's
-/// thread; the loader can be sent to a thread of its own.
+/// Three faces: an iterator of [`Document`]s; [`next_batch`](Self::next_batch), which packs many small documents into one
+/// allocation for a worker thread; and [`into_stream`](Self::into_stream) for async code. All advance the same
+/// [`cursor`](Self::cursor). Calls block; with [worker threads](StreamingDatasetLoaderBuilder::with_workers), files are
+/// fetched and decoded ahead.
 ///
-/// The order is the order of the inputs, within a directory that of the sorted paths, within a file that of the records.
-/// Nothing is left out silently: blank and short records are counted, bad ones end the stream or go to the ledger.
+/// The order is an [`Order`](crate::Order): sequential order is that of the inputs, within a directory or repository that of
+/// the sorted paths, within a file that of the records. Nothing is left out silently: what options leave out is counted, bad
+/// records end the stream or go to the ledger.
 ///
 /// # Examples
 ///
@@ -50,14 +53,14 @@ const BATCH_SLACK_BYTES: usize = 64 << 10;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct StreamingDatasetLoader {
-    files: Vec<InputFile>,
-    ignored: Vec<PathBuf>,
+    mixture: Mixture,
+    /// Options of the corpus; those of the mixture as a whole where there are several datasets.
     selection: Selection,
     running: Running,
-    cursor: Cursor,
-    /// Bytes on disk of the files in front of the current one.
-    bytes_behind: u64,
-    reader: Option<Box<dyn RecordReader>>,
+    workers: Option<Workers>,
+    /// Ends what is under way over the network.
+    cancel: Cancel,
+    counts: Counts,
     /// Id of the record being read; reused.
     id: String,
     ledger: Vec<BadRecord>,
@@ -79,36 +82,28 @@ impl StreamingDatasetLoader {
         StreamingDatasetLoaderBuilder::like(identity)
     }
 
-    /// Reads a corpus again: its files with its options, and no other corpus in their place. Streams are read once only.
+    /// Reads a corpus again: its files with its options, and no other corpus in their place. Streams are read once only, and a
+    /// filter must be given again.
     #[must_use]
     pub fn builder_of(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
-        let files = identity.files().iter().map(|file| &file.name);
-        Self::builder_like(identity)
-            .with_inputs(files)
-            .expect_identity(identity.clone())
+        StreamingDatasetLoaderBuilder::of(identity).expect_identity(identity.clone())
     }
 
     pub(crate) fn new(
-        listing: Listing,
+        mixture: Mixture,
         selection: Selection,
         running: Running,
-        cursor: Cursor,
+        workers: Option<Workers>,
+        cancel: Cancel,
+        counts: Counts,
     ) -> Self {
-        let done = usize::try_from(cursor.file_index).unwrap_or(usize::MAX);
-        let bytes_behind = listing
-            .files
-            .iter()
-            .take(done)
-            .filter_map(|file| file.size)
-            .sum();
         Self {
-            files: listing.files,
-            ignored: listing.ignored,
+            mixture,
             selection,
             running,
-            cursor,
-            bytes_behind,
-            reader: None,
+            workers,
+            cancel,
+            counts,
             id: String::new(),
             ledger: Vec::new(),
             pending: None,
@@ -170,10 +165,10 @@ impl StreamingDatasetLoader {
         let mut batch = DocumentBatch::new(capacity);
         while batch.is_empty() || !is_full(&batch) {
             match self.advance(batch.text_mut()) {
-                Ok(Some(record)) => {
-                    let file = &self.files[record.file].name;
-                    let index = self.cursor.counts.documents - 1;
-                    batch.push(index, file, record.number, &self.id);
+                Ok(Some(found)) => {
+                    let index = self.counts.documents - 1;
+                    let file = self.mixture.file(found.part, found.record.file);
+                    batch.push(index, &file.name, found.record.place, &self.id);
                 }
                 Ok(None) => break,
                 Err(error) if batch.is_empty() => return Err(error),
@@ -183,7 +178,7 @@ impl StreamingDatasetLoader {
                 }
             }
         }
-        batch.set_cursor(self.cursor);
+        batch.set_cursor(self.cursor());
         Ok((!batch.is_empty()).then_some(batch))
     }
 
@@ -192,7 +187,23 @@ impl StreamingDatasetLoader {
     /// After an error it lies in front of the record that caused it; after the last document, at the end of the corpus.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
-        self.cursor
+        self.mixture.cursor(self.counts)
+    }
+
+    /// The position together with the name of the corpus: all that is needed to go on, in a few integers and two hashes.
+    ///
+    /// Reads up to 1 MiB of every local file, as [`identity`](Self::identity) does.
+    #[must_use]
+    pub fn state(&self) -> LoaderState {
+        LoaderState::new(&self.identity(), self.cursor())
+    }
+
+    /// Whether every record lies behind the position.
+    ///
+    /// True once the end was found, not yet with the last document; a limit on documents or records exhausts nothing.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.mixture.is_exhausted()
     }
 
     /// The side of a split that is read; `None` when all documents are.
@@ -204,7 +215,7 @@ impl StreamingDatasetLoader {
     /// What became of the records so far, those before a resumed position included.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.cursor.counts
+        self.counts
     }
 
     /// Takes the ledger entries written since the last call, in reading order.
@@ -215,40 +226,72 @@ impl StreamingDatasetLoader {
         std::mem::take(&mut self.ledger)
     }
 
-    /// What this corpus is, for comparison on resume. Reads up to 1 MiB of every file.
+    /// What this corpus is, for comparison on resume. Reads up to 1 MiB of every local file.
     #[must_use]
     pub fn identity(&self) -> CorpusIdentity {
-        CorpusIdentity::of(&self.selection, &self.files)
+        CorpusIdentity::of(&self.selection, &self.mixture)
     }
 
-    /// Files that were found below a directory and left out because their extension stands for no format.
+    /// Files that were found in a directory, a repository or a bucket and left out because their extension stands for no
+    /// format.
     #[must_use]
-    pub fn ignored_files(&self) -> &[PathBuf] {
-        &self.ignored
+    pub fn ignored_files(&self) -> Vec<&Path> {
+        let parts = self.mixture.parts().iter();
+        let ignored = parts.flat_map(|part| &part.dataset.ignored);
+        ignored.map(PathBuf::as_path).collect()
     }
 
     /// Number of files in the corpus.
     #[must_use]
     pub fn n_files(&self) -> usize {
-        self.files.len()
+        let parts = self.mixture.parts().iter();
+        parts.map(|part| part.dataset.corpus.files.len()).sum()
     }
 
-    /// Sum of the file sizes on disk, in bytes; `None` when a stream is among the inputs.
+    /// Sum of the file sizes, in bytes; `None` when that of one is not known, as of a stream.
     #[must_use]
     pub fn total_bytes(&self) -> Option<u64> {
-        self.files.iter().map(|file| file.size).sum()
+        let parts = self.mixture.parts().iter();
+        parts.map(|part| part.dataset.total_bytes()).sum()
     }
 
-    /// Bytes on disk that lie behind the current position, for a forecast against [`total_bytes`](Self::total_bytes).
+    /// Bytes of the files that lie behind the current position, for a forecast against [`total_bytes`](Self::total_bytes).
     ///
-    /// Exact for uncompressed text, a buffer ahead for compressed text, in proportion to the rows for Parquet.
+    /// Exact for uncompressed text, a buffer ahead for compressed text, in proportion to the rows for Parquet and to the text
+    /// in shuffled order.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
-        self.bytes_behind + self.reader.as_ref().map_or(0, |reader| reader.raw_bytes())
+        let parts = self.mixture.parts().iter();
+        parts.map(|part| part.dataset.bytes_read()).sum()
+    }
+
+    /// Number of records, where the files tell without being read: Parquet does, in its footers, which are fetched for it.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::BadRecord`] when a footer cannot be read.
+    pub fn count_rows(&self) -> Result<Option<u64>, LoadError> {
+        let mut rows = Some(0_u64);
+        for part in self.mixture.parts() {
+            let counted = part.dataset.count_rows();
+            let counted = counted.map_err(|(file, fault)| {
+                let (record, cause) = fault.into_record(&part.dataset.corpus.files[file].name);
+                LoadError::bad_record(record, cause)
+            })?;
+            rows = rows
+                .zip(counted)
+                .map(|(all, more)| all.saturating_add(more));
+        }
+        Ok(rows)
+    }
+
+    /// Ends what is under way over the network, from any thread.
+    pub(crate) fn canceller(&self) -> Cancel {
+        Arc::clone(&self.cancel)
     }
 
     /// Appends the text of the next document; `None` at the end.
-    fn advance(&mut self, text: &mut String) -> Result<Option<Record>, LoadError> {
+    fn advance(&mut self, text: &mut String) -> Result<Option<Found>, LoadError> {
         if let Some(error) = self.pending.take() {
             return Err(error);
         }
@@ -256,66 +299,65 @@ impl StreamingDatasetLoader {
             return Err(LoadError::Stopped);
         }
         let start = text.len();
+        // So that it has stopped, too, when a filter or a stream panics.
+        self.stopped = true;
         let outcome = self.advance_over_bad(text);
-        if outcome.is_err() {
+        self.stopped = outcome.is_err();
+        if self.stopped {
             text.truncate(start);
-            self.stopped = true;
         }
         outcome
     }
 
-    fn advance_over_bad(&mut self, text: &mut String) -> Result<Option<Record>, LoadError> {
+    fn advance_over_bad(&mut self, text: &mut String) -> Result<Option<Found>, LoadError> {
         let start = text.len();
-        while self.cursor.counts.documents < self.running.max_documents {
-            let Some(index) = self.current_file() else {
-                break;
-            };
-            let reader = match &mut self.reader {
-                Some(reader) => reader,
-                None => match open(&mut self.files[index], &self.selection, self.cursor.mark) {
-                    Ok(reader) => self.reader.insert(reader),
-                    Err(fault) => {
-                        self.report(index, fault)?;
-                        self.next_file(index);
-                        continue;
-                    }
-                },
-            };
+        let last_record = self
+            .running
+            .max_records
+            .saturating_add(self.selection.skip_records);
+        while self.counts.documents < self.running.max_documents
+            && self.counts.records < last_record
+        {
+            if self.pass_over()? {
+                continue;
+            }
             text.truncate(start);
             self.id.clear();
-            let step = reader.read(&mut Sink {
+            let mut sink = Sink {
                 text,
                 id: &mut self.id,
-            });
-            let mark = reader.mark();
-            match step {
-                Step::Record => {
-                    self.cursor.mark = mark;
-                    if self.keep(&text[start..]) {
-                        let index_in_corpus = self.cursor.counts.documents;
-                        self.cursor.counts.documents += 1;
-                        let split = &self.running.split;
-                        if split.is_none_or(|split| split.contains(index_in_corpus)) {
-                            return Ok(Some(Record {
-                                file: index,
-                                number: mark.record,
-                            }));
-                        }
+            };
+            let is_passing = self.counts.records < self.selection.skip_records;
+            let skips_files = self.running.on_bad_record == OnBadRecord::SkipFile;
+            let manner = Manner {
+                // Records that are passed over have no consequences, as where they need not be decoded.
+                skips_files: skips_files && !is_passing,
+                prefetch: self.running.prefetch.get(),
+            };
+            let (part, draw) = self.mixture.draw(
+                self.counts.records,
+                self.workers.as_mut(),
+                manner,
+                &mut sink,
+            );
+            match draw {
+                Draw::End => break,
+                Draw::Bad { file, fault } => {
+                    let lost = fault.lost.n_records();
+                    if self.passes_over(&fault) {
+                        self.counts.passed_over += lost;
+                    } else {
+                        self.report(part, file, fault)?;
                     }
+                    self.counts.records += lost;
+                    self.mixture.accept(part);
                 }
-                Step::Bad(fault) => {
-                    self.report(index, fault)?;
-                    self.cursor.mark = mark;
-                }
-                Step::Broken(fault) => {
-                    self.report(index, fault)?;
-                    self.next_file(index);
-                }
-                Step::End => {
-                    if let Some(fault) = self.files[index].check_length(mark) {
-                        self.report(index, fault)?;
+                Draw::Record(record) => {
+                    self.counts.records += 1;
+                    self.mixture.accept(part);
+                    if self.keep(part, record, &text[start..]) {
+                        return Ok(Some(Found { part, record }));
                     }
-                    self.next_file(index);
                 }
             }
         }
@@ -323,40 +365,74 @@ impl StreamingDatasetLoader {
         Ok(None)
     }
 
-    fn current_file(&self) -> Option<usize> {
-        usize::try_from(self.cursor.file_index)
-            .ok()
-            .filter(|index| *index < self.files.len())
+    /// Passes over what was asked to be skipped and need not be decoded; false when there is no such thing.
+    fn pass_over(&mut self) -> Result<bool, LoadError> {
+        let left = self
+            .selection
+            .skip_records
+            .saturating_sub(self.counts.records);
+        if left == 0 {
+            return Ok(false);
+        }
+        match self.mixture.pass_over(left) {
+            Ok(passed) => {
+                self.counts.records += passed;
+                self.counts.passed_over += passed;
+                Ok(passed > 0)
+            }
+            // It is met again where it is drawn.
+            Err(_) => Ok(false),
+        }
     }
 
-    fn next_file(&mut self, index: usize) {
-        let read = self.reader.take().map_or(0, |reader| reader.raw_bytes());
-        self.bytes_behind += self.files[index].size.unwrap_or(read);
-        self.cursor.file_index += 1;
-        self.cursor.mark = Mark::default();
+    /// Whether all that is bad is among the records that are passed over, whatever they hold.
+    fn passes_over(&self, fault: &Fault) -> bool {
+        let end = self.counts.records.saturating_add(fault.lost.n_records());
+        let is_counted = matches!(fault.lost, Lost::Record | Lost::Records(_));
+        is_counted && !fault.may_pass() && end <= self.selection.skip_records
     }
 
-    /// Whether a text becomes a document; counts it if not.
-    fn keep(&mut self, text: &str) -> bool {
+    /// Whether a record is yielded as a document; counts it.
+    fn keep(&mut self, part: usize, record: Drawn, text: &str) -> bool {
+        let counts = &mut self.counts;
+        if counts.records <= self.selection.skip_records {
+            counts.passed_over += 1;
+            return false;
+        }
+        let Part {
+            dataset, filter, ..
+        } = &self.mixture.parts()[part];
+        let selection = &dataset.corpus.selection;
+        let key = RecordKey::new(record.file, record.mark);
+        if selection.sample.is_some_and(|sample| !sample.contains(key)) {
+            counts.not_sampled += 1;
+            return false;
+        }
         let stripped = text.trim_start();
         if stripped.is_empty() {
-            self.cursor.counts.blank += 1;
+            counts.blank += 1;
             return false;
         }
         // Counts no further than the minimum: long texts are not walked through.
-        let minimum = usize::try_from(self.selection.min_chars).unwrap_or(usize::MAX);
-        let long_enough = minimum == 0 || stripped.trim_end().chars().nth(minimum).is_some();
-        if !long_enough {
-            self.cursor.counts.short += 1;
+        let minimum = usize::try_from(selection.min_chars).unwrap_or(usize::MAX);
+        if minimum > 0 && stripped.trim_end().chars().nth(minimum).is_none() {
+            counts.short += 1;
+            return false;
         }
-        long_enough
+        if filter.as_ref().is_some_and(|filter| !filter.keeps(text)) {
+            counts.filtered += 1;
+            return false;
+        }
+        counts.documents += 1;
+        let split = &self.running.split;
+        split.is_none_or(|split| split.contains_record(key))
     }
 
-    fn report(&mut self, index: usize, fault: Fault) -> Result<(), LoadError> {
+    fn report(&mut self, part: usize, file: usize, fault: Fault) -> Result<(), LoadError> {
         // A position that does not exist is the caller's mistake and not a property of the data.
         let fails = self.running.on_bad_record == OnBadRecord::Fail
             || *fault.reason == BadReason::EndsBeforeCursor;
-        let (record, cause) = fault.into_record(&self.files[index].name);
+        let (record, cause) = fault.into_record(&self.mixture.file(part, file).name);
         if fails {
             return Err(LoadError::bad_record(record, cause));
         }
@@ -366,17 +442,20 @@ impl StreamingDatasetLoader {
                 last: Box::new(record),
             });
         }
-        self.cursor.counts.bad += 1;
+        self.counts.bad += 1;
         self.ledger.push(record);
         Ok(())
     }
 }
 
+/// Ends what is under way over the network.
+pub(crate) type Cancel = Arc<dyn Fn() + Send + Sync>;
+
 /// Where a document was found.
-struct Record {
-    /// Index of its file.
-    file: usize,
-    number: u64,
+struct Found {
+    /// Index of its dataset.
+    part: usize,
+    record: Drawn,
 }
 
 impl Iterator for StreamingDatasetLoader {
@@ -386,19 +465,15 @@ impl Iterator for StreamingDatasetLoader {
     fn next(&mut self) -> Option<Self::Item> {
         let mut text = String::new();
         match self.advance(&mut text) {
-            Ok(Some(record)) => {
+            Ok(Some(Found { part, record })) => {
                 let id = match self.id.as_str() {
                     "" => {
-                        let file = Arc::clone(&self.files[record.file].name);
-                        DocumentId::position(file, record.number)
+                        let file = Arc::clone(&self.mixture.file(part, record.file).name);
+                        DocumentId::position(file, record.place)
                     }
                     id => DocumentId::field(id),
                 };
-                Some(Ok(Document::new(
-                    self.cursor.counts.documents - 1,
-                    id,
-                    text,
-                )))
+                Some(Ok(Document::new(self.counts.documents - 1, id, text)))
             }
             Ok(None) | Err(LoadError::Stopped) => None,
             Err(error) => Some(Err(error)),
@@ -408,53 +483,20 @@ impl Iterator for StreamingDatasetLoader {
 
 impl FusedIterator for StreamingDatasetLoader {}
 
+impl Drop for StreamingDatasetLoader {
+    fn drop(&mut self) {
+        // Worker threads are waited for, and must not wait for a network in turn.
+        (self.cancel)();
+    }
+}
+
 impl fmt::Debug for StreamingDatasetLoader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StreamingDatasetLoader")
-            .field("n_files", &self.files.len())
+            .field("n_files", &self.n_files())
             .field("selection", &self.selection)
             .field("running", &self.running)
-            .field("cursor", &self.cursor)
+            .field("cursor", &self.cursor())
             .finish_non_exhaustive()
-    }
-}
-
-fn open(
-    file: &mut InputFile,
-    selection: &Selection,
-    mark: Mark,
-) -> Result<Box<dyn RecordReader>, Fault> {
-    let raw = match &mut file.source {
-        Source::File(path) if file.format == Format::Parquet => {
-            return records::open_parquet(path, selection, mark);
-        }
-        Source::File(path) => RawBytes::File(File::open(path).map_err(Fault::unreadable)?),
-        Source::Pipe(path) => {
-            RawBytes::Stream(Box::new(File::open(path).map_err(Fault::unreadable)?))
-        }
-        Source::Reader(reader) => RawBytes::Stream(
-            reader
-                .take()
-                .expect("a file is opened once, and left for good when it fails"),
-        ),
-    };
-    records::open_stream(raw, file.format, file.compression, selection, mark)
-}
-
-impl InputFile {
-    /// Whether offsets into the documents' bytes are offsets into the file.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.compression == Compression::None && self.format != Format::Parquet
-    }
-
-    /// A file that grew or shrank while it was read did not give the documents its identity promises.
-    fn check_length(&self, end: Mark) -> Option<Fault> {
-        let expected_bytes = self
-            .size
-            .filter(|size| self.is_plain() && *size != end.byte_offset)?;
-        Some(Fault::of_file(BadReason::Changed {
-            expected_bytes,
-            found_bytes: end.byte_offset,
-        }))
     }
 }

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::extent::EXTENT_BYTES;
+use crate::order::{Order, Shard};
+use crate::sample::Sample;
+
 /// Largest record read by default, in bytes: 64 MiB.
 pub const DEFAULT_MAX_RECORD_BYTES: u64 = 64 << 20;
 
@@ -74,10 +78,13 @@ pub enum OnBadRecord {
     Fail,
     /// The record becomes an entry of the ledger and the stream goes on.
     Skip,
+    /// The record becomes an entry of the ledger, and the stream goes on with the next file; in shuffled order with the next
+    /// block.
+    SkipFile,
 }
 
 /// Everything that decides the documents of a given list of files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Selection {
     pub(crate) format: Option<Format>,
     pub(crate) compression: Option<Compression>,
@@ -86,6 +93,24 @@ pub(crate) struct Selection {
     pub(crate) id_field: Option<String>,
     pub(crate) min_chars: u64,
     pub(crate) max_record_bytes: u64,
+    #[serde(default)]
+    pub(crate) order: Order,
+    #[serde(default)]
+    pub(crate) shard: Option<Shard>,
+    #[serde(default)]
+    pub(crate) sample: Option<Sample>,
+    /// Name of the filter, which itself cannot be stored.
+    #[serde(default)]
+    pub(crate) filter: Option<String>,
+    #[serde(default)]
+    pub(crate) skip_records: u64,
+    /// Text of a part of a file, in bytes. The same for everyone: the order depends on it.
+    #[serde(skip, default = "extent_bytes")]
+    pub(crate) extent_bytes: u64,
+}
+
+fn extent_bytes() -> u64 {
+    EXTENT_BYTES
 }
 
 impl Default for Selection {
@@ -98,6 +123,12 @@ impl Default for Selection {
             id_field: None,
             min_chars: 0,
             max_record_bytes: DEFAULT_MAX_RECORD_BYTES,
+            order: Order::default(),
+            shard: None,
+            sample: None,
+            filter: None,
+            skip_records: 0,
+            extent_bytes: EXTENT_BYTES,
         }
     }
 }

@@ -3,15 +3,15 @@
 mod csv;
 mod json_object;
 mod jsonl;
-mod parquet;
+pub(crate) mod parquet;
 mod text;
 
-use std::path::Path;
-
 use crate::bad_record::{BadReason, Fault, Lost};
-use crate::byte_stream::{ByteStream, RawBytes};
+use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
-use crate::options::{Compression, Format, Selection};
+use crate::extent::Extent;
+use crate::inputs::InputFile;
+use crate::options::{Format, Selection, TextUnit};
 
 /// Where a record's content goes. The reader appends; the loader takes back what it does not want.
 pub(crate) struct Sink<'a> {
@@ -40,49 +40,79 @@ pub(crate) trait RecordReader: Send {
     /// The position behind the record last read.
     fn mark(&self) -> Mark;
 
+    /// Offset at which the record last read begins; 0 where records are found by number.
+    fn begins_at(&self) -> u64;
+
     /// Roughly how many bytes of the file on disk lie behind the position.
     fn raw_bytes(&self) -> u64;
 }
 
-/// Opens a file whose bytes are read in sequence.
-pub(crate) fn open_stream(
-    raw: RawBytes,
-    format: Format,
-    compression: Compression,
+/// Opens a part of a file: at a mark, or where the part begins.
+///
+/// Records are counted from the beginning of the file where that is known, which is with a mark and in files that are not cut by
+/// bytes; from the beginning of the part elsewhere.
+pub(crate) fn open(
+    file: &InputFile,
     selection: &Selection,
-    mark: Mark,
+    extent: Extent,
+    mark: Option<Mark>,
 ) -> Result<Box<dyn RecordReader>, Fault> {
-    let stream = |offset| ByteStream::open(raw, compression, offset);
-    Ok(match format {
-        Format::Text => Box::new(text::TextReader::new(
-            stream(mark.byte_offset)?,
-            selection,
-            mark,
-        )),
-        Format::JsonLines => Box::new(jsonl::JsonLinesReader::new(
-            stream(mark.byte_offset)?,
-            selection,
-            mark,
-        )),
-        Format::Csv => Box::new(csv::CsvReader::new(stream(0)?, b',', selection, mark)?),
-        Format::Tsv => Box::new(csv::CsvReader::new(stream(0)?, b'\t', selection, mark)?),
+    let at = mark.unwrap_or_default();
+    let whole = || {
+        let raw = file.open(at.byte_offset, u64::MAX)?;
+        ByteStream::open(raw, file.compression, at.byte_offset)
+    };
+    // A header is read from the top of the file.
+    let from_top = || ByteStream::open(file.open(0, u64::MAX)?, file.compression, 0);
+    Ok(match file.format {
         Format::Parquet => {
-            return Err(Fault::of_file(BadReason::Corrupt {
-                message: "Parquet cannot be read as a stream".to_owned(),
-            }));
+            let at = mark.unwrap_or(Mark {
+                record: extent.start,
+                ..Mark::default()
+            });
+            let parquet = file.parquet(selection)?;
+            Box::new(parquet::ParquetReader::open(parquet, extent, at)?)
+        }
+        Format::Csv => Box::new(csv::CsvReader::new(from_top()?, b',', selection, at)?),
+        Format::Tsv => Box::new(csv::CsvReader::new(from_top()?, b'\t', selection, at)?),
+        Format::Text if selection.text_unit != TextUnit::Line => {
+            Box::new(text::TextReader::new(whole()?, selection, at, u64::MAX))
+        }
+        Format::Text => {
+            let (stream, at) = lines(file, extent, mark)?;
+            Box::new(text::TextReader::new(stream, selection, at, extent.end))
+        }
+        Format::JsonLines => {
+            let (stream, at) = lines(file, extent, mark)?;
+            Box::new(jsonl::JsonLinesReader::new(
+                stream, selection, at, extent.end,
+            ))
         }
     })
 }
 
-/// Opens a Parquet file.
-pub(crate) fn open_parquet(
-    path: &Path,
-    selection: &Selection,
-    mark: Mark,
-) -> Result<Box<dyn RecordReader>, Fault> {
-    Ok(Box::new(parquet::ParquetReader::open(
-        path, selection, mark,
-    )?))
+/// The bytes of a part of a file of lines, from the first line that begins there.
+fn lines(
+    file: &InputFile,
+    extent: Extent,
+    mark: Option<Mark>,
+) -> Result<(ByteStream, Mark), Fault> {
+    if mark.is_some() || extent.start == 0 {
+        let mark = mark.unwrap_or_default();
+        let raw = file.open(mark.byte_offset, extent.end)?;
+        let stream = ByteStream::open(raw, file.compression, mark.byte_offset)?;
+        return Ok((stream, mark));
+    }
+    // A line begins here if one ends in front of it.
+    let before = extent.start - 1;
+    let raw = file.open(before, extent.end)?;
+    let mut stream = ByteStream::open(raw, file.compression, before)?;
+    stream.discard_line_until(extent.end)?;
+    let mark = Mark {
+        byte_offset: stream.offset(),
+        ..Mark::default()
+    };
+    Ok((stream, mark))
 }
 
 /// A fault of the one record that begins at `mark`.

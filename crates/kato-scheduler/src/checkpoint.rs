@@ -52,10 +52,10 @@ impl Counters {
 }
 
 impl Checkpoint {
-    pub(crate) fn at_start(corpus: CorpusIdentity) -> Self {
+    pub(crate) fn at_start(corpus: CorpusIdentity, cursor: Cursor) -> Self {
         Self {
             corpus,
-            cursor: Cursor::default(),
+            cursor,
             counters: Counters::default(),
             ledger_bytes: 0,
             complete: false,

@@ -163,15 +163,14 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn close_epoch(&mut self, closed: &Sender<ClosedEpoch>) {
-        let cursor = self.loader.cursor();
         let epoch = ClosedEpoch {
             epoch: self.epoch,
             n_work: self.epoch_work,
-            cursor,
+            cursor: self.loader.cursor(),
             bad_records: std::mem::take(&mut self.bad_records),
             // By the position and not by how the session ends: a complete run stays so when a session on it is stopped,
             // and a limit on documents completes nothing.
-            complete: cursor.file_index() == self.loader.n_files() as u64,
+            complete: self.loader.is_exhausted(),
         };
         // The committer is gone only after an error, which it reports itself.
         let _ = closed.send(epoch);
@@ -209,6 +208,7 @@ impl<'a> Dispatcher<'a> {
             session_samples,
             session_tokens: shared.tokens.load(Ordering::Relaxed),
             errors: earlier.failed + session_failed + self.loader.counts().bad,
+            records: self.loader.counts().records,
             bytes_read: self.loader.bytes_read(),
             total_bytes: self.loader.total_bytes(),
             observations: observations

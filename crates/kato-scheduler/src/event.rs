@@ -33,6 +33,8 @@ pub struct Progress {
     pub session_tokens: u64,
     /// Documents and records that could not be learned, over all sessions.
     pub errors: u64,
+    /// Rows and lines of the corpus come to, over all sessions, whatever became of them.
+    pub records: u64,
     /// Bytes of the corpus read, over all sessions, as they lie on the disk.
     pub bytes_read: u64,
     /// Bytes of the corpus, if known.

@@ -43,6 +43,23 @@ pub struct TrainingReport {
     pub stage_seconds: StageSeconds,
 }
 
+impl TrainingReport {
+    /// Share of their time that the workers of this session waited for documents, from 0 to 1.
+    ///
+    /// Formula: `stage_seconds.starved` / (`num_workers` · `total_time_seconds`); 0 for a session that took no time. It bounds
+    /// from above what a faster loader could save: the wait for the first documents is part of it, and so is the wait of a
+    /// worker while the last documents are with others.
+    #[must_use]
+    pub fn starved_share(&self) -> f64 {
+        let available = self.num_workers as f64 * self.total_time_seconds;
+        if available > 0.0 {
+            (self.stage_seconds.starved / available).clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
+    }
+}
+
 /// One level of a [`TrainingReport`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -75,4 +92,44 @@ pub struct StageSeconds {
     pub commit: f64,
     /// Counting distinct patterns for the report, after the last commit.
     pub count_patterns: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(num_workers: usize, total_time_seconds: f64, starved: f64) -> f64 {
+        let report = TrainingReport {
+            samples_processed: 0,
+            samples_attempted: 0,
+            errors: 0,
+            tokens: 0,
+            total_time_seconds,
+            rate_samples_per_sec: 0.0,
+            tokens_per_sec: 0.0,
+            num_workers,
+            levels: Vec::new(),
+            dropped: Dropped::default(),
+            blank_records: 0,
+            short_records: 0,
+            session_samples: 0,
+            held_out_samples: 0,
+            complete: true,
+            disk_bytes: None,
+            stage_seconds: StageSeconds {
+                starved,
+                ..StageSeconds::default()
+            },
+        };
+        report.starved_share()
+    }
+
+    #[test]
+    fn waiting_is_a_share_of_the_time_of_all_workers() {
+        assert_eq!(share(4, 10.0, 2.0), 0.05);
+        assert_eq!(share(2, 10.0, 0.0), 0.0);
+        // Clocks are read one after the other, and a session may take no time at all.
+        assert_eq!(share(1, 1.0, 1.1), 1.0);
+        assert_eq!(share(1, 0.0, 0.0), 0.0);
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{bounded, unbounded};
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
-use kato_loader::StreamingDatasetLoader;
+use kato_loader::{Counts, StreamingDatasetLoader};
 use kato_store::PatternStore;
 
 use crate::backend::{Backend, StoreBackend};
@@ -207,15 +207,23 @@ fn check_resumable(
     let corpus = loader.identity();
     let committed = Checkpoint::from_json(&backend.checkpoint())?;
     let is_new = committed.is_none();
-    let checkpoint = committed.unwrap_or_else(|| Checkpoint::at_start(corpus.clone()));
-    let differences = checkpoint.corpus.diff(&corpus);
-    if !differences.is_empty() {
-        return Err(TrainError::OtherCorpus { differences });
+    if let Some(committed) = &committed {
+        let differences = committed.corpus.diff(&corpus);
+        if !differences.is_empty() {
+            return Err(TrainError::OtherCorpus { differences });
+        }
     }
-    if loader.cursor() != checkpoint.cursor {
-        let (expected, found) = (checkpoint.cursor.documents(), loader.cursor().documents());
+    // Where an order begins is for the loader to say: a new run begins anywhere with nothing behind it.
+    let is_in_place = match &committed {
+        Some(committed) => loader.cursor() == committed.cursor,
+        None => loader.counts() == Counts::default(),
+    };
+    if !is_in_place {
+        let expected = committed.map_or(0, |committed| committed.cursor.documents());
+        let found = loader.cursor().documents();
         return Err(TrainError::Position { expected, found });
     }
+    let checkpoint = committed.unwrap_or_else(|| Checkpoint::at_start(corpus, loader.cursor()));
     if is_new {
         // The corpus is remembered before anything is learned from it, and not before all is checked.
         backend.commit(Vec::new(), checkpoint.to_json())?;

@@ -279,6 +279,10 @@ impl RecordReader for CsvReader {
         self.mark
     }
 
+    fn begins_at(&self) -> u64 {
+        0
+    }
+
     fn raw_bytes(&self) -> u64 {
         self.stream.raw_bytes()
     }

@@ -14,16 +14,22 @@ pub(super) struct JsonLinesReader {
     text_field: String,
     id_field: Option<String>,
     limit: usize,
+    /// Lines that begin here or behind are not read.
+    end: u64,
+    /// Where the record last read begins.
+    begin: u64,
     mark: Mark,
 }
 
 impl JsonLinesReader {
-    pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark) -> Self {
+    pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark, end: u64) -> Self {
         Self {
             stream,
             text_field: selection.text_field.clone(),
             id_field: selection.id_field.clone(),
             limit: selection.record_limit(),
+            end,
+            begin: mark.byte_offset,
             mark,
         }
     }
@@ -31,6 +37,10 @@ impl JsonLinesReader {
     /// Reads one line; `None` for a blank one, which is no record.
     fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<Option<Step>, Fault> {
         let begin = self.mark;
+        self.begin = begin.byte_offset;
+        if begin.byte_offset >= self.end {
+            return Ok(Some(Step::End));
+        }
         let step = match self.stream.line(self.limit)? {
             Line::End => {
                 self.mark.byte_offset = self.stream.offset();
@@ -85,6 +95,10 @@ impl RecordReader for JsonLinesReader {
 
     fn mark(&self) -> Mark {
         self.mark
+    }
+
+    fn begins_at(&self) -> u64 {
+        self.begin
     }
 
     fn raw_bytes(&self) -> u64 {

@@ -2,12 +2,12 @@
 
 mod column;
 mod footer;
+mod input;
 
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, cast::AsArray};
+use arrow_array::{Array, ArrayRef, BinaryViewArray, RecordBatch, cast::AsArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -17,19 +17,32 @@ use parquet::errors::ParquetError;
 
 use self::column::Column;
 use self::footer::Group;
+pub(crate) use self::input::ParquetInput;
 use super::{RecordReader, Sink, Step, invalid_utf8, missing, too_large};
 use crate::bad_record::{BadReason, Cause, Fault, Lost};
 use crate::cursor::Mark;
+use crate::extent::Extent;
 use crate::options::Selection;
 
-pub(super) struct ParquetReader {
-    file: File,
+/// A file whose footer has been read.
+pub(crate) struct ParquetFile {
+    input: ParquetInput,
     file_bytes: u64,
     metadata: ArrowReaderMetadata,
     groups: Vec<Group>,
+    /// The runs of rows that are decoded on their own.
+    pub(crate) extents: Vec<Extent>,
     text: Column,
     id: Option<Column>,
     limit: usize,
+}
+
+/// The rows of one extent.
+pub(super) struct ParquetReader {
+    file: Arc<ParquetFile>,
+    input: ParquetInput,
+    /// The row behind the last one.
+    end: u64,
     /// Index of the row group being read.
     group: usize,
     batches: Option<ParquetRecordBatchReader>,
@@ -39,16 +52,19 @@ pub(super) struct ParquetReader {
 
 /// Decoded rows.
 struct Batch {
-    text: BinaryArray,
+    text: BinaryViewArray,
     id: Option<ArrayRef>,
     next: usize,
 }
 
-impl ParquetReader {
-    pub(super) fn open(path: &Path, selection: &Selection, mark: Mark) -> Result<Self, Fault> {
-        let file = File::open(path).map_err(Fault::unreadable)?;
-        let file_bytes = file.metadata().map_err(Fault::unreadable)?.len();
-        let metadata = guarded(|| footer::load(&file)).map_err(Fault::corrupt)?;
+impl ParquetFile {
+    /// Reads and checks the footer.
+    pub(crate) fn open(
+        input: ParquetInput,
+        file_bytes: u64,
+        selection: &Selection,
+    ) -> Result<Self, Fault> {
+        let metadata = guarded(|| footer::load(&input)).map_err(|cause| input.fault(cause))?;
         let schema = metadata.parquet_schema();
         let text = Column::find(schema, &selection.text_field)?;
         let physical_type = schema.column(text.leaf).physical_type();
@@ -65,18 +81,53 @@ impl ParquetReader {
         let leaves = [Some(text.leaf), id.as_ref().map(|id| id.leaf)];
         let groups = footer::row_groups(metadata.metadata(), leaves, file_bytes)
             .map_err(|error| Fault::corrupt(error.to_owned()))?;
-        if mark.record > groups.last().map_or(0, |group| group.end_row) {
-            return Err(Fault::of_file(BadReason::EndsBeforeCursor));
-        }
+        // Rows in the middle of a row group are found cheaply where headers of pages are at hand, and by an index elsewhere.
+        let can_cut = input.is_local() || footer::has_page_index(metadata.metadata());
         Ok(Self {
-            file,
+            extents: footer::extents(&groups, can_cut, selection.extent_bytes),
+            input,
             file_bytes,
             metadata,
-            group: groups.partition_point(|group| group.end_row <= mark.record),
             groups,
             text,
             id,
             limit: selection.record_limit(),
+        })
+    }
+
+    pub(crate) fn n_rows(&self) -> u64 {
+        self.groups.last().map_or(0, |group| group.end_row)
+    }
+
+    /// The columns that are read.
+    fn leaves(&self) -> impl Iterator<Item = usize> + Clone {
+        [Some(self.text.leaf), self.id.as_ref().map(|id| id.leaf)]
+            .into_iter()
+            .flatten()
+    }
+}
+
+impl ParquetReader {
+    /// The rows of an extent, from `mark` on.
+    pub(super) fn open(file: Arc<ParquetFile>, extent: Extent, mark: Mark) -> Result<Self, Fault> {
+        if mark.record > file.n_rows() {
+            return Err(Fault::of_file(BadReason::EndsBeforeCursor));
+        }
+        let end = extent.end.min(file.n_rows());
+        let ranges = footer::byte_ranges(
+            file.metadata.metadata(),
+            &file.groups,
+            &file.leaves(),
+            mark.record..end,
+        );
+        let input = file.input.with_ranges(ranges)?;
+        Ok(Self {
+            group: file
+                .groups
+                .partition_point(|group| group.end_row <= mark.record),
+            input,
+            end,
+            file,
             batches: None,
             batch: None,
             mark,
@@ -87,7 +138,7 @@ impl ParquetReader {
     fn decode_batch(&mut self) -> Result<(), Cause> {
         // Batches begin at the same rows however the group is entered: what a damaged page takes with it must not depend on
         // whether the run was interrupted.
-        let group = &self.groups[self.group];
+        let group = &self.file.groups[self.group];
         let into_group = self.mark.record - group.first_row;
         let into_batch = into_group % group.batch_rows;
         let mut batches = match self.batches.take() {
@@ -110,11 +161,9 @@ impl ParquetReader {
         offset: u64,
         batch_rows: u64,
     ) -> Result<ParquetRecordBatchReader, ParquetError> {
-        let leaves = [Some(self.text.leaf), self.id.as_ref().map(|id| id.leaf)];
-        let schema = self.metadata.parquet_schema();
-        let projection = ProjectionMask::leaves(schema, leaves.into_iter().flatten());
-        let (file, metadata) = (self.file.try_clone()?, self.metadata.clone());
-        ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+        let metadata = self.file.metadata.clone();
+        let projection = ProjectionMask::leaves(metadata.parquet_schema(), self.file.leaves());
+        ParquetRecordBatchReaderBuilder::new_with_metadata(self.input.clone(), metadata)
             .with_row_groups(vec![self.group])
             .with_projection(projection)
             .with_batch_size(to_usize(batch_rows))
@@ -123,8 +172,8 @@ impl ParquetReader {
     }
 
     fn columns(&self, rows: &RecordBatch, skip: u64) -> Option<Batch> {
-        let text = self.text.array(rows)?.as_binary_opt::<i32>()?.clone();
-        let id = match &self.id {
+        let text = self.file.text.array(rows)?.as_binary_view_opt()?.clone();
+        let id = match &self.file.id {
             Some(column) => Some(column.array(rows)?),
             None => None,
         };
@@ -135,10 +184,10 @@ impl ParquetReader {
         })
     }
 
-    /// Gives up the rest of the current row group.
+    /// Gives up the rest of the current row group, as far as it is part of the extent.
     fn lose_group(&mut self, cause: Cause) -> Step {
-        let end = self.groups[self.group].end_row;
-        let mut fault = Fault::corrupt(cause);
+        let end = self.file.groups[self.group].end_row.min(self.end);
+        let mut fault = self.input.fault(cause);
         fault.record = Some(self.mark.record + 1);
         fault.lost = Lost::Records(end - self.mark.record);
         self.mark.record = end;
@@ -149,30 +198,29 @@ impl ParquetReader {
 
     fn read_row(&self, batch: &Batch, sink: &mut Sink<'_>) -> Result<(), BadReason> {
         let row = batch.next;
-        if let (Some(column), Some(ids)) = (&self.id, &batch.id) {
+        if let (Some(column), Some(ids)) = (&self.file.id, &batch.id) {
             column.push_id(ids, row, sink)?;
         }
         if batch.text.is_null(row) {
-            return Err(missing(&self.text.name));
+            return Err(missing(&self.file.text.name));
         }
         let bytes = batch.text.value(row);
-        if bytes.len() > self.limit {
-            return Err(too_large(self.limit));
+        if bytes.len() > self.file.limit {
+            return Err(too_large(self.file.limit));
         }
         sink.text
             .push_str(std::str::from_utf8(bytes).map_err(invalid_utf8)?);
         Ok(())
-    }
-
-    fn n_rows(&self) -> u64 {
-        self.groups.last().map_or(0, |group| group.end_row)
     }
 }
 
 impl RecordReader for ParquetReader {
     fn read(&mut self, sink: &mut Sink<'_>) -> Step {
         loop {
-            let Some(group) = self.groups.get(self.group) else {
+            if self.mark.record >= self.end {
+                return Step::End;
+            }
+            let Some(group) = self.file.groups.get(self.group) else {
                 return Step::End;
             };
             if self.mark.record >= group.end_row {
@@ -211,10 +259,14 @@ impl RecordReader for ParquetReader {
         self.mark
     }
 
+    fn begins_at(&self) -> u64 {
+        0
+    }
+
     fn raw_bytes(&self) -> u64 {
         // Only some columns are read, so bytes are counted by rows: progress must reach the size of the file.
-        let done = u128::from(self.file_bytes) * u128::from(self.mark.record);
-        u64::try_from(done / u128::from(self.n_rows().max(1))).unwrap_or(self.file_bytes)
+        let done = u128::from(self.file.file_bytes) * u128::from(self.mark.record);
+        u64::try_from(done / u128::from(self.file.n_rows().max(1))).unwrap_or(self.file.file_bytes)
     }
 }
 

@@ -10,17 +10,23 @@ pub(super) struct TextReader {
     stream: ByteStream,
     unit: TextUnit,
     limit: usize,
+    /// Lines that begin here or behind are not read, where a document is a line.
+    end: u64,
+    /// Where the record last read begins.
+    begin: u64,
     mark: Mark,
     /// Lines of the current paragraph; reused.
     paragraph: Vec<u8>,
 }
 
 impl TextReader {
-    pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark) -> Self {
+    pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark, end: u64) -> Self {
         Self {
             stream,
             unit: selection.text_unit,
             limit: selection.record_limit(),
+            end,
+            begin: mark.byte_offset,
             mark,
             paragraph: Vec::new(),
         }
@@ -28,6 +34,10 @@ impl TextReader {
 
     fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
         let begin = self.mark;
+        self.begin = begin.byte_offset;
+        if begin.byte_offset >= self.end {
+            return Ok(Step::End);
+        }
         let step = match self.stream.line(self.limit)? {
             Line::End => {
                 self.mark.byte_offset = self.stream.offset();
@@ -139,6 +149,10 @@ impl RecordReader for TextReader {
 
     fn mark(&self) -> Mark {
         self.mark
+    }
+
+    fn begins_at(&self) -> u64 {
+        self.begin
     }
 
     fn raw_bytes(&self) -> u64 {

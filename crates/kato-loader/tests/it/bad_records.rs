@@ -396,7 +396,7 @@ fn a_full_ledger_ends_the_stream() {
     assert_eq!(error.record().unwrap().line, Some(11));
     assert_eq!(loader.take_bad_records().len(), 10);
     assert_eq!(
-        loader.cursor().record(),
+        loader.cursor().counts().records,
         10,
         "the record that did not fit is not passed over"
     );

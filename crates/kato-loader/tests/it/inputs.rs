@@ -49,8 +49,8 @@ fn directories_are_read_sorted() {
         expected
     );
     let loader = builder().with_input(folder.path()).build().unwrap();
-    let ignored: Vec<_> = loader
-        .ignored_files()
+    let ignored = loader.ignored_files();
+    let ignored: Vec<_> = ignored
         .iter()
         .map(|path| path.file_name().unwrap())
         .collect();

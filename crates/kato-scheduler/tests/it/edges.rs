@@ -1,9 +1,12 @@
 //! Corpora and hierarchies at the edges: nothing at all, next to nothing, as many levels as there may be.
 
 use kato_learner::MAX_NODES;
+use kato_loader::Order;
 use kato_scheduler::train;
 
-use crate::support::{Corpus, Oracle, Outcome, Record, Settings, learner, memory_store};
+use crate::support::{
+    Corpus, LEARNER, Oracle, Outcome, Record, Settings, go_on, learner, memory_store, plain_records,
+};
 
 /// Trains with few and with many threads, each after a stop that came before everything.
 fn check(records: &[Record], chunk_sizes: &[usize]) -> Outcome {
@@ -93,4 +96,16 @@ fn more_threads_than_documents_and_than_cores() {
     let report = train(&mut loader, &learner, &store, &options, |_| {}).unwrap();
     assert_eq!(report.num_workers, 200);
     Oracle::of(&learner, corpus.strict()).assert_learned(&store);
+}
+
+#[test]
+fn a_new_run_begins_where_a_shuffled_order_begins() {
+    let corpus = Corpus::new(&plain_records(30));
+    let shuffled = || corpus.strict().with_order(Order::shuffled(7));
+    let store = memory_store(&LEARNER);
+    let options = Settings::EAGER.options();
+    let half = shuffled().with_max_documents(10);
+    go_on(half, &LEARNER, &store, &options, |_| {}).unwrap();
+    let report = go_on(shuffled(), &LEARNER, &store, &options, |_| {}).unwrap();
+    assert_eq!((report.samples_processed, report.complete), (30, true));
 }

@@ -67,8 +67,8 @@ impl Column {
             return Err(missing(&self.name));
         }
         let number = match ids.data_type() {
-            DataType::Binary => {
-                let bytes = ids.as_binary::<i32>().value(row);
+            DataType::BinaryView => {
+                let bytes = ids.as_binary_view().value(row);
                 sink.id
                     .push_str(std::str::from_utf8(bytes).map_err(invalid_utf8)?);
                 return require_id(sink, &self.name);

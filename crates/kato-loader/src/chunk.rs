@@ -1,0 +1,149 @@
+//! Decoded records, to be handed from one thread to another.
+
+use std::ops::Range;
+
+use crate::bad_record::Fault;
+use crate::cursor::Mark;
+use crate::records::{RecordReader, Sink, Step};
+
+/// Consecutive records of one part of a file.
+#[derive(Default)]
+pub(crate) struct Chunk {
+    text: String,
+    ids: String,
+    pub(crate) entries: Vec<Entry>,
+    /// The position behind the records.
+    pub(crate) mark: Mark,
+    /// Roughly how many bytes of the file lie behind it.
+    pub(crate) raw_bytes: u64,
+    /// Whether the part has no further records.
+    pub(crate) is_last: bool,
+}
+
+/// One record, good or bad.
+pub(crate) struct Entry {
+    text_end: usize,
+    id_end: usize,
+    /// Offset at which it begins; 0 where records are found by number.
+    pub(crate) begin: u64,
+    /// The position behind it.
+    pub(crate) mark: Mark,
+    pub(crate) outcome: Outcome,
+}
+
+impl Entry {
+    /// The fault, if it stands for a stretch that could not be reached.
+    pub(crate) fn take_unreachable(&mut self) -> Option<Fault> {
+        match &mut self.outcome {
+            Outcome::Record => None,
+            Outcome::Bad(fault) | Outcome::Broken(fault) => fault.take_if(|fault| fault.may_pass()),
+        }
+    }
+}
+
+/// What a record turned out to be.
+pub(crate) enum Outcome {
+    Record,
+    Bad(Option<Fault>),
+    /// Bad, and nothing behind it can be read.
+    Broken(Option<Fault>),
+}
+
+impl Chunk {
+    /// Reads until the records reach `target_bytes` or the part ends.
+    ///
+    /// The memory of `spare` is used again: fresh pages cost more than what is written into them.
+    pub(crate) fn fill(
+        reader: &mut dyn RecordReader,
+        target_bytes: usize,
+        spare: Option<Self>,
+    ) -> Self {
+        let mut chunk = spare.unwrap_or_default();
+        chunk.text.clear();
+        chunk.ids.clear();
+        chunk.entries.clear();
+        chunk
+            .text
+            .reserve(target_bytes.saturating_add(target_bytes / 8));
+        chunk.is_last = false;
+        let mut id = String::new();
+        // Records of little text take memory too.
+        let filled = |chunk: &Self| chunk.text.len() + chunk.entries.len() * size_of::<Entry>();
+        while filled(&chunk) < target_bytes && !chunk.is_last {
+            let start = chunk.text.len();
+            id.clear();
+            let step = reader.read(&mut Sink {
+                text: &mut chunk.text,
+                id: &mut id,
+            });
+            let outcome = match step {
+                Step::Record => Outcome::Record,
+                Step::Bad(fault) => Outcome::Bad(Some(fault)),
+                Step::Broken(fault) => {
+                    chunk.is_last = true;
+                    Outcome::Broken(Some(fault))
+                }
+                Step::End => {
+                    chunk.is_last = true;
+                    break;
+                }
+            };
+            if !matches!(outcome, Outcome::Record) {
+                chunk.text.truncate(start);
+                id.clear();
+            }
+            chunk.ids.push_str(&id);
+            chunk.entries.push(Entry {
+                text_end: chunk.text.len(),
+                id_end: chunk.ids.len(),
+                begin: reader.begins_at(),
+                mark: reader.mark(),
+                outcome,
+            });
+        }
+        chunk.mark = reader.mark();
+        chunk.raw_bytes = reader.raw_bytes();
+        chunk
+    }
+
+    /// A part that cannot be opened.
+    pub(crate) fn broken(fault: Fault) -> Self {
+        let entry = Entry {
+            text_end: 0,
+            id_end: 0,
+            begin: 0,
+            mark: Mark::default(),
+            outcome: Outcome::Broken(Some(fault)),
+        };
+        Self {
+            text: String::new(),
+            ids: String::new(),
+            entries: vec![entry],
+            mark: Mark::default(),
+            raw_bytes: 0,
+            is_last: true,
+        }
+    }
+
+    /// Whether it reaches the end of its part, and nothing broke on the way.
+    pub(crate) fn is_whole(&self) -> bool {
+        let last = self.entries.last();
+        self.is_last && !last.is_some_and(|last| matches!(last.outcome, Outcome::Broken(_)))
+    }
+
+    /// Bytes of memory, but for what an allocator adds.
+    pub(crate) fn memory(&self) -> usize {
+        self.text.capacity() + self.ids.capacity() + self.entries.len() * size_of::<Entry>()
+    }
+
+    /// Appends text and id of the record at a position.
+    pub(crate) fn push_to(&self, at: usize, sink: &mut Sink<'_>) {
+        let range = |end: fn(&Entry) -> usize| -> Range<usize> {
+            let start = at.checked_sub(1).map_or(0, |at| end(&self.entries[at]));
+            start..end(&self.entries[at])
+        };
+        sink.text
+            .push_str(&self.text[range(|entry| entry.text_end)]);
+        sink.id.push_str(&self.ids[range(|entry| entry.id_end)]);
+    }
+}

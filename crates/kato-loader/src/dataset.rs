@@ -1,0 +1,263 @@
+//! The records of one corpus, one after the other, in the order asked for.
+
+mod sequential;
+mod shuffled;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use self::sequential::Sequential;
+use self::shuffled::Shuffled;
+use crate::bad_record::Fault;
+use crate::cursor::{Mark, Position};
+use crate::document::Place;
+use crate::error::LoadError;
+use crate::extent::Extent;
+use crate::inputs::{InputFile, Listing};
+use crate::options::{Format, Selection};
+use crate::order::Order;
+use crate::records::Sink;
+use crate::workers::Workers;
+
+/// Files, the options they are read with, and a position.
+pub(crate) struct Dataset {
+    pub(crate) corpus: Corpus,
+    pub(crate) ignored: Vec<PathBuf>,
+    position: Position,
+    reading: Reading,
+}
+
+/// What decides the records.
+#[derive(Clone)]
+pub(crate) struct Corpus {
+    pub(crate) files: Arc<[Arc<InputFile>]>,
+    pub(crate) selection: Arc<Selection>,
+}
+
+enum Reading {
+    Sequential(Sequential),
+    Shuffled(Shuffled),
+}
+
+/// What came next. The dataset stays where it was until [`Dataset::accept`].
+pub(crate) enum Draw {
+    /// The sink holds a record.
+    Record(Drawn),
+    /// A record, or more, that cannot be had.
+    Bad { file: usize, fault: Fault },
+    /// There is nothing further.
+    End,
+}
+
+/// Where a record was found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    /// Index of its file.
+    pub(crate) file: usize,
+    /// The position behind it.
+    pub(crate) mark: Mark,
+    pub(crate) place: Place,
+}
+
+/// How to read, beside what decides the records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Whether a bad record takes the rest of its file, or block, with it.
+    pub(crate) skips_files: bool,
+    /// Parts of files that each thread has waiting.
+    pub(crate) prefetch: usize,
+}
+
+impl Dataset {
+    pub(crate) fn new(
+        listing: Listing,
+        selection: Selection,
+        position: Position,
+    ) -> Result<Self, LoadError> {
+        let corpus = Corpus {
+            files: listing.files.into_iter().map(Arc::new).collect(),
+            selection: Arc::new(selection),
+        };
+        let (reading, position) = match corpus.selection.order {
+            Order::Sequential => (
+                Reading::Sequential(Sequential::new(&corpus, position)),
+                position,
+            ),
+            Order::Shuffled {
+                seed,
+                epoch,
+                window_bytes,
+            } => {
+                let shuffled = Shuffled::plan(&corpus, seed, epoch, window_bytes)?;
+                let start = Position::InWindow {
+                    window: 0,
+                    after: None,
+                };
+                let position = match position == Position::default() {
+                    true => start,
+                    false => position,
+                };
+                (Reading::Shuffled(shuffled), position)
+            }
+        };
+        Ok(Self {
+            corpus,
+            ignored: listing.ignored,
+            position,
+            reading,
+        })
+    }
+
+    /// The position behind the last record that was accepted.
+    pub(crate) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The next record.
+    pub(crate) fn draw(
+        &mut self,
+        workers: Option<&mut Workers>,
+        manner: Manner,
+        sink: &mut Sink<'_>,
+    ) -> Draw {
+        match &mut self.reading {
+            Reading::Sequential(sequential) => {
+                sequential.draw(&self.corpus, &mut self.position, workers, manner, sink)
+            }
+            Reading::Shuffled(shuffled) => {
+                shuffled.draw(&self.corpus, &mut self.position, workers, manner, sink)
+            }
+        }
+    }
+
+    /// Goes behind what was drawn.
+    pub(crate) fn accept(&mut self) {
+        match &mut self.reading {
+            Reading::Sequential(sequential) => sequential.accept(&self.corpus, &mut self.position),
+            Reading::Shuffled(shuffled) => shuffled.accept(&mut self.position),
+        }
+    }
+
+    /// Passes over at most so many records without decoding them, and says how many.
+    pub(crate) fn pass_over(&mut self, records: u64) -> Result<u64, (usize, Fault)> {
+        match &mut self.reading {
+            Reading::Sequential(sequential) => {
+                sequential.pass_over(&self.corpus, &mut self.position, records)
+            }
+            Reading::Shuffled(shuffled) => {
+                Ok(shuffled.pass_over(&self.corpus, &mut self.position, records))
+            }
+        }
+    }
+
+    /// Whether everything lies behind the position.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        match (&self.reading, self.position) {
+            (Reading::Sequential(_), Position::InFile { file_index, .. }) => {
+                file_index >= self.corpus.files.len() as u64
+            }
+            (Reading::Shuffled(shuffled), Position::InWindow { window, .. }) => {
+                window >= shuffled.n_windows()
+            }
+            _ => true,
+        }
+    }
+
+    /// Sum of the sizes of the files; `None` when that of one is not known.
+    pub(crate) fn total_bytes(&self) -> Option<u64> {
+        self.corpus.files.iter().map(|file| file.size).sum()
+    }
+
+    /// Bytes of files that lie behind the position, roughly.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        match &self.reading {
+            Reading::Sequential(sequential) => sequential.bytes_read(),
+            Reading::Shuffled(shuffled) => {
+                shuffled.bytes_read(self.position, self.total_bytes().unwrap_or(0))
+            }
+        }
+    }
+
+    /// Number of records by the footers of Parquet files; `None` when there are other files.
+    pub(crate) fn count_rows(&self) -> Result<Option<u64>, (usize, Fault)> {
+        let Corpus { files, selection } = &self.corpus;
+        if files.iter().any(|file| file.format != Format::Parquet) {
+            return Ok(None);
+        }
+        let mut rows = 0_u64;
+        for (at, file) in files.iter().enumerate() {
+            let parquet = file.parquet(selection).map_err(|fault| (at, fault))?;
+            rows = rows.saturating_add(parquet.n_rows());
+        }
+        Ok(Some(rows))
+    }
+
+    /// Refuses a position that does not exist.
+    pub(crate) fn check_position(&self) -> Result<(), LoadError> {
+        let invalid = |reason| Err(LoadError::InvalidCursor { reason });
+        let files = &self.corpus.files;
+        match (&self.reading, self.position) {
+            (Reading::Sequential(_), Position::InFile { file_index, mark }) => {
+                let index = usize::try_from(file_index).unwrap_or(usize::MAX);
+                match files.get(index) {
+                    None if index == files.len() => Ok(()),
+                    None => invalid(format!(
+                        "the position is in file {} of a corpus of {}",
+                        index.saturating_add(1),
+                        files.len()
+                    )),
+                    Some(file) => match file.size {
+                        Some(size) if file.is_plain() && mark.byte_offset > size => {
+                            invalid(format!(
+                                "the position is at byte {} of `{}`, which has {size}",
+                                mark.byte_offset, file.name
+                            ))
+                        }
+                        _ => Ok(()),
+                    },
+                }
+            }
+            (Reading::Shuffled(shuffled), Position::InWindow { window, after }) => {
+                let n_windows = shuffled.n_windows();
+                if window > n_windows || (window == n_windows && after.is_some()) {
+                    return invalid(format!(
+                        "the position is in window {window} of an order of {n_windows}"
+                    ));
+                }
+                match after.is_some() && !shuffled::is_mine(&self.corpus, window) {
+                    true => invalid("the position is in another shard".to_owned()),
+                    false => Ok(()),
+                }
+            }
+            (Reading::Sequential(_), Position::InWindow { .. }) => invalid(
+                "the position is in a shuffled order, and this one is sequential".to_owned(),
+            ),
+            (Reading::Shuffled(_), Position::InFile { .. }) => invalid(
+                "the position is in a sequential order, and this one is shuffled".to_owned(),
+            ),
+        }
+    }
+}
+
+impl Corpus {
+    /// A file that grew or shrank while it was read did not give the documents its identity promises. `end` is where the
+    /// records of a part were found to end.
+    fn check_end(&self, file: usize, part: Extent, end: Mark) -> Option<Fault> {
+        let file = &self.files[file];
+        if part.end != u64::MAX && end.byte_offset >= part.end {
+            return None;
+        }
+        let expected_bytes = file
+            .size
+            .filter(|size| file.is_plain() && *size != end.byte_offset)?;
+        Some(Fault::of_file(crate::bad_record::BadReason::Changed {
+            expected_bytes,
+            found_bytes: end.byte_offset,
+        }))
+    }
+
+    /// Whether records are counted from the beginning of a part of the file, and not of the file.
+    fn counts_from_part(&self, file: usize) -> bool {
+        self.files[file].format != Format::Parquet
+    }
+}

@@ -1,0 +1,476 @@
+//! Sequential order: file by file, part by part.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::{Corpus, Draw, Drawn, Manner};
+use crate::bad_record::{BadReason, Fault, Lost};
+use crate::chunk::{Chunk, Outcome};
+use crate::cursor::{Mark, Position};
+use crate::document::Place;
+use crate::extent::{self, Extent};
+use crate::options::Format;
+use crate::records::{self, RecordReader, Sink, Step};
+use crate::workers::{Decoded, Workers};
+
+pub(super) struct Sequential {
+    current: Option<Current>,
+    /// Parts that are being decoded ahead, in order.
+    planned: VecDeque<Planned>,
+    /// The part behind the last one planned.
+    plan_at: PartId,
+    /// A file whose parts cannot be learnt: met again, and reported, when its turn comes.
+    unplanned: Option<usize>,
+    /// Whether the position is where the records of a part ended: in the next one it comes in front of all that begin there.
+    is_between: bool,
+    /// What accepting does.
+    next: Next,
+    /// Bytes on disk of the files in front of the current one.
+    bytes_behind: u64,
+}
+
+/// A part of a file, by the numbers of both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct PartId {
+    file: usize,
+    part: usize,
+}
+
+struct Planned {
+    id: PartId,
+    records: Decoded,
+}
+
+/// The file being read.
+struct Current {
+    parts: Vec<Extent>,
+    part: usize,
+    reader: Box<dyn RecordReader>,
+    /// What is in front of the part, where its records are counted from its beginning.
+    base: Mark,
+}
+
+#[derive(Clone, Copy)]
+enum Next {
+    Stay,
+    Mark(Mark),
+    File,
+}
+
+impl Sequential {
+    pub(super) fn new(corpus: &Corpus, position: Position) -> Self {
+        let done = match position {
+            Position::InFile { file_index, .. } => {
+                usize::try_from(file_index).unwrap_or(usize::MAX)
+            }
+            Position::InWindow { .. } => 0,
+        };
+        let behind = corpus.files.iter().take(done);
+        Self {
+            current: None,
+            planned: VecDeque::new(),
+            plan_at: PartId::default(),
+            unplanned: None,
+            is_between: false,
+            next: Next::Stay,
+            bytes_behind: behind.filter_map(|file| file.size).sum(),
+        }
+    }
+
+    pub(super) fn draw(
+        &mut self,
+        corpus: &Corpus,
+        position: &mut Position,
+        mut workers: Option<&mut Workers>,
+        manner: Manner,
+        sink: &mut Sink<'_>,
+    ) -> Draw {
+        loop {
+            let Some((file, mark)) = in_file(corpus, *position) else {
+                return Draw::End;
+            };
+            if self.current.is_none() {
+                match self.open(corpus, file, mark, workers.as_deref_mut(), manner) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        self.next_file(corpus, position);
+                        continue;
+                    }
+                    Err(fault) => return self.bad(file, fault, Next::File),
+                }
+            }
+            let Some(current) = &mut self.current else {
+                continue;
+            };
+            let (text_start, id_start) = (sink.text.len(), sink.id.len());
+            let step = current.reader.read(sink);
+            let read_to = current.absolute(current.reader.mark());
+            match step {
+                Step::Record => {
+                    self.next = Next::Mark(read_to);
+                    let place = match is_numbered(corpus, file) {
+                        true => Place::Record(read_to.record),
+                        false => Place::Byte(current.reader.begins_at()),
+                    };
+                    return Draw::Record(Drawn {
+                        file,
+                        mark: read_to,
+                        place,
+                    });
+                }
+                Step::Bad(mut fault) => {
+                    sink.text.truncate(text_start);
+                    sink.id.truncate(id_start);
+                    current.number(corpus, file, &mut fault);
+                    if manner.skips_files {
+                        fault.lost = Lost::RestOfFile;
+                        return self.bad(file, fault, Next::File);
+                    }
+                    return self.bad(file, fault, Next::Mark(read_to));
+                }
+                Step::Broken(mut fault) => {
+                    sink.text.truncate(text_start);
+                    sink.id.truncate(id_start);
+                    current.number(corpus, file, &mut fault);
+                    return self.bad(file, fault, Next::File);
+                }
+                Step::End => {
+                    let part = current.parts[current.part];
+                    let is_short = part.end == u64::MAX || read_to.byte_offset < part.end;
+                    self.current = None;
+                    self.is_between = true;
+                    if corpus.files[file].format == Format::Parquet {
+                        *position = at(
+                            file,
+                            Mark {
+                                record: part.end,
+                                ..read_to
+                            },
+                        );
+                    } else if is_short {
+                        if let Some(fault) = corpus.check_end(file, part, read_to) {
+                            return self.bad(file, fault, Next::File);
+                        }
+                        self.next_file(corpus, position);
+                    } else {
+                        *position = at(file, read_to);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn accept(&mut self, corpus: &Corpus, position: &mut Position) {
+        match std::mem::replace(&mut self.next, Next::Stay) {
+            Next::Stay => {}
+            Next::Mark(mark) => {
+                if let Position::InFile { mark: current, .. } = position {
+                    *current = mark;
+                }
+            }
+            Next::File => self.next_file(corpus, position),
+        }
+    }
+
+    pub(super) fn pass_over(
+        &mut self,
+        corpus: &Corpus,
+        position: &mut Position,
+        records: u64,
+    ) -> Result<u64, (usize, Fault)> {
+        let mut passed = 0;
+        while let Some((file, mark)) = in_file(corpus, *position)
+            && corpus.files[file].format == Format::Parquet
+            && corpus.selection.shard.is_none()
+            && self.current.is_none()
+            && passed < records
+        {
+            let parquet = corpus.files[file].parquet(&corpus.selection);
+            let n_rows = parquet.map_err(|fault| (file, fault))?.n_rows();
+            let step = n_rows.saturating_sub(mark.record).min(records - passed);
+            passed += step;
+            *position = at(
+                file,
+                Mark {
+                    record: mark.record + step,
+                    ..mark
+                },
+            );
+            if mark.record + step >= n_rows {
+                self.next_file(corpus, position);
+            }
+        }
+        Ok(passed)
+    }
+
+    pub(super) fn bytes_read(&self) -> u64 {
+        let read = self
+            .current
+            .as_ref()
+            .map_or(0, |current| current.reader.raw_bytes());
+        self.bytes_behind + read
+    }
+
+    /// Opens the part of the file in which the position lies; false when there is none.
+    fn open(
+        &mut self,
+        corpus: &Corpus,
+        file: usize,
+        mark: Mark,
+        workers: Option<&mut Workers>,
+        manner: Manner,
+    ) -> Result<bool, Fault> {
+        let is_between = std::mem::take(&mut self.is_between);
+        let is_parallel = workers.is_some();
+        let parts = parts_of(corpus, file, is_parallel)?;
+        let reached = match corpus.files[file].format {
+            Format::Parquet => mark.record,
+            _ => mark.byte_offset,
+        };
+        let is_next = |(part, extent): &(usize, &Extent)| {
+            extent.end > reached && is_mine(corpus, file, *part)
+        };
+        let Some((part, extent)) = parts.iter().enumerate().find(is_next) else {
+            return Ok(false);
+        };
+        let extent = *extent;
+        // Inside a part the position says where a record begins, and how many came before. Where the one before ended, a record
+        // may have reached into this part, which passes over it by itself: it can have been decoded ahead.
+        let is_inside = reached > extent.start && !is_between;
+        let from = is_inside.then_some(mark);
+        let base = match from.is_none() && corpus.counts_from_part(file) {
+            true => mark,
+            false => Mark::default(),
+        };
+        let id = PartId { file, part };
+        let reader: Box<dyn RecordReader> = match workers {
+            None => records::open(&corpus.files[file], &corpus.selection, extent, from)?,
+            Some(workers) => {
+                while self.planned.front().is_some_and(|planned| planned.id < id) {
+                    self.planned.pop_front();
+                }
+                let is_planned = self.planned.front().is_some_and(|planned| planned.id == id);
+                let records = match self
+                    .planned
+                    .pop_front()
+                    .filter(|_| is_planned && from.is_none())
+                {
+                    Some(planned) => planned.records,
+                    None => {
+                        self.planned.clear();
+                        self.plan_at = PartId {
+                            file,
+                            part: part + 1,
+                        };
+                        decode(corpus, file, extent, from, workers)
+                    }
+                };
+                self.plan(corpus, workers, manner);
+                Box::new(DecodedReader::new(records))
+            }
+        };
+        self.current = Some(Current {
+            parts,
+            part,
+            reader,
+            base,
+        });
+        Ok(true)
+    }
+
+    /// Has parts behind the current one decoded ahead.
+    fn plan(&mut self, corpus: &Corpus, workers: &mut Workers, manner: Manner) {
+        let wanted = workers.number() * manner.prefetch;
+        while self.planned.len() < wanted && self.plan_at.file < corpus.files.len() {
+            let PartId { file, part } = self.plan_at;
+            if self.unplanned == Some(file) {
+                return;
+            }
+            let Ok(parts) = parts_of(corpus, file, true) else {
+                self.unplanned = Some(file);
+                return;
+            };
+            match parts.get(part) {
+                None => {
+                    self.plan_at = PartId {
+                        file: file + 1,
+                        part: 0,
+                    }
+                }
+                Some(extent) => {
+                    if is_mine(corpus, file, part) {
+                        let records = decode(corpus, file, *extent, None, workers);
+                        self.planned.push_back(Planned {
+                            id: self.plan_at,
+                            records,
+                        });
+                    }
+                    self.plan_at.part += 1;
+                }
+            }
+        }
+    }
+
+    fn bad(&mut self, file: usize, fault: Fault, next: Next) -> Draw {
+        self.next = next;
+        Draw::Bad { file, fault }
+    }
+
+    fn next_file(&mut self, corpus: &Corpus, position: &mut Position) {
+        let read = self
+            .current
+            .take()
+            .map_or(0, |current| current.reader.raw_bytes());
+        self.is_between = false;
+        if let Some((file, _)) = in_file(corpus, *position) {
+            corpus.files[file].forget_parquet();
+            self.bytes_behind += corpus.files[file].size.unwrap_or(read);
+            *position = at(file + 1, Mark::default());
+        }
+    }
+}
+
+impl Current {
+    fn absolute(&self, mark: Mark) -> Mark {
+        Mark {
+            record: self.base.record + mark.record,
+            line: self.base.line + mark.line,
+            byte_offset: mark.byte_offset,
+        }
+    }
+
+    /// Gives a fault the numbers that it has in the file.
+    fn number(&self, corpus: &Corpus, file: usize, fault: &mut Fault) {
+        let is_numbered = is_numbered(corpus, file);
+        let shift = |number: Option<u64>, base: u64| {
+            number.filter(|_| is_numbered).map(|number| number + base)
+        };
+        fault.record = shift(fault.record, self.base.record);
+        fault.line = shift(fault.line, self.base.line);
+    }
+}
+
+/// File and mark of a position that lies in a file.
+fn in_file(corpus: &Corpus, position: Position) -> Option<(usize, Mark)> {
+    match position {
+        Position::InFile { file_index, mark } => {
+            let file = usize::try_from(file_index).ok()?;
+            (file < corpus.files.len()).then_some((file, mark))
+        }
+        Position::InWindow { .. } => None,
+    }
+}
+
+fn at(file: usize, mark: Mark) -> Position {
+    Position::InFile {
+        file_index: file as u64,
+        mark,
+    }
+}
+
+fn parts_of(corpus: &Corpus, file: usize, is_parallel: bool) -> Result<Vec<Extent>, Fault> {
+    let cut_lines = is_parallel || corpus.selection.shard.is_some();
+    extent::cut(&corpus.files[file], &corpus.selection, cut_lines)
+}
+
+/// Whether a part belongs to the shard.
+fn is_mine(corpus: &Corpus, file: usize, part: usize) -> bool {
+    let shard = corpus.selection.shard;
+    shard.is_none_or(|shard| shard.takes(file as u64 + part as u64))
+}
+
+/// Whether it is known how many records of the file come before another.
+fn is_numbered(corpus: &Corpus, file: usize) -> bool {
+    corpus.selection.shard.is_none()
+        || !extent::has_cuttable_lines(&corpus.files[file], &corpus.selection)
+}
+
+fn decode(
+    corpus: &Corpus,
+    file: usize,
+    extent: Extent,
+    from: Option<Mark>,
+    workers: &mut Workers,
+) -> Decoded {
+    let (file, selection) = (
+        Arc::clone(&corpus.files[file]),
+        Arc::clone(&corpus.selection),
+    );
+    workers.decode(move || records::open(&file, &selection, extent, from))
+}
+
+/// Records that another thread decodes, as if they were read here.
+struct DecodedReader {
+    records: Decoded,
+    chunk: Option<Chunk>,
+    at: usize,
+    mark: Mark,
+    begin: u64,
+    raw_bytes: u64,
+}
+
+impl DecodedReader {
+    fn new(records: Decoded) -> Self {
+        Self {
+            records,
+            chunk: None,
+            at: 0,
+            mark: Mark::default(),
+            begin: 0,
+            raw_bytes: 0,
+        }
+    }
+}
+
+impl RecordReader for DecodedReader {
+    fn read(&mut self, sink: &mut Sink<'_>) -> Step {
+        loop {
+            let Some(chunk) = &mut self.chunk else {
+                self.at = 0;
+                self.chunk = self.records.next();
+                match &self.chunk {
+                    Some(_) => continue,
+                    None => {
+                        return Step::Broken(Fault::of_file(BadReason::Unreadable {
+                            message: "reading was cancelled".to_owned(),
+                        }));
+                    }
+                }
+            };
+            if let Some(entry) = chunk.entries.get_mut(self.at) {
+                (self.mark, self.begin) = (entry.mark, entry.begin);
+                let step = match &mut entry.outcome {
+                    Outcome::Record => None,
+                    Outcome::Bad(fault) => fault.take().map(Step::Bad),
+                    Outcome::Broken(fault) => fault.take().map(Step::Broken),
+                };
+                if step.is_none() {
+                    chunk.push_to(self.at, sink);
+                }
+                self.at += 1;
+                return step.unwrap_or(Step::Record);
+            }
+            self.mark = chunk.mark;
+            self.raw_bytes = chunk.raw_bytes;
+            let is_last = chunk.is_last;
+            if let Some(chunk) = self.chunk.take() {
+                self.records.recycle(chunk);
+            }
+            if is_last {
+                return Step::End;
+            }
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    fn begins_at(&self) -> u64 {
+        self.begin
+    }
+
+    fn raw_bytes(&self) -> u64 {
+        self.raw_bytes
+    }
+}

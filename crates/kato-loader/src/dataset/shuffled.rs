@@ -1,0 +1,525 @@
+//! Shuffled order: blocks in random order over the corpus, records in random order within windows of blocks.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use super::{Corpus, Draw, Drawn, Manner};
+use crate::bad_record::{BadReason, Fault, Lost};
+use crate::chunk::{Chunk, Entry, Outcome};
+use crate::cursor::{Position, RecordKey};
+use crate::document::Place;
+use crate::error::LoadError;
+use crate::extent::{self, Extent};
+use crate::permutation::{Permutation, hash};
+use crate::records::{self, Sink};
+use crate::workers::{Decoded, Workers};
+
+/// How many footers are read at a time.
+const MAX_OPENING_THREADS: usize = 16;
+
+pub(super) struct Shuffled {
+    seed: u64,
+    epoch: u64,
+    blocks: Vec<Block>,
+    order: Permutation,
+    /// Where each window begins in the order of the blocks, and where the last one ends.
+    bounds: Vec<u64>,
+    /// Bytes of text in front of each window.
+    bytes_before: Vec<u64>,
+    current: Option<Window>,
+    /// Windows that are being decoded ahead, in order.
+    planned: VecDeque<(u64, Vec<Opened>)>,
+    plan_at: u64,
+    /// Rank of the record drawn last, until it is accepted.
+    drawn: Option<u64>,
+}
+
+struct Block {
+    file: usize,
+    extent: Extent,
+}
+
+/// A block whose records are on their way.
+struct Opened {
+    file: usize,
+    extent: Extent,
+    records: Decoded,
+}
+
+/// The decoded records of a window.
+///
+/// Each has a rank that is a function of the key of the window and of where it lies, and of no other record: what cannot be
+/// read today moves nothing else, and a position stays one when it can be read again.
+struct Window {
+    number: u64,
+    chunks: Vec<Fetched>,
+    /// The records by rank.
+    order: Vec<Ranked>,
+    /// How many of them lie behind.
+    at: usize,
+    /// Stretches that could not be reached. They come first and do not move the position, so that none of their records is
+    /// taken for one that was read.
+    unreachable: VecDeque<(usize, Fault)>,
+}
+
+struct Fetched {
+    file: usize,
+    chunk: Chunk,
+    /// Records from here on stand behind a bad one of their block.
+    lost_from: usize,
+}
+
+struct Ranked {
+    /// Different for each record of a window.
+    rank: u64,
+    chunk: u32,
+    entry: u32,
+}
+
+impl Shuffled {
+    pub(super) fn plan(
+        corpus: &Corpus,
+        seed: u64,
+        epoch: u64,
+        window_bytes: u64,
+    ) -> Result<Self, LoadError> {
+        if let Some(stream) = corpus.files.iter().find(|file| !file.is_readable_again()) {
+            return Err(LoadError::Unsupported {
+                name: stream.name.to_string(),
+                reason: "a stream is read from its beginning to its end; store it in a file to shuffle it",
+            });
+        }
+        let mut blocks = Vec::new();
+        for (file, parts) in cut_all(corpus).into_iter().enumerate() {
+            let input = &corpus.files[file];
+            let parts = match parts {
+                Ok(parts) => parts,
+                // Another attempt would find other blocks, and so another order.
+                Err(fault) if fault.may_pass() => {
+                    return Err(LoadError::Footer {
+                        name: input.name.to_string(),
+                        source: fault.into_cause(),
+                    });
+                }
+                // A damaged file is one block, which then says what is wrong with it.
+                Err(_) => vec![Extent::whole(input.size.unwrap_or(0))],
+            };
+            blocks.extend(parts.into_iter().map(|extent| Block { file, extent }));
+        }
+        let order = Permutation::new((blocks.len() as u64).max(1), &[seed, epoch, BLOCKS]);
+        let mut bounds = vec![0];
+        let mut bytes_before = vec![0];
+        let (mut bytes, mut total) = (0_u64, 0_u64);
+        for place in 0..blocks.len() as u64 {
+            let block = &blocks[index(order.at(place))];
+            if bytes > 0 && bytes.saturating_add(block.extent.text_bytes) > window_bytes {
+                bounds.push(place);
+                bytes_before.push(total);
+                bytes = 0;
+            }
+            bytes = bytes.saturating_add(block.extent.text_bytes.max(1));
+            total = total.saturating_add(block.extent.text_bytes.max(1));
+        }
+        if !blocks.is_empty() {
+            bounds.push(blocks.len() as u64);
+            bytes_before.push(total);
+        }
+        Ok(Self {
+            seed,
+            epoch,
+            blocks,
+            order,
+            bounds,
+            bytes_before,
+            current: None,
+            planned: VecDeque::new(),
+            plan_at: 0,
+            drawn: None,
+        })
+    }
+
+    pub(super) fn n_windows(&self) -> u64 {
+        self.bounds.len() as u64 - 1
+    }
+
+    pub(super) fn draw(
+        &mut self,
+        corpus: &Corpus,
+        position: &mut Position,
+        mut workers: Option<&mut Workers>,
+        manner: Manner,
+        sink: &mut Sink<'_>,
+    ) -> Draw {
+        loop {
+            let Position::InWindow { window, after } = *position else {
+                return Draw::End;
+            };
+            if window >= self.n_windows() {
+                self.current = None;
+                return Draw::End;
+            }
+            let next = Position::InWindow {
+                window: window + 1,
+                after: None,
+            };
+            if !is_mine(corpus, window) {
+                *position = next;
+                continue;
+            }
+            if self
+                .current
+                .as_ref()
+                .is_none_or(|current| current.number != window)
+            {
+                self.current = None;
+                let opened = self.open(corpus, window, workers.as_deref_mut(), manner);
+                match opened.behind(after) {
+                    Ok(window) => self.current = Some(window),
+                    Err(bad) => return bad,
+                }
+            }
+            let Some(current) = &mut self.current else {
+                continue;
+            };
+            if let Some((rank, draw)) = current.draw(corpus, manner.skips_files, sink) {
+                self.drawn = rank;
+                return draw;
+            }
+            self.current = None;
+            *position = next;
+        }
+    }
+
+    pub(super) fn accept(&mut self, position: &mut Position) {
+        if let (Position::InWindow { after, .. }, Some(rank)) = (position, self.drawn.take()) {
+            *after = Some(rank);
+            if let Some(current) = &mut self.current {
+                current.at += 1;
+            }
+        }
+    }
+
+    /// Passes over whole windows whose number of records is known.
+    pub(super) fn pass_over(&self, corpus: &Corpus, position: &mut Position, records: u64) -> u64 {
+        let mut passed = 0;
+        while let Position::InWindow {
+            window,
+            after: None,
+        } = *position
+            && window < self.n_windows()
+            && self.current.is_none()
+        {
+            if is_mine(corpus, window) {
+                let counts = self.window(window).map(|block| block.extent.records);
+                let n_records: Option<u64> = counts.sum();
+                match n_records {
+                    Some(n_records) if passed + n_records <= records => passed += n_records,
+                    _ => break,
+                }
+            }
+            *position = Position::InWindow {
+                window: window + 1,
+                after: None,
+            };
+        }
+        passed
+    }
+
+    /// In proportion to the text, scaled to the size of the files.
+    pub(super) fn bytes_read(&self, position: Position, total_bytes: u64) -> u64 {
+        let Position::InWindow { window, .. } = position else {
+            return 0;
+        };
+        let window = index(window).min(self.bytes_before.len() - 1);
+        let before = self.bytes_before[window];
+        let text = self.bytes_before.last().copied().unwrap_or(0).max(1);
+        let inside = self.current.as_ref().map_or(0, |current| {
+            let bytes = self
+                .bytes_before
+                .get(window + 1)
+                .map_or(0, |end| end - before);
+            let share = u128::from(bytes) * current.at as u128;
+            u64::try_from(share / current.order.len().max(1) as u128).unwrap_or(0)
+        });
+        let scaled = u128::from(total_bytes) * u128::from(before + inside) / u128::from(text);
+        u64::try_from(scaled).unwrap_or(total_bytes)
+    }
+
+    /// The blocks of a window.
+    fn window(&self, window: u64) -> impl Iterator<Item = &Block> {
+        let window = index(window);
+        let places = self.bounds[window]..self.bounds[window + 1];
+        places.map(|place| &self.blocks[index(self.order.at(place))])
+    }
+
+    fn open(
+        &mut self,
+        corpus: &Corpus,
+        window: u64,
+        workers: Option<&mut Workers>,
+        manner: Manner,
+    ) -> Window {
+        let blocks = match workers {
+            None => {
+                let open = |block: &Block| {
+                    let file = &corpus.files[block.file];
+                    let opened = records::open(file, &corpus.selection, block.extent, None);
+                    block.opened(Decoded::here(opened))
+                };
+                self.window(window).map(open).collect()
+            }
+            Some(workers) => {
+                let is_planned = self
+                    .planned
+                    .front()
+                    .is_some_and(|(number, _)| *number == window);
+                let planned = self.planned.pop_front().filter(|_| is_planned);
+                let blocks = match planned {
+                    Some((_, blocks)) => blocks,
+                    None => {
+                        self.planned.clear();
+                        self.plan_at = window + 1;
+                        self.decode(corpus, window, workers)
+                    }
+                };
+                self.plan_ahead(corpus, workers, manner);
+                blocks
+            }
+        };
+        let key = hash([self.seed, self.epoch, RECORDS, window]);
+        Window::fetch(corpus, window, blocks, key)
+    }
+
+    /// Has blocks of windows to come decoded ahead.
+    fn plan_ahead(&mut self, corpus: &Corpus, workers: &mut Workers, manner: Manner) {
+        let wanted = workers.number() * manner.prefetch;
+        // The window behind the current one in any case: its turn comes all at once.
+        while (self.planned.is_empty() || self.n_planned() < wanted)
+            && self.plan_at < self.n_windows()
+        {
+            if is_mine(corpus, self.plan_at) {
+                let blocks = self.decode(corpus, self.plan_at, workers);
+                self.planned.push_back((self.plan_at, blocks));
+            }
+            self.plan_at += 1;
+        }
+    }
+
+    fn n_planned(&self) -> usize {
+        self.planned.iter().map(|(_, blocks)| blocks.len()).sum()
+    }
+
+    fn decode(&self, corpus: &Corpus, window: u64, workers: &mut Workers) -> Vec<Opened> {
+        let decode = |block: &Block| {
+            let (file, selection) = (
+                Arc::clone(&corpus.files[block.file]),
+                Arc::clone(&corpus.selection),
+            );
+            let extent = block.extent;
+            let records = workers.decode(move || records::open(&file, &selection, extent, None));
+            block.opened(records)
+        };
+        self.window(window).map(decode).collect()
+    }
+}
+
+impl Block {
+    fn opened(&self, records: Decoded) -> Opened {
+        Opened {
+            file: self.file,
+            extent: self.extent,
+            records,
+        }
+    }
+}
+
+impl Window {
+    fn fetch(corpus: &Corpus, number: u64, blocks: Vec<Opened>, key: u64) -> Self {
+        let mut window = Self {
+            number,
+            chunks: Vec::new(),
+            order: Vec::new(),
+            at: 0,
+            unreachable: VecDeque::new(),
+        };
+        for block in blocks {
+            window.push(corpus, block, key);
+        }
+        let place = |ranked: &Ranked| (ranked.rank, ranked.chunk, ranked.entry);
+        window.order.sort_unstable_by_key(place);
+        let mut least = 0;
+        for ranked in &mut window.order {
+            ranked.rank = ranked.rank.max(least);
+            least = ranked.rank.saturating_add(1);
+        }
+        window
+    }
+
+    fn push(&mut self, corpus: &Corpus, mut block: Opened, key: u64) {
+        let file = block.file;
+        let key = hash([key, file as u64]);
+        let mut has_fault = false;
+        let mut end = None;
+        while let Some(mut chunk) = block.records.next() {
+            end = chunk.is_whole().then_some(chunk.mark);
+            let mut lost_from = match has_fault {
+                true => 0,
+                false => usize::MAX,
+            };
+            for (at, entry) in chunk.entries.iter_mut().enumerate() {
+                if !matches!(entry.outcome, Outcome::Record) {
+                    lost_from = lost_from.min(at + 1);
+                }
+                match entry.take_unreachable() {
+                    Some(fault) => self.unreachable.push_back((file, of_block(fault))),
+                    None => self.order.push(Ranked {
+                        rank: RecordKey::new(file, entry.mark).rank(key),
+                        chunk: number(self.chunks.len()),
+                        entry: number(at),
+                    }),
+                }
+            }
+            has_fault |= lost_from != usize::MAX;
+            self.chunks.push(Fetched {
+                file,
+                chunk,
+                lost_from,
+            });
+        }
+        if let Some(fault) = end.and_then(|end| corpus.check_end(file, block.extent, end)) {
+            self.unreachable.push_back((file, of_block(fault)));
+        }
+    }
+
+    /// Goes behind the record with a rank.
+    fn behind(mut self, after: Option<u64>) -> Result<Self, Draw> {
+        let Some(after) = after else {
+            return Ok(self);
+        };
+        self.at = self.order.partition_point(|ranked| ranked.rank <= after);
+        let before = self.at.checked_sub(1).map(|at| &self.order[at]);
+        let is_here = before.is_some_and(|before| before.rank == after);
+        if is_here || !self.unreachable.is_empty() {
+            return Ok(self);
+        }
+        Err(Draw::Bad {
+            file: self.chunks.first().map_or(0, |fetched| fetched.file),
+            fault: Fault::of_file(BadReason::EndsBeforeCursor),
+        })
+    }
+
+    /// What comes next, with its rank if it moves the position; none at the end of the window.
+    fn draw(
+        &mut self,
+        corpus: &Corpus,
+        skips_blocks: bool,
+        sink: &mut Sink<'_>,
+    ) -> Option<(Option<u64>, Draw)> {
+        if let Some((file, fault)) = self.unreachable.pop_front() {
+            return Some((None, Draw::Bad { file, fault }));
+        }
+        let (ranked, fetched, at) = loop {
+            let ranked = self.order.get(self.at)?;
+            let fetched = &mut self.chunks[ranked.chunk as usize];
+            let at = ranked.entry as usize;
+            if !skips_blocks || at < fetched.lost_from {
+                break (ranked, fetched, at);
+            }
+            self.at += 1;
+        };
+        let (file, chunk) = (fetched.file, &mut fetched.chunk);
+        let is_numbered = !extent::has_cuttable_lines(&corpus.files[file], &corpus.selection);
+        let Entry {
+            outcome,
+            mark,
+            begin,
+            ..
+        } = &mut chunk.entries[at];
+        let (mark, begin) = (*mark, *begin);
+        let fault = match outcome {
+            Outcome::Record => None,
+            Outcome::Bad(fault) => fault.take(),
+            Outcome::Broken(fault) => fault.take().map(of_block),
+        };
+        if let Some(mut fault) = fault {
+            if !is_numbered {
+                (fault.record, fault.line) = (None, None);
+            }
+            if skips_blocks {
+                fault.lost = Lost::RestOfBlock;
+            }
+            return Some((Some(ranked.rank), Draw::Bad { file, fault }));
+        }
+        let place = match is_numbered {
+            true => Place::Record(mark.record),
+            false => Place::Byte(begin),
+        };
+        chunk.push_to(at, sink);
+        Some((Some(ranked.rank), Draw::Record(Drawn { file, mark, place })))
+    }
+}
+
+/// What takes the rest of a file with it takes that of its block only, where blocks are read on their own.
+fn of_block(mut fault: Fault) -> Fault {
+    if fault.lost == Lost::RestOfFile {
+        fault.lost = Lost::RestOfBlock;
+    }
+    fault
+}
+
+/// The parts of every file. Footers are read several at a time: each costs a round trip where files are remote.
+fn cut_all(corpus: &Corpus) -> Vec<Result<Vec<Extent>, Fault>> {
+    let n_files = corpus.files.len();
+    let next = AtomicUsize::new(0);
+    let cut_some = || {
+        let mut cut = Vec::new();
+        loop {
+            let file = next.fetch_add(1, Ordering::Relaxed);
+            if file >= n_files {
+                return cut;
+            }
+            cut.push((
+                file,
+                extent::cut(&corpus.files[file], &corpus.selection, true),
+            ));
+        }
+    };
+    let mut all: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (1..n_files.min(MAX_OPENING_THREADS))
+            .map(|_| scope.spawn(cut_some))
+            .collect();
+        let mut all = cut_some();
+        for thread in threads {
+            match thread.join() {
+                Ok(cut) => all.extend(cut),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(file, _)| *file);
+    all.into_iter().map(|(_, parts)| parts).collect()
+}
+
+pub(super) fn is_mine(corpus: &Corpus, window: u64) -> bool {
+    corpus
+        .selection
+        .shard
+        .is_none_or(|shard| shard.takes(window))
+}
+
+/// Numbers of blocks and windows are counted in memory.
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// Chunks and their records are counted in memory, in which each takes more than a byte.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// Which choice a permutation makes, so that no two are the same.
+const BLOCKS: u64 = 1;
+const RECORDS: u64 = 2;

@@ -1,0 +1,140 @@
+//! One dataset, or several that are mixed by weight.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bad_record::Fault;
+use crate::cursor::{Counts, Cursor, Position};
+use crate::dataset::{Dataset, Draw, Manner};
+use crate::filter::Filter;
+use crate::inputs::InputFile;
+use crate::permutation::hash;
+use crate::records::Sink;
+use crate::workers::Workers;
+
+/// What a mixture does when one of its datasets has no further record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum WhenExhausted {
+    /// The others go on by their weights: every record of every dataset comes exactly once. The default.
+    #[default]
+    Continue,
+    /// The stream ends: the proportions hold to its end.
+    Stop,
+}
+
+/// How datasets are mixed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mixing {
+    pub(crate) seed: u64,
+    pub(crate) when_exhausted: WhenExhausted,
+}
+
+/// One of the datasets.
+pub(crate) struct Part {
+    pub(crate) dataset: Dataset,
+    pub(crate) filter: Option<Filter>,
+    pub(crate) weight: f64,
+}
+
+/// Datasets of which the next record is drawn.
+///
+/// Which dataset gives the record with a given number is a function of the seed and that number: a hash, as a share of all
+/// weights. When that dataset is exhausted, the others are asked in the same way. So nothing but the positions in the
+/// datasets must be stored.
+pub(crate) struct Mixture {
+    parts: Vec<Part>,
+    pub(crate) mixing: Mixing,
+}
+
+impl Mixture {
+    pub(crate) fn new(parts: Vec<Part>, mixing: Mixing) -> Self {
+        Self { parts, mixing }
+    }
+
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    pub(crate) fn file(&self, part: usize, file: usize) -> &InputFile {
+        &self.parts[part].dataset.corpus.files[file]
+    }
+
+    pub(crate) fn cursor(&self, counts: Counts) -> Cursor {
+        let mut positions = self.parts.iter().map(|part| part.dataset.position());
+        Cursor {
+            position: positions.next().unwrap_or_default(),
+            others: positions.collect(),
+            counts,
+        }
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        let mut parts = self.parts.iter();
+        match self.mixing.when_exhausted {
+            WhenExhausted::Continue => parts.all(|part| part.dataset.is_exhausted()),
+            WhenExhausted::Stop => parts.any(|part| part.dataset.is_exhausted()),
+        }
+    }
+
+    /// Draws the record with the given number, and says from which dataset.
+    pub(crate) fn draw(
+        &mut self,
+        number: u64,
+        mut workers: Option<&mut Workers>,
+        manner: Manner,
+        sink: &mut Sink<'_>,
+    ) -> (usize, Draw) {
+        if let [part] = self.parts.as_mut_slice() {
+            return (0, part.dataset.draw(workers, manner, sink));
+        }
+        let mut asked = vec![false; self.parts.len()];
+        for attempt in 0..self.parts.len() as u64 {
+            let part = self.choose(number, attempt, &asked);
+            asked[part] = true;
+            let dataset = &mut self.parts[part].dataset;
+            match dataset.draw(workers.as_deref_mut(), manner, sink) {
+                Draw::End if self.mixing.when_exhausted == WhenExhausted::Continue => {}
+                draw => return (part, draw),
+            }
+        }
+        (0, Draw::End)
+    }
+
+    pub(crate) fn accept(&mut self, part: usize) {
+        self.parts[part].dataset.accept();
+    }
+
+    /// Passes over records without decoding them, where no choice between datasets depends on each.
+    pub(crate) fn pass_over(&mut self, records: u64) -> Result<u64, (usize, Fault)> {
+        match self.parts.as_mut_slice() {
+            [part] => part.dataset.pass_over(records),
+            _ => Ok(0),
+        }
+    }
+
+    /// One of the datasets that were not asked yet.
+    fn choose(&self, number: u64, attempt: u64, asked: &[bool]) -> usize {
+        let left = || {
+            let parts = self.parts.iter().enumerate();
+            parts.filter(|(part, _)| !asked[*part])
+        };
+        let total: f64 = left().map(|(_, part)| part.weight).sum();
+        let share = hash([self.mixing.seed, number, attempt]) as f64 / 2f64.powi(64);
+        let mut below = share * total;
+        let mut chosen = 0;
+        for (part, Part { weight, .. }) in left() {
+            chosen = part;
+            if below < *weight {
+                break;
+            }
+            below -= weight;
+        }
+        chosen
+    }
+}
+
+/// The positions a cursor holds, one for each dataset.
+pub(crate) fn positions(cursor: &Cursor) -> impl Iterator<Item = Position> {
+    std::iter::once(cursor.position).chain(cursor.others.iter().copied())
+}

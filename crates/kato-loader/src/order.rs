@@ -1,0 +1,149 @@
+//! In which order the records of a corpus come: a pure function of its files, a seed, an epoch and a shard.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LoadError;
+
+/// Text that is shuffled together by default, in bytes: 64 MiB.
+pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
+
+/// In which order the records of a corpus are read.
+///
+/// The order is a pure function of the files, of these settings and of the epoch. Neither the number of threads nor sizes of
+/// batches nor interruptions have a part in it.
+///
+/// **Shuffled** order has two stages, so that nothing must be read ahead of its turn:
+///
+/// 1. The corpus is cut into *blocks* that can be read on their own: runs of rows of a Parquet row group, about 8 MiB of text
+///    each (whole row groups where a remote file has no page index); stretches of 8 MiB of uncompressed JSON Lines and of
+///    text read by line; every other file is one block. Blocks are put into a random order over the whole corpus.
+/// 2. Blocks that follow each other in that order make a *window* of about `window_bytes`. The records of a window are put
+///    into a random order.
+///
+/// So records of one block stay within one window, and a window holds records from everywhere. The larger the window, the
+/// closer to a uniform shuffle; memory is about two windows. Streams cannot be shuffled, and a compressed text file is one
+/// block, whatever its size.
+///
+/// # Examples
+///
+/// ```
+/// use kato_loader::{Order, StreamingDatasetLoader, TextUnit};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("lines.txt");
+/// std::fs::write(&path, "0\n1\n2\n3\n4\n5\n6\n7\n")?;
+/// let read = |order, workers| {
+///     let builder = StreamingDatasetLoader::builder().with_input(&path).with_text_unit(TextUnit::Line);
+///     let loader = builder.with_order(order).with_workers(workers).build()?;
+///     loader.map(|document| Ok(document?.text)).collect::<Result<Vec<_>, kato_loader::LoadError>>()
+/// };
+/// let shuffled = read(Order::shuffled(7), 0)?;
+/// assert_ne!(shuffled, read(Order::Sequential, 0)?);
+/// assert_ne!(shuffled, read(Order::shuffled(7).with_epoch(1), 0)?);
+/// assert_eq!(shuffled, read(Order::shuffled(7), 4)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Order {
+    /// File by file, record by record. The default.
+    #[default]
+    Sequential,
+    /// Blocks in random order, records in random order within windows.
+    Shuffled {
+        /// Decides the order.
+        seed: u64,
+        /// Pass over the corpus, from 0: every epoch has an order of its own.
+        epoch: u64,
+        /// Text that is shuffled together, in bytes; at least one block.
+        window_bytes: u64,
+    },
+}
+
+impl Order {
+    /// Shuffled by a seed: epoch 0, windows of 64 MiB.
+    #[must_use]
+    pub fn shuffled(seed: u64) -> Self {
+        Self::Shuffled {
+            seed,
+            epoch: 0,
+            window_bytes: DEFAULT_WINDOW_BYTES,
+        }
+    }
+
+    /// The same for another pass over the corpus. Sequential order is the same in every epoch.
+    #[must_use]
+    pub fn with_epoch(mut self, new: u64) -> Self {
+        if let Self::Shuffled { epoch, .. } = &mut self {
+            *epoch = new;
+        }
+        self
+    }
+
+    /// The same with windows of another size, in bytes of text. Sequential order has no windows.
+    #[must_use]
+    pub fn with_window_bytes(mut self, bytes: u64) -> Self {
+        if let Self::Shuffled { window_bytes, .. } = &mut self {
+            *window_bytes = bytes;
+        }
+        self
+    }
+
+    pub(crate) fn check(self) -> Result<(), LoadError> {
+        match self {
+            Self::Shuffled {
+                window_bytes: 0, ..
+            } => Err(LoadError::InvalidOption {
+                option: "with_order",
+                reason: "a window needs at least 1 byte",
+            }),
+            Self::Sequential | Self::Shuffled { .. } => Ok(()),
+        }
+    }
+}
+
+/// One of several equal parts of a corpus, for machines that share it.
+///
+/// Together, the shards of one order hold every record exactly once. In shuffled order a shard takes every n-th window, in
+/// sequential order every n-th block of a file (see [`Order`]): no machine reads what belongs to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shard {
+    index: u64,
+    count: u64,
+}
+
+impl Shard {
+    /// Shard `index`, from 0, of `count`.
+    #[must_use]
+    pub fn new(index: u64, count: u64) -> Self {
+        Self { index, count }
+    }
+
+    /// Which shard this is, from 0.
+    #[must_use]
+    pub fn index(self) -> u64 {
+        self.index
+    }
+
+    /// Into how many shards the corpus is cut.
+    #[must_use]
+    pub fn count(self) -> u64 {
+        self.count
+    }
+
+    /// Whether the unit with this number is part of the shard.
+    pub(crate) fn takes(self, number: u64) -> bool {
+        number % self.count == self.index
+    }
+
+    pub(crate) fn check(self) -> Result<(), LoadError> {
+        if self.index < self.count {
+            return Ok(());
+        }
+        Err(LoadError::InvalidOption {
+            option: "with_shard",
+            reason: "shards are numbered from 0 and below their count",
+        })
+    }
+}

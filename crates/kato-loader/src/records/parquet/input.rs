@@ -1,0 +1,136 @@
+//! Where the bytes of a Parquet file come from.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+
+use crate::bad_record::{Cause, Fault};
+#[cfg(feature = "remote")]
+use crate::remote::RemoteParquet;
+
+/// A local or remote file; cheap to clone.
+#[derive(Clone)]
+pub(crate) enum ParquetInput {
+    Local(Arc<File>),
+    #[cfg(feature = "remote")]
+    Remote(RemoteParquet),
+}
+
+impl ParquetInput {
+    pub(super) fn is_local(&self) -> bool {
+        matches!(self, Self::Local(_))
+    }
+
+    /// The same file for reading these ranges, which are fetched at once where it is remote.
+    pub(super) fn with_ranges(&self, ranges: Vec<Range<u64>>) -> Result<Self, Fault> {
+        match self {
+            Self::Local(_) => {
+                drop(ranges);
+                Ok(self.clone())
+            }
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote
+                .with_ranges(ranges)
+                .map(Self::Remote)
+                .map_err(Fault::unreadable),
+        }
+    }
+
+    /// What a failure of the decoder means: damage, unless bytes could not be had.
+    #[cfg_attr(
+        not(feature = "remote"),
+        expect(clippy::unused_self, reason = "all files are local then")
+    )]
+    pub(super) fn fault(&self, cause: Cause) -> Fault {
+        #[cfg(feature = "remote")]
+        if let Self::Remote(remote) = self
+            && let Some(error) = remote.take_error()
+        {
+            return Fault::unreadable(error);
+        }
+        Fault::corrupt(cause)
+    }
+}
+
+impl Length for ParquetInput {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Local(file) => Length::len(file.as_ref()),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote.len(),
+        }
+    }
+}
+
+impl ChunkReader for ParquetInput {
+    type T = Box<dyn Read + Send>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        match self {
+            Self::Local(file) => Ok(Box::new(BufReader::with_capacity(
+                HEADER_BYTES,
+                At {
+                    file: Arc::clone(file),
+                    offset: start,
+                },
+            ))),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => Ok(Box::new(remote.read_from(start))),
+        }
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        match self {
+            Self::Local(file) => {
+                let mut bytes = Vec::with_capacity(length);
+                let read = At {
+                    file: Arc::clone(file),
+                    offset: start,
+                }
+                .take(length as u64)
+                .read_to_end(&mut bytes)?;
+                if read != length {
+                    let message = format!("{length} bytes expected, {read} found");
+                    return Err(ParquetError::EOF(message));
+                }
+                Ok(bytes.into())
+            }
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => remote
+                .bytes(start, length)
+                .map_err(|error| ParquetError::External(Box::new(error))),
+        }
+    }
+}
+
+/// What is read for the header of a page.
+const HEADER_BYTES: usize = 1 << 10;
+
+/// Reading from an offset without moving the file's own position, which other threads read from as well.
+struct At {
+    file: Arc<File>,
+    offset: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = read_at(&self.file, buffer, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}

@@ -1,0 +1,192 @@
+//! Where windows come from: made on the caller's thread, or by threads that are a bounded number of windows ahead.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::error::TokenBatchError;
+use super::window::{Encoding, Window, read};
+use crate::loader::StreamingDatasetLoader;
+
+/// What becomes of an attempt to make the next window.
+pub(super) enum Outcome {
+    Window(Box<Window>),
+    /// The corpus has ended.
+    End,
+    Failed(TokenBatchError),
+    /// The encoder panicked, with this.
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// Makes windows, on any number of threads.
+pub(super) struct Maker {
+    reading: Mutex<Reading>,
+    encoding: Encoding,
+    stop: AtomicBool,
+}
+
+struct Reading {
+    loader: StreamingDatasetLoader,
+    /// Number of the next window.
+    next: u64,
+    /// Whether there is nothing more to read; an error of the loader is an end too.
+    ended: bool,
+}
+
+impl Maker {
+    pub(super) fn new(loader: StreamingDatasetLoader, encoding: Encoding) -> Self {
+        Self {
+            reading: Mutex::new(Reading {
+                loader,
+                next: 0,
+                ended: false,
+            }),
+            encoding,
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Makes the next window and says which one it is; `None` when the end was already found.
+    ///
+    /// Reading is in turn, encoding at the same time. Panics are caught, so that they reach the caller at the window where
+    /// they happened and no thread waits for one that is gone.
+    pub(super) fn make(&self) -> Option<(u64, Outcome)> {
+        let (number, read) = {
+            let mut guard = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+            let reading = &mut *guard;
+            if reading.ended {
+                return None;
+            }
+            let number = reading.next;
+            reading.next += 1;
+            let read = catch_unwind(AssertUnwindSafe(|| {
+                read(&mut reading.loader, &self.encoding.shape, &self.stop)
+            }));
+            reading.ended = !matches!(read, Ok(Ok(Some(_))));
+            (number, read)
+        };
+        let outcome = match read {
+            Ok(Ok(Some(documents))) => {
+                // The encoder is the caller's: what it leaves behind when it panics is the caller's too, who gets the panic.
+                let made = AssertUnwindSafe(|| self.encoding.window(documents, &self.stop));
+                match catch_unwind(made) {
+                    Ok(Ok(Some(window))) => Outcome::Window(Box::new(window)),
+                    Ok(Ok(None)) => Outcome::End,
+                    Ok(Err(error)) => Outcome::Failed(error),
+                    Err(panic) => Outcome::Panicked(panic),
+                }
+            }
+            Ok(Ok(None)) => Outcome::End,
+            Ok(Err(error)) => Outcome::Failed(TokenBatchError::Load(error)),
+            Err(panic) => Outcome::Panicked(panic),
+        };
+        Some((number, outcome))
+    }
+}
+
+/// Threads that make windows, and the windows that are ready.
+pub(super) struct Pool {
+    maker: Arc<Maker>,
+    /// One permit for each window that may be ahead; a worker takes one before it makes a window.
+    permits: Option<Sender<()>>,
+    outcomes: Receiver<(u64, Outcome)>,
+    /// Windows that were ready before their turn.
+    early: BTreeMap<u64, Outcome>,
+    next: u64,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    pub(super) fn start(
+        maker: Maker,
+        num_workers: usize,
+        prefetch: usize,
+    ) -> Result<Self, TokenBatchError> {
+        let ahead = num_workers * prefetch;
+        let (permits, permits_taken) = bounded(ahead);
+        // Every outcome belongs to a permit, so that sending one never waits.
+        let (made, outcomes) = bounded(ahead);
+        let mut pool = Self {
+            maker: Arc::new(maker),
+            permits: Some(permits),
+            outcomes,
+            early: BTreeMap::new(),
+            next: 0,
+            threads: Vec::new(),
+        };
+        for worker in 0..num_workers {
+            let (maker, permits, made) =
+                (Arc::clone(&pool.maker), permits_taken.clone(), made.clone());
+            let thread = thread::Builder::new()
+                .name(format!("token-batches-{worker}"))
+                .spawn(move || work(&maker, &permits, &made))
+                .map_err(TokenBatchError::Threads)?;
+            pool.threads.push(thread);
+        }
+        for _ in 0..ahead {
+            pool.permit_one();
+        }
+        Ok(pool)
+    }
+
+    /// The next window in order; waits for it.
+    pub(super) fn next(&mut self) -> Outcome {
+        let outcome = loop {
+            if let Some(outcome) = self.early.remove(&self.next) {
+                break outcome;
+            }
+            let (number, outcome) = self.outcomes.recv().expect(
+                "workers hand in every window up to the end, behind which none is asked for",
+            );
+            self.early.insert(number, outcome);
+        };
+        self.next += 1;
+        self.permit_one();
+        outcome
+    }
+
+    fn permit_one(&self) {
+        if let Some(permits) = &self.permits {
+            // No worker is left when the corpus was read to its end; then no permit is needed either.
+            let _unneeded = permits.send(());
+        }
+    }
+}
+
+impl Drop for Pool {
+    /// Waits for the threads, each of which ends behind the document in its hands.
+    fn drop(&mut self) {
+        self.maker.stop.store(true, Ordering::Relaxed);
+        self.permits = None;
+        for thread in self.threads.drain(..) {
+            // Panics of the encoder are outcomes; a thread itself has nothing to say.
+            let _nothing = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("threads", &self.threads.len())
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+fn work(maker: &Maker, permits: &Receiver<()>, made: &Sender<(u64, Outcome)>) {
+    while permits.recv().is_ok() && !maker.stop.load(Ordering::Relaxed) {
+        let Some(outcome) = maker.make() else {
+            return;
+        };
+        if made.send(outcome).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! A window: consecutive documents as they are read, and the batches that they become.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::bad_document::BadDocument;
+use super::batch::Collation;
+use super::cut::cut;
+use super::error::TokenBatchError;
+use super::options::{LongDocuments, OnBadDocument, Shape};
+use super::state::{Fingerprint, TokenBatchCounts};
+use crate::bad_record::{BadRecord, Cause};
+use crate::cursor::Cursor;
+use crate::document::Document;
+use crate::error::LoadError;
+use crate::loader::StreamingDatasetLoader;
+
+pub(super) type Encoder = dyn Fn(&str) -> Result<Vec<u32>, Cause> + Send + Sync;
+
+/// Consecutive documents.
+#[derive(Debug)]
+pub(super) struct Documents {
+    begin: Cursor,
+    end: Cursor,
+    bytes_read: u64,
+    documents: Vec<Document>,
+    bad_records: Vec<BadRecord>,
+}
+
+/// The batches of a window, and all that is known about it.
+#[derive(Debug)]
+pub(super) struct Window {
+    pub(super) begin: Cursor,
+    pub(super) end: Cursor,
+    pub(super) bytes_read: u64,
+    pub(super) batches: Vec<Collation>,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) counts: TokenBatchCounts,
+    pub(super) bad_records: Vec<BadRecord>,
+    pub(super) bad_documents: Vec<BadDocument>,
+}
+
+/// Reads the next window; `None` at the end of the corpus, or once a stop is asked for.
+///
+/// A window is whole or it is not there: one cut short by an error would come out in other batches when the error is gone.
+pub(super) fn read(
+    loader: &mut StreamingDatasetLoader,
+    shape: &Shape,
+    stop: &AtomicBool,
+) -> Result<Option<Documents>, LoadError> {
+    let begin = loader.cursor();
+    let mut documents: Vec<Document> = Vec::new();
+    let mut bytes = 0;
+    while documents.len() < shape.window_documents() && bytes < shape.window_bytes() {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let Some(document) = loader.next().transpose()? else {
+            break;
+        };
+        bytes += document.text.len();
+        documents.push(document);
+    }
+    let bad_records = loader.take_bad_records();
+    // Records that became nothing, at the end of the corpus, still move the cursor and may have entries.
+    let end = loader.cursor();
+    if documents.is_empty() && bad_records.is_empty() && begin == end {
+        return Ok(None);
+    }
+    Ok(Some(Documents {
+        begin,
+        end,
+        bytes_read: loader.bytes_read(),
+        documents,
+        bad_records,
+    }))
+}
+
+/// How windows are encoded.
+pub(super) struct Encoding {
+    pub(super) encoder: Box<Encoder>,
+    pub(super) shape: Shape,
+    pub(super) on_bad_document: OnBadDocument,
+}
+
+/// A document's tokens.
+struct Encoded {
+    document: u64,
+    tokens: Vec<u32>,
+}
+
+/// Why a document gives no sequence.
+enum Refusal {
+    Encoder(Cause),
+    TooLong { n_tokens: usize, limit: usize },
+}
+
+/// A stretch of a document's tokens that is to be one sequence.
+struct Sequence {
+    /// Index into the list of encoded documents.
+    of: usize,
+    piece: u64,
+    begin: usize,
+    end: usize,
+}
+
+impl Encoding {
+    /// Encodes a window and cuts it into batches; `None` once a stop is asked for.
+    pub(super) fn window(
+        &self,
+        window: Documents,
+        stop: &AtomicBool,
+    ) -> Result<Option<Window>, TokenBatchError> {
+        let mut counts = TokenBatchCounts {
+            documents: window.documents.len() as u64,
+            ..TokenBatchCounts::default()
+        };
+        let first_document = window.begin.documents();
+        let mut encoded = Vec::with_capacity(window.documents.len());
+        let mut bad_documents = Vec::new();
+        for document in window.documents {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            match self.encode(&document.text) {
+                Ok(tokens) if tokens.is_empty() => counts.empty_documents += 1,
+                Ok(tokens) => encoded.push(Encoded {
+                    document: document.index,
+                    tokens,
+                }),
+                Err(refusal) if self.on_bad_document == OnBadDocument::Fail => {
+                    return Err(refusal.into_error(&document));
+                }
+                Err(refusal) => {
+                    counts.bad_documents += 1;
+                    bad_documents.push(BadDocument {
+                        document: document.id.to_string(),
+                        index: document.index,
+                        reason: refusal.in_words(),
+                    });
+                }
+            }
+        }
+        let fingerprint = fingerprint(&encoded);
+        let sequences = self.sequences(&encoded, &mut counts);
+        Ok(Some(Window {
+            begin: window.begin,
+            end: window.end,
+            bytes_read: window.bytes_read,
+            batches: self.collate(&encoded, &sequences, first_document),
+            fingerprint,
+            counts,
+            bad_records: window.bad_records,
+            bad_documents,
+        }))
+    }
+
+    fn encode(&self, text: &str) -> Result<Vec<u32>, Refusal> {
+        let tokens = (self.encoder)(text).map_err(Refusal::Encoder)?;
+        let (n_tokens, limit) = (tokens.len(), self.shape.sequence_limit());
+        if self.shape.long_documents == LongDocuments::Refuse && n_tokens > limit {
+            return Err(Refusal::TooLong { n_tokens, limit });
+        }
+        Ok(tokens)
+    }
+
+    fn sequences(&self, encoded: &[Encoded], counts: &mut TokenBatchCounts) -> Vec<Sequence> {
+        let limit = self.shape.sequence_limit();
+        let mut sequences = Vec::with_capacity(encoded.len());
+        for (of, Encoded { tokens, .. }) in encoded.iter().enumerate() {
+            let len = tokens.len();
+            let whole = |end| Sequence {
+                of,
+                piece: 0,
+                begin: 0,
+                end,
+            };
+            if len <= limit {
+                sequences.push(whole(len));
+                continue;
+            }
+            match self.shape.long_documents {
+                // Refused documents do not get here.
+                LongDocuments::Alone | LongDocuments::Refuse => sequences.push(whole(len)),
+                LongDocuments::Truncate => {
+                    counts.truncated_documents += 1;
+                    counts.truncated_tokens += (len - limit) as u64;
+                    sequences.push(whole(limit));
+                }
+                LongDocuments::Split => {
+                    counts.split_documents += 1;
+                    let pieces = (0..len).step_by(limit).zip(0..);
+                    sequences.extend(pieces.map(|(begin, piece)| Sequence {
+                        of,
+                        piece,
+                        begin,
+                        end: len.min(begin + limit),
+                    }));
+                }
+            }
+        }
+        sequences
+    }
+
+    fn collate(
+        &self,
+        encoded: &[Encoded],
+        sequences: &[Sequence],
+        first_document: u64,
+    ) -> Vec<Collation> {
+        let lengths: Vec<usize> = sequences.iter().map(Sequence::len).collect();
+        let cuts = cut(&lengths, &self.shape, first_document);
+        let collate = |cut: &Vec<usize>| {
+            let n_tokens = cut.iter().map(|&at| lengths[at]).sum();
+            let mut batch = Collation::with_capacity(cut.len(), n_tokens);
+            for &at in cut {
+                let sequence = &sequences[at];
+                let Encoded { document, tokens } = &encoded[sequence.of];
+                batch.push(
+                    *document,
+                    sequence.piece,
+                    &tokens[sequence.begin..sequence.end],
+                );
+            }
+            batch
+        };
+        cuts.iter().map(collate).collect()
+    }
+}
+
+impl Refusal {
+    fn into_error(self, document: &Document) -> TokenBatchError {
+        let (index, document) = (document.index, document.id.to_string());
+        match self {
+            Self::Encoder(source) => TokenBatchError::Encode {
+                document,
+                index,
+                source,
+            },
+            Self::TooLong { n_tokens, limit } => TokenBatchError::LongDocument {
+                document,
+                index,
+                n_tokens,
+                limit,
+            },
+        }
+    }
+
+    fn in_words(&self) -> String {
+        match self {
+            Self::Encoder(cause) => {
+                let mut words = cause.to_string();
+                let mut source = cause.source();
+                while let Some(cause) = source {
+                    words = format!("{words}: {cause}");
+                    source = cause.source();
+                }
+                words
+            }
+            Self::TooLong { n_tokens, limit } => {
+                format!("{n_tokens} tokens where {limit} are allowed")
+            }
+        }
+    }
+}
+
+impl Sequence {
+    fn len(&self) -> usize {
+        self.end - self.begin
+    }
+}
+
+/// Lengths, not tokens, are hashed: that costs nothing and still tells one encoder from another over hundreds of documents.
+fn fingerprint(encoded: &[Encoded]) -> Fingerprint {
+    let mut hasher = blake3::Hasher::new();
+    for Encoded { document, tokens } in encoded {
+        hasher.update(&document.to_le_bytes());
+        hasher.update(&(tokens.len() as u64).to_le_bytes());
+    }
+    Fingerprint(hasher.finalize().to_hex().to_string())
+}
