@@ -4,6 +4,8 @@
 //! cargo run --release --example train                                  # this repository's own text
 //! cargo run --release --example train -- corpus.jsonl --kb my-kb       # your own
 //! cargo run --release --example train -- corpus.jsonl --kb my-kb --resume
+//! cargo run --release --example train -- hf://Salesforce/wikitext/wikitext-103-raw-v1 --shuffle 1 --max-rows 100000
+//! cargo run --release --example train -- 0.7*openwebtext 0.3*wikitext   # a mixture of datasets by their keys
 //! cargo run --release --example train -- corpus.jsonl --kato http://127.0.0.1:8000 --run wikitext
 //! ```
 
@@ -16,50 +18,45 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Parser, ValueEnum};
+use clap::{CommandFactory, Parser, ValueEnum};
 use indicatif::{HumanBytes, HumanCount};
 use kato_examples::corpus::ByteSize;
 use kato_examples::interrupt::{INTERRUPTED, stop_on_interrupt};
 use kato_examples::remote::{self, RemoteArgs};
+use kato_examples::report::to_json;
 use kato_examples::reporter::Reporter;
 use kato_examples::repository;
+use kato_examples::source::{SOURCE_HELP, SourceArgs, Sources};
 use kato_learner::{
     ChunkSpan, Delimiter, Dropped, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy,
     TextMode, TokenLimit,
 };
-use kato_loader::{
-    OnBadRecord, Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit,
-};
+use kato_loader::{Split, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{
     Backend, RunConfiguration, TrainingOptions, TrainingReport, default_workers,
     loader_at_checkpoint, train, train_with,
 };
 use kato_store::{EmbeddedStore, PatternStore};
+use serde_json::Value;
 
 /// Trains a concept hierarchy from text into a knowledge base on the disk, or into the nodes of a KATO server.
 ///
-/// Reads plain text, JSON Lines, CSV and Parquet, also compressed with gzip or zstd. A run can be stopped at any moment, by
+/// Reads plain text, JSON Lines, CSV and Parquet, also compressed with gzip or zstd, from disk, the Hugging Face Hub, web
+/// servers and object stores. A run can be stopped at any moment, by
 /// Ctrl-C or even kill -9, and goes on with the same command and --resume to the same result. Look into the knowledge base
 /// with `inspect`, also while it is being trained.
 ///
 /// With --json one JSON object on standard output tells the result: samples, errors, tokens, rates, the levels with their
-/// patterns, what the rules left out, bytes on the disk, and where the time went. Progress goes to standard error.
+/// patterns, what the rules left out, bytes on the disk, and where the time went: starved_share is the part of it that learning
+/// waited for documents. Progress goes to standard error.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted and ready to be resumed.
 #[derive(Debug, Parser)]
+#[command(after_long_help = SOURCE_HELP)]
 struct Args {
-    /// Files, directories or globs to learn from, `-` for standard input. Default: this repository's README and docs.
-    #[arg(value_name = "INPUT")]
-    input: Vec<PathBuf>,
-    /// Field of JSON Lines, CSV and Parquet records that holds the text; a dotted path for nested JSON.
-    #[arg(long, value_name = "NAME", default_value = "text")]
-    field: String,
-    /// Field that holds a document's id. Default: the id is made of file and record number.
-    #[arg(long, value_name = "NAME")]
-    id_field: Option<String>,
-    /// What is one document in a plain text file.
-    #[arg(long, value_name = "UNIT", value_enum, default_value_t = Unit::File)]
-    text_unit: Unit,
+    /// What to learn from; see below. Default: this repository's README and docs.
+    #[arg(value_name = "SOURCE")]
+    sources: Vec<PathBuf>,
     /// Chunk size of each level, from the bottom up: tokens of a pattern, then patterns of a pattern.
     #[arg(
         long,
@@ -117,7 +114,7 @@ struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, requires = "hold_out")]
     seed: u64,
     /// Skip what cannot be read or learned and list it in DIR/skipped.jsonl (with --kato beside the run's state), instead of
-    /// ending with an error.
+    /// ending with an error. What --on-bad skips is listed there too.
     #[arg(long)]
     skip_errors: bool,
     /// Memory for what is learned and not yet written; the process takes about twice this and another 100 MB.
@@ -132,16 +129,8 @@ struct Args {
     /// Show no progress.
     #[arg(long, short)]
     quiet: bool,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Unit {
-    /// The whole file.
-    File,
-    /// Every line.
-    Line,
-    /// Every run of lines between blank lines.
-    Paragraphs,
+    #[command(flatten)]
+    source: SourceArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -154,11 +143,22 @@ enum Tail {
 
 fn main() -> Result<ExitCode> {
     let mut args = Args::parse();
+    if args.skip_errors {
+        args.source.skip_bad();
+    }
+    args.source
+        .check(&mut Args::command())
+        .unwrap_or_else(|error| error.exit());
     args.remote.choose_name(args.resume)?;
     let learner = learner(&args)?;
     let configuration = RunConfiguration::of(&learner).with_split(split(&args));
-    // Before the knowledge base is made, so that a mistyped path leaves nothing behind.
-    loader(&args)?.build()?;
+    let sources = sources(&args)?;
+    // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run reads what was opened here:
+    // listing a remote source twice would take twice as long, and could find two revisions.
+    let opened = match has_position(&args) {
+        true => None,
+        false => Some(loader(&args, &sources).build()?),
+    };
     let mut options = TrainingOptions::default();
     options.num_workers = args.workers.unwrap_or_else(default_workers);
     options.memory_budget =
@@ -166,14 +166,15 @@ fn main() -> Result<ExitCode> {
     options.commit_interval =
         Duration::try_from_secs_f64(args.commit_interval).context("--commit-interval")?;
     options.skip_errors = args.skip_errors;
-    options.ledger = args.skip_errors.then(|| ledger(&args));
+    options.ledger = args.source.skips_bad().then(|| ledger(&args));
     stop_on_interrupt(options.stop.clone()).context("failed to listen for Ctrl-C")?;
 
+    let resumed = |checkpoint: &Value| loader_at_checkpoint(loader(&args, &sources), checkpoint);
     let mut reporter = Reporter::new(args.quiet);
     let mut out = std::io::stdout().lock();
     let report = match args.remote.open(&learner, &configuration, args.resume)? {
         Some(backend) => {
-            let mut loader = loader_at_checkpoint(loader(&args)?, &backend.checkpoint())?;
+            let mut loader = opened.map_or_else(|| resumed(&backend.checkpoint()), Ok)?;
             let on_event = |event| reporter.show(&event);
             let report = train_with(&mut loader, &learner, &backend, &options, on_event);
             reporter.finish();
@@ -188,13 +189,13 @@ fn main() -> Result<ExitCode> {
         }
         None => {
             let store = open_store(&args, &learner, &configuration)?;
-            let mut loader = loader_at_checkpoint(loader(&args)?, &store.checkpoint())?;
+            let mut loader = opened.map_or_else(|| resumed(&store.checkpoint()), Ok)?;
             let on_event = |event| reporter.show(&event);
             let report = train(&mut loader, &learner, &store, &options, on_event);
             reporter.finish();
             let report = report?;
             if args.json {
-                writeln!(out, "{}", serde_json::to_string(&report)?)?;
+                writeln!(out, "{}", to_json(&report)?)?;
             } else {
                 write!(out, "{}", summary(&report, &args))?;
             }
@@ -208,6 +209,12 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::from(INTERRUPTED));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether there may be a position to go on from.
+fn has_position(args: &Args) -> bool {
+    let is_kept_elsewhere = args.remote.state_file().is_some();
+    args.resume && (is_kept_elsewhere || EmbeddedStore::exists(&args.kb))
 }
 
 fn open_store(
@@ -270,38 +277,26 @@ fn split(args: &Args) -> Option<Split> {
     Some(Split::training(share, args.seed))
 }
 
-fn loader(args: &Args) -> Result<StreamingDatasetLoaderBuilder> {
-    let inputs = if args.input.is_empty() {
-        repository::own_text()
-    } else {
-        args.input.clone()
-    };
-    if inputs.is_empty() {
-        bail!("this copy of the program has no text of its own: name a file to learn from");
+fn sources(args: &Args) -> Result<Sources> {
+    if !args.sources.is_empty() {
+        return args.source.resolve(&args.sources);
     }
-    let mut builder = StreamingDatasetLoader::builder()
-        .with_inputs(inputs)
-        .with_text_field(&args.field)
-        .with_text_unit(match args.text_unit {
-            Unit::File => TextUnit::File,
-            Unit::Line => TextUnit::Line,
-            Unit::Paragraphs => TextUnit::Paragraphs,
-        })
-        .on_bad_record(if args.skip_errors {
-            OnBadRecord::Skip
-        } else {
-            OnBadRecord::Fail
-        });
-    if let Some(id_field) = &args.id_field {
-        builder = builder.with_id_field(id_field);
+    let own_text = repository::own_text();
+    if own_text.is_empty() {
+        bail!("this copy of the program has no text of its own: name a source to learn from");
     }
+    args.source.resolve(&own_text)
+}
+
+fn loader(args: &Args, sources: &Sources) -> StreamingDatasetLoaderBuilder {
+    let mut builder = sources.builder();
     if let Some(split) = split(args) {
         builder = builder.with_split(split);
     }
     if let Some(max_samples) = args.max_samples {
         builder = builder.with_max_documents(max_samples);
     }
-    Ok(builder)
+    builder
 }
 
 fn summary(report: &TrainingReport, args: &Args) -> String {
@@ -325,6 +320,10 @@ fn summary(report: &TrainingReport, args: &Args) -> String {
         report.num_workers,
         report.rate_samples_per_sec,
         report.tokens_per_sec / 1e6,
+    );
+    text += &format!(
+        "{:.1} % of the learning threads' time was waiting for documents\n",
+        100.0 * report.starved_share()
     );
     text += "level         chunk     learned    patterns  new\n";
     for level in &report.levels {

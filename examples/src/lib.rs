@@ -1,17 +1,21 @@
-//! What the example binaries share: the corpus generator, the views of a knowledge base and of what it answers, progress,
-//! signals.
+//! What the example binaries share: sources of text and views of them, the corpus generator, the views of a knowledge base
+//! and of what it answers, progress, signals.
 
 pub mod corpus;
+pub mod datasets;
 pub mod evaluate;
 pub mod exit;
 pub mod generation;
 pub mod inspect;
 pub mod interrupt;
+pub mod meter;
 pub mod open;
 pub mod prediction;
 pub mod remote;
+pub mod report;
 pub mod reporter;
 pub mod repository;
+pub mod source;
 pub mod tokens;
 
 /// The README's example is compiled and run as a test.

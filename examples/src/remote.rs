@@ -12,6 +12,7 @@ use kato_remote::{RemoteBackend, RunName};
 use kato_scheduler::{RunConfiguration, TrainingReport};
 use serde_json::{Value, json};
 
+use crate::report;
 use crate::tokens::read_tokens;
 
 /// Where the nodes are, if not in a knowledge base of this process.
@@ -135,7 +136,7 @@ pub fn summary(report: &TrainingReport, backend: &RemoteBackend) -> String {
 ///
 /// When the report has no JSON form, which would be a bug.
 pub fn to_json(report: &TrainingReport, backend: &RemoteBackend) -> Result<Value> {
-    let mut value = serde_json::to_value(report)?;
+    let mut value = report::to_json(report)?;
     value["server"] = json!({
         "url": backend.server(),
         "run": backend.run().as_str(),

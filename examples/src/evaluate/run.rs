@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use kato_engine::Engine;
 use kato_evaluation::Corpora;
+use kato_fetch::{Fetcher, Location};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{
     CorpusIdentity, OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
@@ -77,8 +78,12 @@ impl TrainedRun {
         let corpus = self.corpus_now(inputs)?;
         let trained = self.checkpoint.cursor.documents();
         let split = self.run.split;
+        let fetcher = fetcher_for(&corpus)?;
         let side = move |is_training: bool| {
-            let builder = lenient(StreamingDatasetLoader::builder_of(&corpus));
+            let mut builder = lenient(StreamingDatasetLoader::builder_of(&corpus));
+            if let Some(fetcher) = &fetcher {
+                builder = builder.with_fetcher(fetcher.clone());
+            }
             let builder = builder.with_max_documents(trained);
             match split {
                 Some(split) if is_training => builder.with_split(split),
@@ -148,6 +153,14 @@ impl TrainedRun {
         }
         Ok(())
     }
+}
+
+/// What fetches the files of a corpus, as the environment says; `None` where all are local.
+fn fetcher_for(corpus: &CorpusIdentity) -> Result<Option<Fetcher>> {
+    let files = corpus.files();
+    let is_remote = files.iter().any(|file| Location::is_location(&file.name));
+    let build = || Fetcher::builder().from_env().build();
+    Ok(is_remote.then(build).transpose()?)
 }
 
 /// Bad records were bad for the training too.

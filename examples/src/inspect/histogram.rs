@@ -5,12 +5,11 @@ use kato_store::{FrequencyCount, FrequencyStatistics, KnowledgeBase, PatternStor
 use serde::Serialize;
 
 use super::View;
-use super::layout::{dim, heading};
+use super::layout::{bar, dim, heading};
 use super::overview::count;
 
 /// Frequencies up to this one have a bar each; from there on, bars stand for ranges.
 const SINGLE_BARS: u64 = 12;
-const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// The histograms of one node or of all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -171,13 +170,8 @@ fn end_of_range(low: u64) -> u64 {
 
 /// A bar of up to `room` columns, by the logarithm of the count; one pattern is a visible bar, none is no bar.
 fn draw(patterns: u64, most: u64, room: usize) -> String {
-    if patterns == 0 {
-        return String::new();
-    }
-    let height = |patterns: u64| (patterns as f64 + 1.0).ln();
-    let eighths = (height(patterns) / height(most) * (8 * room) as f64).round() as usize;
-    let eighths = eighths.clamp(1, 8 * room);
-    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
+    let height = |patterns: u64| (patterns as f64).ln_1p();
+    bar(height(patterns) / height(most.max(1)), room)
 }
 
 #[cfg(test)]

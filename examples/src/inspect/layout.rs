@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use console::{Term, measure_text_width, truncate_str};
 
+const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
 /// Columns where standard output is no terminal.
 pub const DEFAULT_WIDTH: usize = 100;
 
@@ -66,6 +68,16 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A bar of a share of `room` columns; it is visible if the share is more than nothing.
+pub(crate) fn bar(share: f64, room: usize) -> String {
+    if share <= 0.0 {
+        return String::new();
+    }
+    let eighths = (share * (8 * room) as f64).round() as usize;
+    let eighths = eighths.clamp(1, 8 * room);
+    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
 /// A line that stands above others, bold on a terminal.

@@ -14,6 +14,7 @@ fn help(program: &str, argument: &str) -> String {
 #[test]
 fn help_is_complete() {
     for program in [
+        "datasets",
         "train",
         "inspect",
         "make_corpus",
@@ -29,6 +30,7 @@ fn help_is_complete() {
 #[test]
 fn short_help_is_shorter_and_wrapped() {
     for program in [
+        "datasets",
         "train",
         "inspect",
         "make_corpus",

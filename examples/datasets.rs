@@ -1,0 +1,227 @@
+//! Looks at datasets before training on them: what there is, what a source holds, some of its documents, its statistics.
+//!
+//! ```text
+//! cargo run --release --example datasets -- list
+//! cargo run --release --example datasets -- info wikitext
+//! cargo run --release --example datasets -- head corpus.jsonl -n 3
+//! cargo run --release --example datasets -- sample hf://Salesforce/wikitext/wikitext-2-raw-v1:test --seed 7
+//! cargo run --release --example datasets -- stats corpus/ --text-unit line
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use indicatif::ProgressBar;
+use kato_examples::datasets::{DatasetInfo, DatasetList, DatasetStats, Documents, Rate};
+use kato_examples::exit::exit_code;
+use kato_examples::inspect::show;
+use kato_examples::interrupt::stop_on_interrupt;
+use kato_examples::meter::Meter;
+use kato_examples::source::{SOURCE_HELP, SourceArgs};
+use kato_scheduler::StopSignal;
+
+/// Looks at datasets before training on them: what there is, what a source holds, some of its documents, its statistics.
+///
+/// With --json every answer is one JSON object on standard output; progress goes to standard error.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(after_long_help = SOURCE_HELP)]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The datasets that have a key, with the time that learning each takes.
+    List(ListArgs),
+    /// What a source consists of: files, sizes, validators, revision, rows, time; nothing is read but footers.
+    Info(InfoArgs),
+    /// The first documents of a source.
+    Head(HeadArgs),
+    /// Documents from a random place of a source, in random order.
+    ///
+    /// One stretch of about 8 MiB of text is read; --window reads more of them and draws from all.
+    Sample(SampleArgs),
+    /// Rows, documents, lengths and speed; reads all, or --max-rows.
+    ///
+    /// Records that cannot be read are skipped and counted, unless --on-bad says otherwise. An interrupted run tells what it
+    /// has found so far.
+    Stats(StatsArgs),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    #[command(flatten)]
+    rate: RateArgs,
+    /// TOML file with datasets of your own. Default: the one that KATO_DATASETS names.
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct InfoArgs {
+    #[command(flatten)]
+    from: FromArgs,
+    #[command(flatten)]
+    rate: RateArgs,
+}
+
+#[derive(Debug, Args)]
+struct HeadArgs {
+    #[command(flatten)]
+    from: FromArgs,
+    #[command(flatten)]
+    shown: ShownArgs,
+}
+
+#[derive(Debug, Args)]
+struct SampleArgs {
+    #[command(flatten)]
+    from: FromArgs,
+    #[command(flatten)]
+    shown: ShownArgs,
+    /// Decides the place and the order.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        conflicts_with = "shuffle"
+    )]
+    seed: u64,
+}
+
+#[derive(Debug, Args)]
+struct StatsArgs {
+    #[command(flatten)]
+    from: FromArgs,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Args)]
+struct FromArgs {
+    /// What to read; see below.
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    args: SourceArgs,
+}
+
+#[derive(Debug, Args)]
+struct ShownArgs {
+    /// How many documents.
+    #[arg(short, value_name = "N", default_value_t = 5)]
+    n: usize,
+    /// Show whole texts, not a line of each.
+    #[arg(long)]
+    full: bool,
+}
+
+#[derive(Debug, Args)]
+struct RateArgs {
+    /// Samples learned a second. Default: measured in about a second on this machine, by learning synthetic documents of
+    /// 2.1 kB (500 GPT-2 tokens) into memory with the default settings of `train`.
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
+}
+
+fn main() -> ExitCode {
+    let mut program = Program::parse();
+    if let Err(error) = program.command.complete() {
+        error.exit();
+    }
+    let stop = StopSignal::default();
+    exit_code(run(&program.command, &stop), &stop)
+}
+
+impl Command {
+    /// Fills in what a command reads by default.
+    fn complete(&mut self) -> Result<(), clap::Error> {
+        let from = match self {
+            Self::List(_) => return Ok(()),
+            Self::Info(args) => &mut args.from,
+            Self::Head(args) => {
+                args.from.args.read_little();
+                &mut args.from
+            }
+            Self::Sample(args) => {
+                args.from.args.shuffle_by(args.seed);
+                args.from.args.read_little();
+                &mut args.from
+            }
+            Self::Stats(args) => {
+                args.from.args.skip_bad();
+                &mut args.from
+            }
+        };
+        from.args.check(&mut Program::command())
+    }
+}
+
+fn run(command: &Command, stop: &StopSignal) -> Result<()> {
+    match command {
+        Command::List(args) => {
+            let registry = kato_examples::source::registry(args.registry.as_deref())?;
+            let list = waiting("measuring", || {
+                Ok(DatasetList::of(&registry, args.rate.get()?))
+            })?;
+            show(&list, args.json)
+        }
+        Command::Info(InfoArgs { from, rate }) => {
+            let sources = from.args.resolve(&from.sources)?;
+            let info = waiting("listing", || DatasetInfo::of(&sources, || rate.get()))?;
+            show(&info, from.json)
+        }
+        Command::Head(HeadArgs { from, shown }) => documents(from, shown),
+        Command::Sample(SampleArgs { from, shown, .. }) => documents(from, shown),
+        Command::Stats(StatsArgs { from, quiet }) => {
+            stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+            let sources = from.args.resolve(&from.sources)?;
+            let mut meter = Meter::new(*quiet);
+            let stats = DatasetStats::read(&sources, stop, &mut meter);
+            meter.finish();
+            show(&stats?, from.json)?;
+            if stop.is_stopped() {
+                bail!("interrupted; the rest was not read");
+            }
+            Ok(())
+        }
+    }
+}
+
+fn documents(from: &FromArgs, shown: &ShownArgs) -> Result<()> {
+    let sources = from.args.resolve(&from.sources)?;
+    let documents = waiting("reading", || Documents::read(&sources, shown.n, shown.full))?;
+    show(&documents, from.json)
+}
+
+impl RateArgs {
+    fn get(&self) -> Result<Rate> {
+        match self.rate {
+            Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Rate::given(rate)),
+            Some(rate) => bail!("--rate {rate}: give a positive number of samples a second"),
+            None => Rate::measure(),
+        }
+    }
+}
+
+/// Shows on a terminal that something is going on.
+fn waiting<T>(what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let spinner = ProgressBar::new_spinner().with_message(what);
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let outcome = work();
+    spinner.finish_and_clear();
+    outcome
+}

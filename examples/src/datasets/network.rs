@@ -1,0 +1,46 @@
+//! What reading took over the network.
+
+use indicatif::{HumanBytes, HumanCount};
+use kato_fetch::FetchFigures;
+use serde::Serialize;
+
+/// Requests and bytes of one program run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Network {
+    /// HTTP requests, redirects and repetitions included.
+    pub requests: u64,
+    /// Transfers that were begun again.
+    pub retries: u64,
+    /// Bytes of files received.
+    pub bytes_received: u64,
+    /// Bytes that the cache had.
+    pub cache_bytes: u64,
+}
+
+impl From<FetchFigures> for Network {
+    fn from(figures: FetchFigures) -> Self {
+        Self {
+            requests: figures.requests,
+            retries: figures.retries,
+            bytes_received: figures.bytes_received,
+            cache_bytes: figures.cache_bytes,
+        }
+    }
+}
+
+impl Network {
+    pub(super) fn in_words(self) -> String {
+        let mut text = format!(
+            "{} requests, {} received",
+            HumanCount(self.requests),
+            HumanBytes(self.bytes_received)
+        );
+        if self.retries > 0 {
+            text += &format!(", {} transfers begun again", HumanCount(self.retries));
+        }
+        if self.cache_bytes > 0 {
+            text += &format!(", {} from the cache", HumanBytes(self.cache_bytes));
+        }
+        text
+    }
+}
