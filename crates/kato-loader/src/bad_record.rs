@@ -199,6 +199,15 @@ impl fmt::Display for BadReason {
             Self::Changed {
                 expected_bytes,
                 found_bytes,
+            } if expected_bytes == found_bytes => {
+                write!(
+                    f,
+                    "file was written to after the start, its size is the same"
+                )
+            }
+            Self::Changed {
+                expected_bytes,
+                found_bytes,
             } => write!(
                 f,
                 "file had {expected_bytes} bytes at the start, {found_bytes} when read"

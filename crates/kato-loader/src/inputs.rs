@@ -12,7 +12,7 @@ use crate::byte_stream::RawBytes;
 use crate::error::LoadError;
 use crate::identity::FileIdentity;
 use crate::options::{Compression, Format, Selection};
-use crate::records::parquet::{ParquetFile, ParquetInput};
+use crate::records::parquet::{LocalParquet, ParquetFile, ParquetInput};
 #[cfg(feature = "remote")]
 use crate::remote::{self, RemoteSource};
 use crate::walk;
@@ -162,9 +162,9 @@ impl InputFile {
         }
         let (input, bytes) = match &self.source {
             Source::File(path) => {
-                let file = File::open(path).map_err(Fault::unreadable)?;
-                let bytes = file.metadata().map_err(Fault::unreadable)?.len();
-                (ParquetInput::Local(Arc::new(file)), bytes)
+                let local = LocalParquet::open(path).map_err(Fault::unreadable)?;
+                let bytes = local.len();
+                (ParquetInput::Local(local), bytes)
             }
             Source::Pipe(_) | Source::Reader(_) => {
                 return Err(Fault::corrupt("Parquet cannot be read as a stream"));
@@ -176,7 +176,7 @@ impl InputFile {
                 (ParquetInput::Remote(parquet), bytes)
             }
         };
-        let parquet = Arc::new(ParquetFile::open(input, bytes, selection)?);
+        let parquet = Arc::new(ParquetFile::open(&input, bytes, selection)?);
         *self.parquet.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&parquet));
         Ok(parquet)
     }

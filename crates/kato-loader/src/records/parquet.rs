@@ -17,7 +17,7 @@ use parquet::errors::ParquetError;
 
 use self::column::Column;
 use self::footer::Group;
-pub(crate) use self::input::ParquetInput;
+pub(crate) use self::input::{LocalParquet, ParquetInput};
 use super::{RecordReader, Sink, Step, invalid_utf8, missing, too_large};
 use crate::bad_record::{BadReason, Cause, Fault, Lost};
 use crate::cursor::Mark;
@@ -60,11 +60,11 @@ struct Batch {
 impl ParquetFile {
     /// Reads and checks the footer.
     pub(crate) fn open(
-        input: ParquetInput,
+        input: &ParquetInput,
         file_bytes: u64,
         selection: &Selection,
     ) -> Result<Self, Fault> {
-        let metadata = guarded(|| footer::load(&input)).map_err(|cause| input.fault(cause))?;
+        let metadata = guarded(|| footer::load(input)).map_err(|cause| input.fault(cause))?;
         let schema = metadata.parquet_schema();
         let text = Column::find(schema, &selection.text_field)?;
         let physical_type = schema.column(text.leaf).physical_type();
@@ -85,7 +85,7 @@ impl ParquetFile {
         let can_cut = input.is_local() || footer::has_page_index(metadata.metadata());
         Ok(Self {
             extents: footer::extents(&groups, can_cut, selection.extent_bytes),
-            input,
+            input: input.closed(),
             file_bytes,
             metadata,
             groups,

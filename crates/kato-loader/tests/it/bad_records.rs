@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use kato_loader::{BadReason, BadRecord, LoadError, Lost, OnBadRecord, TextUnit};
+use kato_loader::{BadReason, BadRecord, LoadError, Lost, OnBadRecord, Order, TextUnit};
 
 use crate::support::{
     Folder, builder, failure, gzip, lenient, parquet, parquet_of, strings, with_ledger, zstd,
@@ -420,5 +420,28 @@ fn the_ledger_is_json_lines() {
     for record in &ledger {
         let line = serde_json::to_string(record).unwrap();
         assert_eq!(&serde_json::from_str::<BadRecord>(&line).unwrap(), record);
+    }
+}
+
+#[test]
+fn a_file_that_shrinks_under_way_is_noticed_in_every_order() {
+    for order in [Order::Sequential, Order::shuffled(1)] {
+        for workers in [0, 2] {
+            let folder = Folder::new();
+            let path = folder.write("a.txt", "one\ntwo\nthree\n");
+            let builder = builder().with_input(&path).with_text_unit(TextUnit::Line);
+            let mut loader = builder
+                .with_order(order)
+                .with_workers(workers)
+                .build()
+                .unwrap();
+            fs::write(&path, "one\ntwo\n").unwrap();
+            let error = loader.find_map(Result::err).expect("a line is missing");
+            let reason = &error.record().unwrap().reason;
+            assert!(
+                matches!(reason, BadReason::Changed { .. }),
+                "{order:?}: {error}"
+            );
+        }
     }
 }

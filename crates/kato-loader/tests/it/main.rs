@@ -12,9 +12,11 @@ mod hostile;
 mod identity;
 mod inputs;
 mod registry;
+#[cfg(feature = "remote")]
 mod remote;
 mod resume;
 mod split;
+#[cfg(feature = "remote")]
 mod standin;
 mod support;
 mod token_batches;

@@ -179,6 +179,31 @@ fn only_the_needed_column_is_fetched_over_few_connections() {
     }
 }
 
+#[test]
+fn what_is_decoded_ahead_is_fetched_once() {
+    let texts_of: Vec<_> = (0..3000)
+        .map(|row| format!("{row} {}", "lorem ipsum ".repeat(900)))
+        .collect();
+    let bytes = json_lines(&texts_of);
+    assert!(bytes.len() > 30 << 20, "several parts");
+    let standin = HubStandin::builder()
+        .file("a.jsonl", PlainFile::new(bytes.clone()))
+        .start()
+        .unwrap();
+    for order in [Order::Sequential, Order::shuffled(1)] {
+        let fetcher = fetcher(&standin).build().unwrap();
+        let builder = builder()
+            .with_input(standin.file_url("a.jsonl"))
+            .with_fetcher(fetcher.clone())
+            .with_order(order)
+            .with_workers(2);
+        let found = texts(builder);
+        assert_eq!(found == texts_of, order == Order::Sequential);
+        let received = fetcher.figures().bytes_received as f64 / bytes.len() as f64;
+        assert!((1.0..1.1).contains(&received), "{order:?}: {received}");
+    }
+}
+
 fn transient() -> impl Strategy<Value = Fault> {
     prop_oneof![
         prop::sample::select(vec![408, 429, 500, 503])

@@ -9,6 +9,7 @@ use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader,
+    ParquetStatisticsPolicy,
 };
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
@@ -38,6 +39,10 @@ pub(super) fn load(file: &ParquetInput) -> Result<ArrowReaderMetadata, ParquetEr
     let options = ArrowReaderOptions::new()
         .with_skip_arrow_metadata(true)
         .with_offset_index_policy(PageIndexPolicy::Optional)
+        // Nothing is looked up by value, and a file has as many of these as it has row groups.
+        .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_parquet_schema(Arc::new(SchemaDescriptor::new(root)));
     let metadata = ArrowReaderMetadata::load(file, options)?;
     // Views leave the bytes in the decompressed page: they are copied once, into the text.

@@ -1,24 +1,77 @@
 //! Where the bytes of a Parquet file come from.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use crate::bad_record::{Cause, Fault};
+use crate::bad_record::{BadReason, Cause, Fault};
 #[cfg(feature = "remote")]
 use crate::remote::RemoteParquet;
 
 /// A local or remote file; cheap to clone.
 #[derive(Clone)]
 pub(crate) enum ParquetInput {
-    Local(Arc<File>),
+    Local(LocalParquet),
     #[cfg(feature = "remote")]
     Remote(RemoteParquet),
+}
+
+/// A file on the disk, open only while it is read: a corpus may have more files than a process may have open.
+#[derive(Clone)]
+pub(crate) struct LocalParquet {
+    path: Arc<Path>,
+    file: Option<Arc<File>>,
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+impl LocalParquet {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        Ok(Self {
+            path: path.into(),
+            file: Some(Arc::new(file)),
+            len: metadata.len(),
+            modified: metadata.modified().ok(),
+        })
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The same file, closed.
+    fn closed(&self) -> Self {
+        Self {
+            file: None,
+            ..self.clone()
+        }
+    }
+
+    /// Opens it again; what is found there must be what was found before.
+    fn reopened(&self) -> Result<Self, Fault> {
+        let now = Self::open(&self.path).map_err(Fault::unreadable)?;
+        if (now.len, now.modified) == (self.len, self.modified) {
+            return Ok(now);
+        }
+        Err(Fault::of_file(BadReason::Changed {
+            expected_bytes: self.len,
+            found_bytes: now.len,
+        }))
+    }
+
+    fn read_from(&self, offset: u64) -> io::Result<At> {
+        let file = self.file.clone().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(At { file, offset })
+    }
 }
 
 impl ParquetInput {
@@ -29,15 +82,24 @@ impl ParquetInput {
     /// The same file for reading these ranges, which are fetched at once where it is remote.
     pub(super) fn with_ranges(&self, ranges: Vec<Range<u64>>) -> Result<Self, Fault> {
         match self {
-            Self::Local(_) => {
+            Self::Local(local) => {
                 drop(ranges);
-                Ok(self.clone())
+                local.reopened().map(Self::Local)
             }
             #[cfg(feature = "remote")]
             Self::Remote(remote) => remote
                 .with_ranges(ranges)
                 .map(Self::Remote)
                 .map_err(Fault::unreadable),
+        }
+    }
+
+    /// The same file without what it holds open.
+    pub(super) fn closed(&self) -> Self {
+        match self {
+            Self::Local(local) => Self::Local(local.closed()),
+            #[cfg(feature = "remote")]
+            Self::Remote(remote) => Self::Remote(remote.clone()),
         }
     }
 
@@ -60,7 +122,7 @@ impl ParquetInput {
 impl Length for ParquetInput {
     fn len(&self) -> u64 {
         match self {
-            Self::Local(file) => Length::len(file.as_ref()),
+            Self::Local(local) => local.len(),
             #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.len(),
         }
@@ -72,12 +134,9 @@ impl ChunkReader for ParquetInput {
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
         match self {
-            Self::Local(file) => Ok(Box::new(BufReader::with_capacity(
+            Self::Local(local) => Ok(Box::new(BufReader::with_capacity(
                 HEADER_BYTES,
-                At {
-                    file: Arc::clone(file),
-                    offset: start,
-                },
+                local.read_from(start)?,
             ))),
             #[cfg(feature = "remote")]
             Self::Remote(remote) => Ok(Box::new(remote.read_from(start))),
@@ -86,14 +145,12 @@ impl ChunkReader for ParquetInput {
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         match self {
-            Self::Local(file) => {
+            Self::Local(local) => {
                 let mut bytes = Vec::with_capacity(length);
-                let read = At {
-                    file: Arc::clone(file),
-                    offset: start,
-                }
-                .take(length as u64)
-                .read_to_end(&mut bytes)?;
+                let read = local
+                    .read_from(start)?
+                    .take(length as u64)
+                    .read_to_end(&mut bytes)?;
                 if read != length {
                     let message = format!("{length} bytes expected, {read} found");
                     return Err(ParquetError::EOF(message));
