@@ -31,9 +31,9 @@ use kato_learner::{
     ChunkSpan, Delimiter, Dropped, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy,
     TextMode, TokenLimit,
 };
-use kato_loader::{Split, StreamingDatasetLoaderBuilder};
+use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{
-    Backend, RunConfiguration, TrainingOptions, TrainingReport, default_workers,
+    Backend, Checkpoint, RunConfiguration, TrainingOptions, TrainingReport, default_workers,
     loader_at_checkpoint, train, train_with,
 };
 use kato_store::{EmbeddedStore, PatternStore};
@@ -54,7 +54,8 @@ use serde_json::Value;
 #[derive(Debug, Parser)]
 #[command(after_long_help = SOURCE_HELP)]
 struct Args {
-    /// What to learn from; see below. Default: this repository's README and docs.
+    /// What to learn from; see below. Default: this repository's README and docs; with --resume the files of the run, at the
+    /// revisions that they had.
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     /// Chunk size of each level, from the bottom up: tokens of a pattern, then patterns of a pattern.
@@ -152,12 +153,11 @@ fn main() -> Result<ExitCode> {
     args.remote.choose_name(args.resume)?;
     let learner = learner(&args)?;
     let configuration = RunConfiguration::of(&learner).with_split(split(&args));
-    let sources = sources(&args)?;
     // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run reads what was opened here:
     // listing a remote source twice would take twice as long, and could find two revisions.
     let opened = match has_position(&args) {
         true => None,
-        false => Some(loader(&args, &sources).build()?),
+        false => Some(loader(&args)?.build()?),
     };
     let mut options = TrainingOptions::default();
     options.num_workers = args.workers.unwrap_or_else(default_workers);
@@ -169,7 +169,13 @@ fn main() -> Result<ExitCode> {
     options.ledger = args.source.skips_bad().then(|| ledger(&args));
     stop_on_interrupt(options.stop.clone()).context("failed to listen for Ctrl-C")?;
 
-    let resumed = |checkpoint: &Value| loader_at_checkpoint(loader(&args, &sources), checkpoint);
+    let resumed = |checkpoint: &Value| -> Result<StreamingDatasetLoader> {
+        let builder = match Checkpoint::from_json(checkpoint)? {
+            Some(run) if args.sources.is_empty() => limited(&args, args.source.again(&run.corpus)?),
+            _ => loader(&args)?,
+        };
+        Ok(loader_at_checkpoint(builder, checkpoint)?)
+    };
     let mut reporter = Reporter::new(args.quiet);
     let mut out = std::io::stdout().lock();
     let report = match args.remote.open(&learner, &configuration, args.resume)? {
@@ -288,8 +294,15 @@ fn sources(args: &Args) -> Result<Sources> {
     args.source.resolve(&own_text)
 }
 
-fn loader(args: &Args, sources: &Sources) -> StreamingDatasetLoaderBuilder {
-    let mut builder = sources.builder();
+fn loader(args: &Args) -> Result<StreamingDatasetLoaderBuilder> {
+    Ok(limited(args, sources(args)?.builder()))
+}
+
+/// The documents of a corpus that are to be learned.
+fn limited(
+    args: &Args,
+    mut builder: StreamingDatasetLoaderBuilder,
+) -> StreamingDatasetLoaderBuilder {
     if let Some(split) = split(args) {
         builder = builder.with_split(split);
     }

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use clap::{Args, Command};
-use kato_fetch::Fetcher;
+use kato_fetch::{Fetcher, Location};
 use kato_loader::{
-    DatasetEntry, OnBadRecord, Order, Registry, StreamingDatasetLoader,
+    CorpusIdentity, DatasetEntry, OnBadRecord, Order, Registry, StreamingDatasetLoader,
     StreamingDatasetLoaderBuilder,
 };
 
@@ -180,6 +180,20 @@ impl SourceArgs {
             resolved.fetcher = Some(self.fetcher()?);
         }
         Ok(resolved)
+    }
+
+    /// A corpus that was read before: its very files, at the revisions that they had, with its options.
+    ///
+    /// # Errors
+    ///
+    /// When nothing can be fetched with what the environment says.
+    pub fn again(&self, corpus: &CorpusIdentity) -> Result<StreamingDatasetLoaderBuilder> {
+        let mut builder = StreamingDatasetLoader::builder_of(corpus);
+        let files = corpus.files();
+        if files.iter().any(|file| Location::is_location(&file.name)) {
+            builder = builder.with_fetcher(self.fetcher()?);
+        }
+        Ok(self.apply_to_stream(builder))
     }
 
     fn fetcher(&self) -> Result<Fetcher> {
