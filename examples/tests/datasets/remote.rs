@@ -1,8 +1,9 @@
 //! Sources behind a network: looked at, and learned like local ones.
 
+use kato_hub_standin::Dataset;
 use serde_json::Value;
 
-use crate::place::{N_ROWS, Place, text};
+use crate::place::{N_ROWS, Place, json_lines, text};
 
 const SOURCE: &str = "hf://me/corpus";
 
@@ -151,4 +152,29 @@ fn held_out_documents_of_a_remote_source_are_read_again() {
     let report = place.json("train", &train);
     let evaluated = place.json("evaluate", "--kb kb --quiet");
     assert_eq!(evaluated["documents"], report["held_out_samples"]);
+}
+
+#[test]
+fn a_run_goes_on_with_its_very_files_when_the_dataset_moved_on() {
+    let place = Place::new();
+    let first = json_lines(0..N_ROWS);
+    let dataset = || Dataset::new("me/moving").file_at("before", "data/train.jsonl", &*first);
+    place
+        .hub
+        .put_dataset(dataset().file("data/train.jsonl", &*first));
+    place.json("train", "hf://me/moving --kb kb --max-samples 20");
+    place
+        .hub
+        .put_dataset(dataset().file("data/train.jsonl", json_lines(7..90)));
+
+    let (code, message) = place.fails("train", "hf://me/moving --kb kb --resume");
+    assert_eq!(code, 1);
+    assert!(message.contains("another corpus"), "{message}");
+
+    let report = place.json("train", "--kb kb --resume");
+    assert_eq!(report["samples_processed"], N_ROWS);
+    place.write("first.jsonl", &first);
+    place.json("train", "first.jsonl --kb local");
+    let export = |kb| place.succeeds("inspect", &format!("--kb {kb} --node node0 --export -"));
+    assert_eq!(export("kb"), export("local"));
 }

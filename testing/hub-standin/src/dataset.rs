@@ -86,11 +86,11 @@ impl Dataset {
         self
     }
 
-    /// The commit of a revision: a function of its content.
+    /// The commit of a revision: a function of its content, so revisions with the same files are at the same commit.
     #[must_use]
     pub fn commit(&self, revision: &str) -> Option<String> {
         let files = self.revisions.get(revision)?;
-        let mut text = format!("{}@{revision}", self.id);
+        let mut text = self.id.clone();
         for (path, blob) in files {
             text.push_str(path);
             text.push_str(&blob.sha256);
