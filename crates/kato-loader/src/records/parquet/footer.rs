@@ -8,8 +8,8 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
-    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader,
-    ParquetStatisticsPolicy,
+    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions,
+    ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
@@ -33,8 +33,7 @@ pub(super) struct Group {
 /// Reads the footer, with all strings declared as bytes: whether a text is UTF-8 is then found row by row, instead of one bad
 /// row taking its whole batch with it.
 pub(super) fn load(file: &ParquetInput) -> Result<ArrowReaderMetadata, ParquetError> {
-    let footer = ParquetMetaDataReader::new().parse_and_finish(file)?;
-    let root = with_bytes(footer.file_metadata().schema_descr().root_schema_ptr())?;
+    let root = with_bytes(schema(file)?)?;
     // The embedded arrow schema would bring dictionaries, views and large offsets back; the stored column is the same for all.
     let options = ArrowReaderOptions::new()
         .with_skip_arrow_metadata(true)
@@ -55,6 +54,18 @@ pub(super) fn load(file: &ParquetInput) -> Result<ArrowReaderMetadata, ParquetEr
         .with_skip_arrow_metadata(true)
         .with_schema(Arc::new(schema));
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
+}
+
+/// The schema by the footer, which is not kept: it can be large.
+fn schema(file: &ParquetInput) -> Result<TypePtr, ParquetError> {
+    let options = ParquetMetaDataOptions::new()
+        .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
+    let footer = ParquetMetaDataReader::new()
+        .with_metadata_options(Some(options))
+        .parse_and_finish(file)?;
+    Ok(footer.file_metadata().schema_descr().root_schema_ptr())
 }
 
 /// The same field with views in place of bytes; elements of lists, which are not read, stay as they are.
