@@ -32,7 +32,7 @@
 //!         .with_split(split)
 //!         .build()
 //! };
-//! let split = Split::training(0.2, 1);
+//! let split = Split::training(0.2, 3);
 //! let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([5, 2]).build()?;
 //! let run = RunConfiguration::of(&learner).with_split(Some(split));
 //! let store = Arc::new(MemoryStore::new(&learner.node_names(), run.to_json()));
@@ -42,7 +42,7 @@
 //! let corpora = Corpora::new(|| side(split), || side(split.complement()));
 //! let report = evaluate(&engine, &learner, &corpora, &EvaluationOptions::default(), |_| ControlFlow::Continue(()))?;
 //!
-//! assert_eq!(report.documents, 6);
+//! assert_eq!(report.documents, 9);
 //! assert!(report.levels[0].next.top_1.ratio() > Some(0.5));
 //! assert!(report.code_length.kato.bits_per_token < report.code_length.unigram.bits_per_token);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
