@@ -1,10 +1,13 @@
-//! Streaming documents from local text, JSON Lines, CSV and Parquet, resumable at any record.
+//! Streaming documents from files near and far, in an order that is a pure function, resumable at any record.
 //!
-//! A [`StreamingDatasetLoader`] turns files, directories, globs and standard input into a stream of [`Document`]s: texts with
-//! an index and a name. It knows nothing of what becomes of them.
+//! A [`StreamingDatasetLoader`] turns files, directories, globs, standard input and, with the feature `remote`, datasets of the
+//! Hugging Face Hub, `https://` files and object stores into a stream of [`Document`]s: texts with an index and a name. It
+//! knows nothing of what becomes of them.
 //!
 //! - **Formats**: plain text per file, line or paragraph; JSON Lines; CSV and TSV; Parquet (snappy, gzip, zstd). Text formats
 //!   may be compressed with gzip or zstd.
+//! - **One order for everyone**: sequential or shuffled ([`Order`]), in [`Shard`]s, [`Sample`]s and mixtures; the same for any
+//!   number of threads.
 //! - **Exact resume**: a [`Cursor`] taken after any document continues with the next one, byte for byte, by seeking where the
 //!   file allows it.
 //! - **Identity**: a [`CorpusIdentity`] says in words how the corpus at hand differs from the one a run was started on.
@@ -12,7 +15,8 @@
 //!   offset and reason ([`OnBadRecord::Skip`], [`BadRecord`]). A file that is cut off is never an ordinary end.
 //! - **Held-out documents**: a [`Split`] leaves out a share of the documents, chosen by hash, and reads exactly those another
 //!   time.
-//! - **Bounded memory**: files are streamed, and the longest record is limited.
+//! - **Bounded memory**: files are streamed, what is decoded ahead has a budget, and the longest record is limited.
+//! - **For async code**: [`DocumentStream`]. **For models that are trained on tokens**: [`TokenBatches`], without padding.
 //!
 //! # Examples
 //!
