@@ -19,6 +19,8 @@ pub(super) struct Sequential {
     planned: VecDeque<Planned>,
     /// The part behind the last one planned.
     plan_at: PartId,
+    /// The file that was cut last, and its parts: every part is opened and planned by them.
+    cut: Option<(usize, Arc<[Extent]>)>,
     /// A file whose parts cannot be learnt: met again, and reported, when its turn comes.
     unplanned: Option<usize>,
     /// Whether the position is where the records of a part ended: in the next one it comes in front of all that begin there.
@@ -43,7 +45,7 @@ struct Planned {
 
 /// The file being read.
 struct Current {
-    parts: Vec<Extent>,
+    parts: Arc<[Extent]>,
     part: usize,
     reader: Box<dyn RecordReader>,
     /// What is in front of the part, where its records are counted from its beginning.
@@ -70,6 +72,7 @@ impl Sequential {
             current: None,
             planned: VecDeque::new(),
             plan_at: PartId::default(),
+            cut: None,
             unplanned: None,
             is_between: false,
             next: Next::Stay,
@@ -222,7 +225,7 @@ impl Sequential {
     ) -> Result<bool, Fault> {
         let is_between = std::mem::take(&mut self.is_between);
         let is_parallel = workers.is_some();
-        let parts = parts_of(corpus, file, is_parallel)?;
+        let parts = self.parts_of(corpus, file, is_parallel)?;
         let reached = match corpus.files[file].format {
             Format::Parquet => mark.record,
             _ => mark.byte_offset,
@@ -286,7 +289,7 @@ impl Sequential {
             if self.unplanned == Some(file) {
                 return;
             }
-            let Ok(parts) = parts_of(corpus, file, true) else {
+            let Ok(parts) = self.parts_of(corpus, file, true) else {
                 self.unplanned = Some(file);
                 return;
             };
@@ -309,6 +312,24 @@ impl Sequential {
                 }
             }
         }
+    }
+
+    fn parts_of(
+        &mut self,
+        corpus: &Corpus,
+        file: usize,
+        is_parallel: bool,
+    ) -> Result<Arc<[Extent]>, Fault> {
+        if let Some((cut, parts)) = &self.cut
+            && *cut == file
+        {
+            return Ok(Arc::clone(parts));
+        }
+        let cut_lines = is_parallel || corpus.selection.shard.is_some();
+        let parts = extent::cut(&corpus.files[file], &corpus.selection, cut_lines)?;
+        let parts: Arc<[Extent]> = parts.into();
+        self.cut = Some((file, Arc::clone(&parts)));
+        Ok(parts)
     }
 
     fn bad(&mut self, file: usize, fault: Fault, next: Next) -> Draw {
@@ -366,11 +387,6 @@ fn at(file: usize, mark: Mark) -> Position {
         file_index: file as u64,
         mark,
     }
-}
-
-fn parts_of(corpus: &Corpus, file: usize, is_parallel: bool) -> Result<Vec<Extent>, Fault> {
-    let cut_lines = is_parallel || corpus.selection.shard.is_some();
-    extent::cut(&corpus.files[file], &corpus.selection, cut_lines)
 }
 
 /// Whether a part belongs to the shard.
