@@ -8,9 +8,11 @@ use clap::Args;
 use indicatif::HumanCount;
 use kato_client::{KatoClient, RetryPolicy, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
-use kato_remote::{RemoteBackend, RunName};
+use kato_model::RunName;
+use kato_remote::RemoteBackend;
 use kato_scheduler::{RunConfiguration, TrainingReport};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::report;
 use crate::tokens::read_tokens;
@@ -49,7 +51,7 @@ impl RemoteArgs {
             if resume {
                 bail!("--resume needs the name of the run: --run NAME");
             }
-            self.run = Some(RunName::unique());
+            self.run = Some(RunName::from_random(Uuid::new_v4().as_u64_pair().0));
         }
         Ok(())
     }

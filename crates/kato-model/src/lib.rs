@@ -14,6 +14,7 @@ mod pattern;
 mod printable;
 mod processor_id;
 mod record;
+mod run_name;
 mod shortest;
 mod symbol;
 mod symbol_table;
@@ -36,6 +37,7 @@ pub use naming::{LiteralTable, NameScratch, UnknownSymbolId, name_of_ids, name_o
 pub use pattern::Pattern;
 pub use processor_id::processor_id;
 pub use record::{PatternRecord, RecordError};
+pub use run_name::{InvalidRunName, RunName};
 pub use symbol::Symbol;
 pub use symbol_table::SymbolTable;
 pub use vector::{

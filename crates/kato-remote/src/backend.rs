@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kato_client::{Calls, KatoClient, KatoClientBuilder, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
+use kato_model::RunName;
 use kato_scheduler::{Backend, RunConfiguration, Teacher, TrainError, WorkSize};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::RunName;
 use crate::state::{State, StateFile};
 use crate::teacher::RemoteTeacher;
 

@@ -16,7 +16,8 @@
 //! use kato_client::{KatoClient, SessionOptions};
 //! use kato_learner::HierarchicalConceptLearner;
 //! use kato_loader::StreamingDatasetLoader;
-//! use kato_remote::{RemoteBackend, RunName};
+//! use kato_model::RunName;
+//! use kato_remote::RemoteBackend;
 //! use kato_scheduler::{RunConfiguration, TrainingOptions, train_with};
 //!
 //! let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([5, 7, 9]).build()?;
@@ -32,9 +33,7 @@
 
 mod backend;
 mod items;
-mod run_name;
 mod state;
 mod teacher;
 
 pub use backend::{RemoteBackend, RemoteBackendBuilder};
-pub use run_name::{InvalidRunName, RunName};

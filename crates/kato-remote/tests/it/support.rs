@@ -8,8 +8,8 @@ use std::time::Duration;
 use kato_client::{KatoClient, KatoClientBuilder, RetryPolicy, SessionOptions};
 use kato_learner::{HierarchicalConceptLearner, Recording};
 use kato_loader::{StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUnit};
-use kato_model::processor_id;
-use kato_remote::{RemoteBackend, RunName};
+use kato_model::{RunName, processor_id};
+use kato_remote::RemoteBackend;
 use kato_scheduler::{
     Backend, RunConfiguration, TrainError, TrainingOptions, TrainingReport, loader_at_checkpoint,
     train, train_with,

@@ -10,12 +10,12 @@ const MAX_LENGTH: usize = 32;
 /// never mix; the letters are those that KATO keeps apart in names of knowledge bases.
 ///
 /// ```
-/// use kato_remote::RunName;
+/// use kato_model::RunName;
 ///
 /// let run: RunName = "wikitext_1".parse()?;
 /// assert_eq!(run.node_id("node0"), "wikitext_1_node0");
 /// assert!("wiki-text".parse::<RunName>().is_err());
-/// # Ok::<(), kato_remote::InvalidRunName>(())
+/// # Ok::<(), kato_model::InvalidRunName>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunName(String);
@@ -30,11 +30,10 @@ pub struct InvalidRunName {
 }
 
 impl RunName {
-    /// A name that no other run has.
+    /// `run_` and 12 hexadecimal digits: a name that no other run has, if the bits are random.
     #[must_use]
-    pub fn unique() -> Self {
-        let id = uuid::Uuid::new_v4().simple().to_string();
-        Self(format!("run_{}", &id[..12]))
+    pub fn from_random(bits: u64) -> Self {
+        Self(format!("run_{:012x}", bits & 0xffff_ffff_ffff))
     }
 
     /// The id of one of the run's nodes on the server.
