@@ -13,7 +13,9 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use kato_benches::json_lines;
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
-use kato_scheduler::{RunConfiguration, StageSeconds, TrainingOptions, TrainingReport, train};
+use kato_scheduler::{
+    RunConfiguration, StageSeconds, TrainingOptions, TrainingReport, Workers, train_parallel,
+};
 use kato_store::EmbeddedStore;
 use kato_tokenizer::gpt2;
 
@@ -69,8 +71,8 @@ fn run(
         .build()
         .expect("the corpus was written");
     let mut options = TrainingOptions::default();
-    options.num_workers = num_workers;
-    train(&mut loader, learner, &store, &options, |_event| {}).expect("the disk has room")
+    options.num_workers = Workers::Exactly(num_workers);
+    train_parallel(&mut loader, learner, &store, &options, |_event| {}).expect("the disk has room")
 }
 
 /// Thread time of the last run by stage, in nanoseconds a token.

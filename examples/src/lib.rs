@@ -1,6 +1,9 @@
 //! What the example binaries share: sources of text and views of them, the corpus generator, the views of a knowledge base
 //! and of what it answers, progress, signals.
 
+pub mod analysis;
+pub mod backend;
+pub mod bench_workers;
 pub mod corpus;
 pub mod datasets;
 pub mod evaluate;
@@ -11,12 +14,12 @@ pub mod interrupt;
 pub mod meter;
 pub mod open;
 pub mod prediction;
-pub mod remote;
 pub mod report;
-pub mod reporter;
 pub mod repository;
+pub mod runs;
 pub mod source;
 pub mod tokens;
+pub mod training;
 
 /// The README's example is compiled and run as a test.
 #[cfg(doctest)]

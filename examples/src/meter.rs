@@ -49,6 +49,15 @@ impl Meter {
         Self { kind }
     }
 
+    /// Lines, also on a terminal.
+    #[must_use]
+    pub fn lines() -> Self {
+        let last = Instant::now();
+        Self {
+            kind: Kind::Lines { last },
+        }
+    }
+
     /// Shows how much of a total is done, with facts, the most important first.
     pub fn update(&mut self, done: u64, total: Option<u64>, facts: impl FnOnce() -> Vec<String>) {
         match &mut self.kind {

@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::calls::Counters;
-use crate::retry::Backoff;
+use crate::retry::Retry;
 use crate::transport::{Pool, Transport};
 use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions, tls};
 
@@ -138,7 +138,7 @@ impl KatoClientBuilder {
             .map_err(|error| config("builder", &error.without_url().to_string()))?;
         let pool = Pool {
             http,
-            backoff: Backoff::new(self.retry),
+            retry: Retry::new(self.retry),
             use_extensions: self.use_extensions,
             server: OnceCell::new(),
             #[cfg(feature = "events")]

@@ -100,7 +100,7 @@ impl Session {
                 source: None,
             });
         }
-        let tries = self.transport.pool.backoff.policy().attempts;
+        let tries = self.transport.pool.retry.policy().attempts;
         let mut made = 0;
         loop {
             if let Some(id) = &state.id {

@@ -16,7 +16,7 @@ pub(crate) use answer::{Answer, Failure, Meaning};
 use crate::call::Call;
 use crate::calls::Counters;
 use crate::generation::Server;
-use crate::retry::Backoff;
+use crate::retry::Retry;
 use crate::{CallKind, ClientError, Generation};
 
 /// What clients of one pool share.
@@ -24,7 +24,7 @@ use crate::{CallKind, ClientError, Generation};
 pub(crate) struct Pool {
     pub(crate) http: reqwest::Client,
     pub(crate) base: Url,
-    pub(crate) backoff: Backoff,
+    pub(crate) retry: Retry,
     pub(crate) use_extensions: bool,
     pub(crate) server: OnceCell<Server>,
     #[cfg(feature = "events")]
@@ -92,7 +92,7 @@ impl Transport {
                 Err(failure) => failure,
             };
             doubt |= failure.meaning == Meaning::Doubtful;
-            if !failure.is_transient() || attempt >= self.pool.backoff.policy().attempts {
+            if !failure.is_transient() || attempt >= self.pool.retry.policy().attempts {
                 return Err(failure);
             }
             self.pause(attempt, &failure).await;
@@ -102,13 +102,13 @@ impl Transport {
     }
 
     pub(crate) async fn pause(&self, attempt: u32, failure: &Failure) {
-        let pause = self.pool.backoff.pause(attempt, failure.retry_after);
+        let pause = self.pool.retry.pause(attempt, failure.retry_after);
         tracing::debug!(attempt, ?pause, error = %failure.error, "trying again");
         tokio::time::sleep(pause).await;
     }
 
     pub(crate) fn settle(&self) -> Duration {
-        self.pool.backoff.policy().settle
+        self.pool.retry.policy().settle
     }
 
     /// What the server is; asked once for all clients of the pool.

@@ -21,7 +21,7 @@
 //! use kato_evaluation::{Corpora, EvaluationOptions, evaluate};
 //! use kato_learner::HierarchicalConceptLearner;
 //! use kato_loader::{Split, StreamingDatasetLoader, TextUnit};
-//! use kato_scheduler::{RunConfiguration, TrainingOptions, train};
+//! use kato_scheduler::{RunConfiguration, TrainingOptions, train_parallel};
 //! use kato_store::MemoryStore;
 //!
 //! let text: String = (0..40).map(|n| format!("Day {n}: the cat sat on the mat, and the dog lay there.\n")).collect();
@@ -36,7 +36,7 @@
 //! let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([5, 2]).build()?;
 //! let run = RunConfiguration::of(&learner).with_split(Some(split));
 //! let store = Arc::new(MemoryStore::new(&learner.node_names(), run.to_json()));
-//! train(&mut side(split)?, &learner, &*store, &TrainingOptions::default(), |_| {})?;
+//! train_parallel(&mut side(split)?, &learner, &*store, &TrainingOptions::default(), |_| {})?;
 //!
 //! let engine = Engine::open(store)?;
 //! let corpora = Corpora::new(|| side(split), || side(split.complement()));

@@ -13,7 +13,7 @@ use crate::cache::Cache;
 use crate::client::Client;
 use crate::figures::Counters;
 use crate::options::Timeouts;
-use crate::retry::{Backoff, RetryPolicy};
+use crate::retry::{Retry, RetryPolicy};
 use crate::runtime::Runtime;
 use crate::source::Stores;
 use crate::{FetchError, Fetcher, tls};
@@ -198,7 +198,7 @@ impl FetcherBuilder {
         };
         let client = Arc::new(Client {
             http: self.http()?,
-            backoff: Backoff::new(self.retry),
+            retry: Retry::new(self.retry),
             counters: Arc::new(Counters::default()),
             permits: Semaphore::new(self.max_requests.min(Semaphore::MAX_PERMITS)),
             timeouts: self.timeouts,

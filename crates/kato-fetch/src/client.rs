@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use kato_retry::retry_after;
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, IF_MATCH, LOCATION, RANGE,
     RETRY_AFTER,
@@ -16,7 +17,7 @@ use crate::error::{Cause, is_transient_status};
 use crate::figures::{Counters, add};
 use crate::location::redacted;
 use crate::options::Timeouts;
-use crate::retry::{Attempts, Backoff, retry_after};
+use crate::retry::{Attempts, Retry};
 
 /// More than any honest chain of redirects.
 const MAX_REDIRECTS: usize = 10;
@@ -24,7 +25,7 @@ const MAX_REDIRECTS: usize = 10;
 /// What all requests of a fetcher share.
 pub(crate) struct Client {
     pub(crate) http: reqwest::Client,
-    pub(crate) backoff: Backoff,
+    pub(crate) retry: Retry,
     pub(crate) counters: Arc<Counters>,
     pub(crate) permits: Semaphore,
     pub(crate) timeouts: Timeouts,
@@ -139,7 +140,7 @@ impl Client {
         &self,
         mut once: impl FnMut() -> F,
     ) -> Result<T, FetchError> {
-        let mut attempts = Attempts::new(&self.backoff);
+        let mut attempts = Attempts::new(&self.retry);
         loop {
             match once().await {
                 Ok(value) => return Ok(value),

@@ -96,7 +96,7 @@ impl Opened {
     /// The bytes of `range`, which lies in the file, over the network.
     pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<Bytes, FetchError> {
         let mut received = Vec::with_capacity(length(&range));
-        let mut attempts = Attempts::new(&self.client.backoff);
+        let mut attempts = Attempts::new(&self.client.retry);
         while let Err(error) = self.attempt(&range, &mut received, &mut attempts).await {
             attempts.again(error).await?;
             add(&self.client.counters.retries, 1);

@@ -1,8 +1,8 @@
 //! When to try again, and when to give up.
 
-use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
+
+use kato_retry::{Backoff, Jitter, random_seed};
 
 use crate::{Cancel, FetchError};
 
@@ -54,64 +54,35 @@ impl Default for RetryPolicy {
     }
 }
 
-/// A policy and its source of random pauses.
+/// A policy with its pauses between attempts.
 #[derive(Debug)]
-pub(crate) struct Backoff {
+pub(crate) struct Retry {
     policy: RetryPolicy,
-    state: AtomicU64,
+    backoff: Backoff,
 }
 
-impl Backoff {
+impl Retry {
     pub(crate) fn new(policy: RetryPolicy) -> Self {
-        let seed = policy
-            .jitter_seed
-            .unwrap_or_else(|| RandomState::new().hash_one(0));
-        Self {
-            policy,
-            state: AtomicU64::new(seed),
-        }
-    }
-
-    /// The pause after `failed` failed attempts (from 1).
-    fn pause(&self, failed: u32, retry_after: Option<Duration>) -> Duration {
-        let full = self
-            .policy
-            .base_backoff
-            .saturating_mul(1 << failed.saturating_sub(1).min(31))
-            .min(self.policy.max_backoff);
-        let drawn = full.mul_f64(self.draw());
-        retry_after.map_or(drawn, |asked| {
-            drawn.max(asked.min(self.policy.max_retry_after))
-        })
-    }
-
-    /// A number in [0, 1) (SplitMix64).
-    fn draw(&self) -> f64 {
-        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut z = self
-            .state
-            .fetch_add(GOLDEN, Ordering::Relaxed)
-            .wrapping_add(GOLDEN);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let bits = u32::try_from((z ^ (z >> 31)) >> 32).unwrap_or(u32::MAX);
-        f64::from(bits) / 4_294_967_296.0
+        let seed = policy.jitter_seed.unwrap_or_else(random_seed);
+        let backoff = Backoff::new(policy.base_backoff, policy.max_backoff, Jitter::Full, seed)
+            .with_max_wish(policy.max_retry_after);
+        Self { policy, backoff }
     }
 }
 
 /// The attempts of one transfer.
 #[derive(Debug)]
 pub(crate) struct Attempts<'a> {
-    backoff: &'a Backoff,
+    retry: &'a Retry,
     failed: u32,
     since: Option<Instant>,
     progress: u64,
 }
 
 impl<'a> Attempts<'a> {
-    pub(crate) const fn new(backoff: &'a Backoff) -> Self {
+    pub(crate) const fn new(retry: &'a Retry) -> Self {
         Self {
-            backoff,
+            retry,
             failed: 0,
             since: None,
             progress: 0,
@@ -122,7 +93,7 @@ impl<'a> Attempts<'a> {
     pub(crate) fn progressed(&mut self, bytes: usize) {
         self.progress = self.progress.saturating_add(bytes as u64);
         if self.progress >= PROGRESS {
-            *self = Self::new(self.backoff);
+            *self = Self::new(self.retry);
         }
     }
 
@@ -130,9 +101,9 @@ impl<'a> Attempts<'a> {
     pub(crate) async fn again(&mut self, error: FetchError) -> Result<(), FetchError> {
         self.failed = self.failed.saturating_add(1);
         self.progress = 0;
-        let policy = &self.backoff.policy;
+        let policy = &self.retry.policy;
         let since = *self.since.get_or_insert_with(Instant::now);
-        let pause = self.backoff.pause(self.failed, error.retry_after());
+        let pause = self.retry.backoff.pause(self.failed, error.retry_after());
         let over = since.elapsed().saturating_add(pause) > policy.total;
         if !error.is_transient() || self.failed >= policy.attempts || over {
             return Err(error.after(self.failed));
@@ -155,62 +126,21 @@ pub(crate) async fn unless_cancelled<T>(
     }
 }
 
-/// `Retry-After`: seconds, or an HTTP date.
-pub(crate) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
-    let value = value.trim();
-    if let Ok(seconds) = value.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = httpdate::parse_http_date(value).ok()?;
-    Some(at.duration_since(now).unwrap_or(Duration::ZERO))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn pauses_stay_below_a_bound_that_doubles() {
+    fn pauses_are_the_policy_s() {
         let policy = RetryPolicy {
             jitter_seed: Some(7),
             ..RetryPolicy::default()
         };
-        let pauses =
-            |backoff: &Backoff| (1..40).map(|n| backoff.pause(n, None)).collect::<Vec<_>>();
-        let first = pauses(&Backoff::new(policy.clone()));
-        assert_eq!(first, pauses(&Backoff::new(policy.clone())));
-        for (n, pause) in first.iter().enumerate() {
-            let full = policy
-                .base_backoff
-                .saturating_mul(1 << n.min(31))
-                .min(policy.max_backoff);
-            assert!(*pause <= full, "{n}: {pause:?}");
-        }
-    }
-
-    #[test]
-    fn retry_after_is_honoured_up_to_its_bound() {
-        let backoff = Backoff::new(RetryPolicy::default());
-        let pause = |seconds| backoff.pause(1, Some(Duration::from_secs(seconds)));
-        assert_eq!(pause(2), Duration::from_secs(2));
-        assert_eq!(pause(200), Duration::from_secs(60));
-    }
-
-    #[test]
-    fn retry_after_reads_seconds_and_dates() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
-        let check = |text: &str, expected: Option<u64>| {
-            assert_eq!(
-                retry_after(text, now),
-                expected.map(Duration::from_secs),
-                "{text}"
-            );
-        };
-        check("3", Some(3));
-        check(" 120 ", Some(120));
-        check("Sun, 06 Nov 1994 08:49:47 GMT", Some(10));
-        check("Sun, 06 Nov 1994 08:49:07 GMT", Some(0));
-        check("soon", None);
+        let retry = Retry::new(policy.clone());
+        let pause = |wish: Option<u64>| retry.backoff.pause(1, wish.map(Duration::from_secs));
+        assert!(pause(None) <= policy.base_backoff);
+        assert_eq!(pause(Some(2)), Duration::from_secs(2));
+        assert_eq!(pause(Some(200)), policy.max_retry_after);
     }
 
     #[test]
@@ -220,7 +150,7 @@ mod tests {
             base_backoff: Duration::ZERO,
             ..RetryPolicy::default()
         };
-        let backoff = Backoff::new(policy);
+        let retry = Retry::new(policy);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
@@ -233,7 +163,7 @@ mod tests {
             source: None,
         };
         runtime.block_on(async {
-            let mut attempts = Attempts::new(&backoff);
+            let mut attempts = Attempts::new(&retry);
             for _ in 0..100 {
                 attempts.again(fault()).await.unwrap();
                 attempts.progressed(PROGRESS as usize);

@@ -1,21 +1,30 @@
 //! The nodes of a server as a backend of training.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kato_client::{Calls, KatoClient, KatoClientBuilder, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
 use kato_model::RunName;
-use kato_scheduler::{Backend, RunConfiguration, Teacher, TrainError, WorkSize};
+use kato_scheduler::{
+    Backend, Checkpoint, ConnectionBudget, RunConfiguration, Teacher, TrainError, WorkSize,
+};
+use kato_store::{EmbeddedStore, StagedBatch};
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 
+use crate::reserve::Reservation;
 use crate::state::{State, StateFile};
+use crate::taught::Taught;
 use crate::teacher::RemoteTeacher;
 
 /// Documents of a batch, unless the caller says otherwise.
 const BATCH: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not 0");
+
+/// Connections to the server, unless the caller says otherwise.
+const CONNECTIONS: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");
 
 /// Threads that move requests; planning is done by the workers' own.
 const IO_THREADS: usize = 2;
@@ -28,9 +37,10 @@ pub struct RemoteBackendBuilder {
     run: RunName,
     state: PathBuf,
     batch: NonZeroUsize,
+    connections: NonZeroUsize,
 }
 
-/// The nodes of a server, taught by [`train_with`](kato_scheduler::train_with).
+/// The nodes of a server, taught by [`train_parallel_with`](kato_scheduler::train_parallel_with).
 ///
 /// The position of the run is in a file on this side, together with what was counted; the knowledge is on the server.
 #[derive(Debug)]
@@ -40,7 +50,12 @@ pub struct RemoteBackend {
     client: KatoClient,
     run: RunName,
     batch: NonZeroUsize,
+    connections: NonZeroUsize,
     file: StateFile,
+    path: PathBuf,
+    /// Of a server that knows no idempotency keys; found out when the first teacher is made.
+    taught: OnceLock<Option<Taught>>,
+    interrupted: watch::Sender<bool>,
     /// Of the last commit.
     state: Mutex<State>,
     nodes: Vec<String>,
@@ -54,6 +69,7 @@ pub struct RemoteBackend {
 pub struct RemotePart {
     pub(crate) observations: Vec<u64>,
     pub(crate) new_patterns: Option<Vec<u64>>,
+    pub(crate) staged: Option<StagedBatch>,
 }
 
 impl RemoteBackendBuilder {
@@ -61,6 +77,12 @@ impl RemoteBackendBuilder {
     /// with the batch that it was interrupted with.
     pub const fn batch(mut self, documents: NonZeroUsize) -> Self {
         self.batch = documents;
+        self
+    }
+
+    /// Connections to the server at most: every worker needs one a level. Default 64.
+    pub const fn connections(mut self, connections: NonZeroUsize) -> Self {
+        self.connections = connections;
         self
     }
 
@@ -96,10 +118,20 @@ impl RemoteBackendBuilder {
         };
         let client = self.client.build().map_err(teach)?;
         let server = client.base_url().to_owned();
-        let state = match file.read()? {
+        let mut state = match file.read()? {
             Some(state) => state,
             None => State::new(self.run.as_str(), &server, names, configuration),
         };
+        // The store of what was taught is committed before the file; a crash may have come between the two.
+        let taught = match EmbeddedStore::exists(&taught_dir(&self.state)) {
+            true => Some(open_taught(&self.state, &state)?),
+            false => None,
+        };
+        let committed = taught.as_ref().map(Taught::state);
+        if let Some(committed) = committed.filter(|committed| !committed.is_null()) {
+            state = serde_json::from_value(committed)
+                .map_err(|source| TrainError::Checkpoint { source })?;
+        }
         if state.run != self.run.as_str() {
             let difference = format!(
                 "name of the run: it was {}, now it is {}",
@@ -120,7 +152,11 @@ impl RemoteBackendBuilder {
             client,
             run: self.run,
             batch: self.batch,
+            connections: self.connections,
             file,
+            path: self.state,
+            taught: taught.map_or_else(OnceLock::new, |taught| OnceLock::from(Some(taught))),
+            interrupted: watch::Sender::new(false),
             nodes: state.nodes.clone(),
             configuration: state.configuration.clone(),
             run_id: state.run_id.clone(),
@@ -142,6 +178,7 @@ impl RemoteBackend {
             run,
             state: state.into(),
             batch: BATCH,
+            connections: CONNECTIONS,
         }
     }
 
@@ -193,6 +230,43 @@ impl RemoteBackend {
         ids.map(|id| self.client.fork_with(options(id))).collect()
     }
 
+    /// Waits for work, or until the run is to end.
+    pub(crate) fn unless_interrupted<T>(
+        &self,
+        work: impl Future<Output = Result<T, TrainError>>,
+    ) -> Result<T, TrainError> {
+        let mut interrupted = self.interrupted.subscribe();
+        self.block_on(async {
+            tokio::select! {
+                done = work => done,
+                _ = interrupted.wait_for(|is_interrupted| *is_interrupted) => Err(TrainError::Teach {
+                    node: self.run.to_string(),
+                    source: "the run ended while the server was waited for".into(),
+                }),
+            }
+        })
+    }
+
+    /// What the server was taught, if it knows no idempotency keys.
+    fn taught(&self) -> Result<Option<&Taught>, TrainError> {
+        if let Some(taught) = self.taught.get() {
+            return Ok(taught.as_ref());
+        }
+        let teach = |source: kato_client::ClientError| TrainError::Teach {
+            node: self.run.to_string(),
+            source: Box::new(source),
+        };
+        let extensions = self.block_on(self.client.extensions()).map_err(teach)?;
+        let knows_keys = extensions.is_some_and(|extensions| {
+            extensions.idempotency_keys && extensions.learn_batch.is_some()
+        });
+        let taught = match knows_keys {
+            true => None,
+            false => Some(open_taught(&self.path, &self.state())?),
+        };
+        Ok(self.taught.get_or_init(|| taught).as_ref())
+    }
+
     /// What all keys of a piece of work begin with: the same when the work is repeated after a crash.
     pub(crate) fn key(&self, node_idx: usize, first_document: u64) -> String {
         format!("{}-{node_idx}-{first_document}", self.run_id)
@@ -201,6 +275,21 @@ impl RemoteBackend {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where what was taught lies.
+fn taught_dir(state: &Path) -> PathBuf {
+    state.with_extension("taught")
+}
+
+fn open_taught(path: &Path, state: &State) -> Result<Taught, TrainError> {
+    let reservation = Reservation::open(path.with_extension("reserved"))?;
+    Taught::open(
+        &taught_dir(path),
+        &state.nodes,
+        &state.configuration,
+        reservation,
+    )
 }
 
 impl Backend for RemoteBackend {
@@ -226,14 +315,38 @@ impl Backend for RemoteBackend {
         &'a self,
         learner: &'a HierarchicalConceptLearner,
     ) -> Result<Box<dyn Teacher<Part = RemotePart> + 'a>, TrainError> {
-        Ok(Box::new(RemoteTeacher::new(self, learner)))
+        let taught = self.taught()?;
+        if let Some(taught) = taught {
+            let checkpoint = Checkpoint::from_json(&self.checkpoint())?;
+            taught.committed(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))?;
+            self.block_on(taught.settle());
+        }
+        Ok(Box::new(RemoteTeacher::new(self, learner, taught)))
+    }
+
+    fn connections(&self) -> Option<ConnectionBudget> {
+        Some(ConnectionBudget {
+            pool: self.connections.get(),
+            per_worker: self.nodes.len(),
+        })
+    }
+
+    fn can_repeat(&self) -> bool {
+        // A server without keys would learn again what a dead worker had sent; only a new session can ask what arrived.
+        !matches!(self.taught.get(), Some(Some(_)))
+    }
+
+    fn interrupt(&self) {
+        self.interrupted.send_replace(true);
     }
 
     fn commit(&self, parts: Vec<RemotePart>, checkpoint: Value) -> Result<(), TrainError> {
         let mut state = self.state();
         let mut next = state.clone();
         next.checkpoint = checkpoint;
+        let mut staged = Vec::new();
         for part in parts {
+            staged.extend(part.staged);
             for (sum, n) in next.observations.iter_mut().zip(&part.observations) {
                 *sum += n;
             }
@@ -243,6 +356,13 @@ impl Backend for RemoteBackend {
                 }
                 _ => None,
             };
+        }
+        if let Some(Some(taught)) = self.taught.get() {
+            let committed =
+                serde_json::to_value(&next).map_err(|source| TrainError::Checkpoint { source })?;
+            taught.commit(staged, committed)?;
+            let checkpoint = Checkpoint::from_json(&next.checkpoint)?;
+            taught.committed(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))?;
         }
         self.file.write(&next)?;
         *state = next;
@@ -259,6 +379,10 @@ impl Backend for RemoteBackend {
     }
 
     fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError> {
+        if let Some(Some(taught)) = self.taught.get() {
+            let patterns = taught.store().count_patterns(node_idx);
+            return patterns.map(Some).map_err(TrainError::Store);
+        }
         let state = self.state();
         Ok(state
             .new_patterns

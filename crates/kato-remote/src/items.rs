@@ -5,6 +5,8 @@ use kato_protocol::BatchItem;
 use kato_tokenizer::Vocabulary;
 use serde_json::{Map, Value};
 
+use crate::taught::Item;
+
 /// Appends a document's learn calls to the sequences of each level.
 ///
 /// Calls of one symbol are left out: a server learns nothing from them. Every symbol is an event of its own, as the
@@ -13,7 +15,7 @@ pub(crate) fn append(
     plan: &DocumentPlan,
     vocabulary: &Vocabulary,
     metadata: &[(&str, &str)],
-    levels: &mut [Vec<BatchItem>],
+    levels: &mut [Vec<Item>],
 ) {
     for (node_idx, items) in levels.iter_mut().enumerate() {
         // Names of the level below, by learn call.
@@ -27,9 +29,9 @@ pub(crate) fn append(
             }
         };
         for call in plan.calls(node_idx) {
-            if call.name.is_none() {
+            let Some(name) = call.name else {
                 continue;
-            }
+            };
             let events = match call.symbols {
                 PlannedSymbols::Tokens(ids) => {
                     let token = |&id: &u32| vocabulary.get(id).unwrap_or_default().to_owned();
@@ -50,11 +52,12 @@ pub(crate) fn append(
                 true => text_map(metadata),
                 false => Map::new(),
             };
-            items.push(BatchItem {
+            let item = BatchItem {
                 events,
                 metadata,
                 ..BatchItem::default()
-            });
+            };
+            items.push(Item { name, item });
         }
     }
 }

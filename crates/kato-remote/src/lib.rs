@@ -1,6 +1,6 @@
 //! Trains the nodes of a KATO server: the learner plans on this side, the server learns.
 //!
-//! [`RemoteBackend`] is a [`Backend`](kato_scheduler::Backend) for [`train_with`](kato_scheduler::train_with): workers plan documents and send
+//! [`RemoteBackend`] is a [`Backend`](kato_scheduler::Backend) for [`train_parallel_with`](kato_scheduler::train_parallel_with): workers plan documents and send
 //! every level's learn calls at the same time, because names are computed on this side and no level has to wait for another.
 //! What the server learns is exactly what a store in this process would have learned; every name that it answers is compared.
 //!
@@ -18,7 +18,7 @@
 //! use kato_loader::StreamingDatasetLoader;
 //! use kato_model::RunName;
 //! use kato_remote::RemoteBackend;
-//! use kato_scheduler::{RunConfiguration, TrainingOptions, train_with};
+//! use kato_scheduler::{RunConfiguration, TrainingOptions, train_parallel_with};
 //!
 //! let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([5, 7, 9]).build()?;
 //! let client = KatoClient::builder("http://127.0.0.1:8000", SessionOptions::new("unused"));
@@ -26,14 +26,16 @@
 //! let backend = RemoteBackend::builder(client, run, "wikitext_1.kato-run.json")
 //!     .build(&learner, &RunConfiguration::of(&learner))?;
 //! let mut loader = StreamingDatasetLoader::builder().with_input("corpus.jsonl").build()?;
-//! let report = train_with(&mut loader, &learner, &backend, &TrainingOptions::default(), |_event| {})?;
+//! let report = train_parallel_with(&mut loader, &learner, &backend, &TrainingOptions::default(), |_event| {})?;
 //! println!("{} samples, {} requests", report.samples_processed, backend.calls().requests);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod backend;
 mod items;
+mod reserve;
 mod state;
+mod taught;
 mod teacher;
 
 pub use backend::{RemoteBackend, RemoteBackendBuilder};

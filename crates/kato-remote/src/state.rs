@@ -1,10 +1,11 @@
-//! The state of a run whose nodes are elsewhere: one small file, replaced as a whole with every commit.
+//! The state of a run whose nodes are elsewhere: one small file, replaced as a whole with every commit, and the one before it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use kato_scheduler::{RunConfiguration, TrainError};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,6 +32,9 @@ pub(crate) struct State {
     pub(crate) observations: Vec<u64>,
     /// Patterns that were new to their node, by level; `None` where the server does not tell.
     pub(crate) new_patterns: Option<Vec<u64>>,
+    /// CRC-32 of the state without it, in hexadecimal digits.
+    #[serde(default)]
+    checksum: String,
 }
 
 impl State {
@@ -50,7 +54,20 @@ impl State {
             nodes,
             configuration: configuration.to_json(),
             checkpoint: Value::Null,
+            checksum: String::new(),
         }
+    }
+
+    fn with_checksum(&self) -> io::Result<Self> {
+        let bare = Self {
+            checksum: String::new(),
+            ..self.clone()
+        };
+        let sum = crc32fast::hash(&serde_json::to_vec(&bare)?);
+        Ok(Self {
+            checksum: format!("{sum:08x}"),
+            ..bare
+        })
     }
 }
 
@@ -82,42 +99,87 @@ impl StateFile {
         })
     }
 
-    /// The state; `None` where there is no file.
+    /// The state; `None` where there is no file. If it is damaged, the one before it: work since then is sent again, and acts
+    /// once.
     pub(crate) fn read(&self) -> Result<Option<State>, TrainError> {
-        let text = match fs::read(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed("read", &self.path)(error)),
+        match self.read_one(&self.path) {
+            Err(damaged) => match self.read_one(&self.previous()) {
+                Ok(Some(state)) => {
+                    tracing::warn!(path = %self.path.display(), "the state is damaged: going back to the commit before");
+                    Ok(Some(state))
+                }
+                _ => Err(damaged),
+            },
+            // A crash between the two renames of a replacement.
+            Ok(None) => self.read_one(&self.previous()),
+            found => found,
+        }
+    }
+
+    fn read_one(&self, path: &Path) -> Result<Option<State>, TrainError> {
+        let Some(state) = read_file::<State>(path)? else {
+            return Ok(None);
         };
-        let state: State = serde_json::from_slice(&text)
-            .map_err(|error| failed("read", &self.path)(io::Error::other(error)))?;
+        let damaged = |reason: String| failed("read", path)(io::Error::other(reason));
         if state.format_version != FORMAT_VERSION {
             let found = state.format_version;
-            let reason = format!("it has version {found}, and this program knows {FORMAT_VERSION}");
-            return Err(failed("read", &self.path)(io::Error::other(reason)));
+            return Err(damaged(format!(
+                "it has version {found}, and this program knows {FORMAT_VERSION}"
+            )));
+        }
+        let expected = state.with_checksum().map_err(failed("read", path))?;
+        if state != expected {
+            return Err(damaged("its checksum does not match".to_owned()));
         }
         Ok(Some(state))
     }
 
     /// Replaces the state, durably: a crash leaves the old one or the new one.
     pub(crate) fn write(&self, state: &State) -> Result<(), TrainError> {
-        self.replace(state).map_err(failed("write", &self.path))
+        let state = state.with_checksum().map_err(failed("write", &self.path))?;
+        match fs::rename(&self.path, self.previous()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("keep", &self.path)(error));
+            }
+            _ => {}
+        }
+        replace_file(&self.path, &state)
     }
 
-    fn replace(&self, state: &State) -> io::Result<()> {
-        let parent = self.path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    fn previous(&self) -> PathBuf {
+        self.path.with_added_extension("previous")
+    }
+}
+
+/// The JSON content of a file; `None` where there is none.
+pub(crate) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TrainError> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed("read", path)(error)),
+    };
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|error| failed("read", path)(io::Error::other(error)))
+}
+
+/// Replaces a file by JSON content, durably: a crash leaves the old content or the new.
+pub(crate) fn replace_file(path: &Path, content: &impl Serialize) -> Result<(), TrainError> {
+    let replace = || -> io::Result<()> {
+        let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
-        serde_json::to_writer(&mut file, state)?;
+        serde_json::to_writer(&mut file, content)?;
         file.write_all(b"\n")?;
         file.as_file().sync_all()?;
-        file.persist(&self.path)?;
+        file.persist(path)?;
         // Windows cannot flush a directory and does not need to.
         if cfg!(unix) {
             File::open(parent)?.sync_all()?;
         }
         Ok(())
-    }
+    };
+    replace().map_err(failed("write", path))
 }
 
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TrainError {

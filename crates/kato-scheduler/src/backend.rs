@@ -8,11 +8,11 @@ use kato_model::LearnBatch;
 use kato_store::{PatternStore, StagedBatch};
 use serde_json::Value;
 
-use crate::TrainError;
+use crate::{Activity, ConnectionBudget, TrainError};
 
 /// Where what is learned goes, and where the position of a run is kept.
 ///
-/// [`train`](crate::train) uses a [`PatternStore`]. Others are taught through this contract:
+/// [`train_parallel`](crate::train_parallel) uses a [`PatternStore`]. Others are taught through this contract:
 ///
 /// * Workers learn through a [`Teacher`] of their own each. What a teacher did becomes final with a commit, together with
 ///   the checkpoint behind it.
@@ -69,6 +69,21 @@ pub trait Backend: Sync {
     /// When that cannot be read.
     fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError>;
 
+    /// Connections that the teachers share; `None` for a backend in this process. Where there are some, the number of workers can
+    /// be tuned to what pays.
+    fn connections(&self) -> Option<ConnectionBudget> {
+        None
+    }
+
+    /// Whether what a dead worker had not staged may be taught again in the same session. Where it may not, a panic over one document
+    /// fails that document, and must leave the teacher as it was before it; any other panic of a worker ends the run.
+    fn can_repeat(&self) -> bool {
+        true
+    }
+
+    /// Asks teachers that wait for something outside of this process to give up soon, because the run ends with an error.
+    fn interrupt(&self) {}
+
     /// Bytes that the knowledge takes on the disk, where that is known.
     fn disk_bytes(&self) -> Option<u64> {
         None
@@ -85,7 +100,19 @@ pub enum WorkSize {
     Documents(NonZeroUsize),
 }
 
-/// Teaches what one worker plans.
+/// A sample that a node refused.
+#[derive(Debug)]
+pub struct RefusedSample {
+    /// Its number in the corpus.
+    pub sample_idx: u64,
+    /// The lowest level that refused it.
+    pub node_idx: usize,
+    /// Why.
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// Teaches what one worker plans. Dropped without a commit when its worker dies or the run ends with an error: what it opened, it
+/// closes then.
 pub trait Teacher: Send {
     /// What is handed over for a commit.
     type Part;
@@ -102,12 +129,16 @@ pub trait Teacher: Send {
     ) -> Result<(), LearnError>;
 
     /// Called behind the last document of each work, with the numbers of its documents in the corpus (held-out ones
-    /// included).
+    /// included). What it waits for goes into `activity`. Returns the samples that a node refused, each once.
     ///
     /// # Errors
     ///
     /// When the nodes cannot be taught; the run ends.
-    fn finish_work(&mut self, documents: Range<u64>) -> Result<(), TrainError>;
+    fn finish_work(
+        &mut self,
+        documents: Range<u64>,
+        activity: &Activity,
+    ) -> Result<Vec<RefusedSample>, TrainError>;
 
     /// Learn calls of a level since the last part was taken.
     fn observations(&self, node_idx: usize) -> u64;
@@ -190,8 +221,12 @@ impl Teacher for StoreTeacher<'_> {
         self.learner.learn(document, &mut self.batch, scratch)
     }
 
-    fn finish_work(&mut self, _documents: Range<u64>) -> Result<(), TrainError> {
-        Ok(())
+    fn finish_work(
+        &mut self,
+        _documents: Range<u64>,
+        _activity: &Activity,
+    ) -> Result<Vec<RefusedSample>, TrainError> {
+        Ok(Vec::new())
     }
 
     fn observations(&self, node_idx: usize) -> u64 {

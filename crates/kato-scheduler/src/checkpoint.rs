@@ -7,7 +7,7 @@ use kato_loader::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::TrainError;
+use crate::{FailureCounts, TrainError};
 
 /// How far a run is: everything in front of the cursor is in the knowledge base, nothing behind it is.
 ///
@@ -33,8 +33,10 @@ pub struct Checkpoint {
 pub struct Counters {
     /// Documents learned.
     pub samples: u64,
-    /// Documents that the learner could not learn.
+    /// Documents that could not be learned.
     pub failed: u64,
+    /// The same, by kind. Runs of earlier versions did not tell them apart.
+    pub failures: FailureCounts,
     /// Tokens that are part of a pattern.
     pub tokens: u64,
     /// What the learner's rules left out.
@@ -46,6 +48,7 @@ impl Counters {
     pub fn merge(&mut self, other: &Self) {
         self.samples += other.samples;
         self.failed += other.failed;
+        self.failures.merge(&other.failures);
         self.tokens += other.tokens;
         self.dropped.merge(&other.dropped);
     }

@@ -59,6 +59,54 @@ pub enum TrainError {
         /// Why.
         source: LearnError,
     },
+    /// A node refused a sample, or a worker could not learn it.
+    #[error(
+        "failed to learn {document}: {reason}; skip such documents with the option for it, or mend the document"
+    )]
+    Refused {
+        /// The document's id.
+        document: String,
+        /// Why.
+        reason: String,
+    },
+    /// More samples failed than the policy allows.
+    #[error(
+        "{failures} samples failed and {most} may: look at the list of errors, then resume with a higher limit"
+    )]
+    TooManyFailures {
+        /// Samples that failed in this session.
+        failures: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// Workers died, over one sample or one after the other.
+    #[error("a worker died{}: {message}", document.as_ref().map(|id| format!(" over {id}")).unwrap_or_default())]
+    WorkerDied {
+        /// The sample that it had in its hands, if any.
+        document: Option<String>,
+        /// The text of the panic.
+        message: String,
+    },
+    /// A worker made no progress, and the options say that this ends the run.
+    #[error("{stall}; everything committed is safe: mend what it waits for, and resume")]
+    Stalled {
+        /// What stalled.
+        stall: crate::Stall,
+    },
+    /// The workers need more connections than there are.
+    #[error(
+        "{workers} workers with {per_worker} connections each need {needed}, and the pool has {pool}: use fewer workers or a larger pool"
+    )]
+    Connections {
+        /// Workers asked for.
+        workers: usize,
+        /// Connections of each.
+        per_worker: usize,
+        /// Connections of all.
+        needed: usize,
+        /// Connections that there are.
+        pool: usize,
+    },
     /// The store cannot take what was learned.
     #[error("failed to store what was learned")]
     Store(#[source] StoreError),

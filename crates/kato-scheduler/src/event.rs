@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::ActivityFrame;
+
 /// Something that happened in a run. A reporter turns events into a bar, lines or nothing.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -14,6 +16,24 @@ pub enum TrainingEvent {
     Committed {
         /// Documents of the corpus that are safe.
         documents: u64,
+    },
+    /// A worker panicked; another takes its place and its samples.
+    WorkerDied {
+        /// Its number.
+        worker: usize,
+        /// The sample that it had in its hands, if any.
+        document: Option<String>,
+        /// The text of the panic.
+        message: String,
+    },
+    /// A worker has made no progress for [`stall_timeout`](crate::TrainingOptions::stall_timeout).
+    Stalled(Stall),
+    /// The process has more memory than [`memory_ceiling`](crate::TrainingOptions::memory_ceiling); the run goes on slowly.
+    Slowed {
+        /// Memory of the process, in bytes.
+        resident: u64,
+        /// The ceiling, in bytes.
+        ceiling: u64,
     },
     /// A stop was asked for; the run commits and ends.
     Stopping,
@@ -41,6 +61,40 @@ pub struct Progress {
     pub total_bytes: Option<u64>,
     /// Learn calls by level, over all sessions.
     pub observations: Vec<u64>,
+    /// Workers that are given work.
+    pub workers: usize,
+    /// What a worker waits for, when it has told nothing for some seconds.
+    pub waiting: Option<String>,
     /// Time since this session began.
     pub elapsed: Duration,
+}
+
+/// A worker without progress.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Stall {
+    /// Its number.
+    pub worker: usize,
+    /// Time since it last told anything.
+    pub silence: Duration,
+    /// What it is doing, from the outside in: the last entry is what it waits for.
+    pub stack: Vec<ActivityFrame>,
+}
+
+impl std::fmt::Display for Stall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            worker, silence, ..
+        } = self;
+        write!(
+            f,
+            "worker {worker} without progress for {} s",
+            silence.as_secs()
+        )?;
+        for (depth, frame) in self.stack.iter().enumerate() {
+            let link = if depth == 0 { ": " } else { " > " };
+            write!(f, "{link}{} ({} s)", frame.what, frame.elapsed.as_secs())?;
+        }
+        Ok(())
+    }
 }

@@ -4,23 +4,32 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::StopSignal;
+use crate::{Distribution, FailurePolicy, StopSignal, Workers};
 
 /// Settings of a run. None of them changes what is learned, only how fast and how safely.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TrainingOptions {
-    /// Threads that learn. Default: one for each core that the process may use.
-    pub num_workers: NonZeroUsize,
+    /// Threads that learn. Default: [`Workers::Auto`].
+    pub num_workers: Workers,
+    /// Which worker learns which sample. Default: [`Distribution::WorkStealing`].
+    pub distribution: Distribution,
     /// Text handed to a worker at once, in bytes; less where the memory budget is too small for it. Default 512 KiB.
     pub batch_bytes: usize,
-    /// Memory for what was learned and is not written yet, in bytes, over all workers. Default 256 MiB. The process
-    /// needs about twice this, and some 100 MB for tokenizer tables and buffers.
+    /// Memory for what was learned and is not written yet, with its texts, in bytes, over all workers. Default 256 MiB. The
+    /// process needs about twice this, and some 100 MB for tokenizer tables and buffers.
     pub memory_budget: usize,
+    /// Memory of the process, in bytes, above which the run slows down: what is learned is written at once, and one worker works
+    /// at a time until there is less. Default: none.
+    pub memory_ceiling: Option<u64>,
     /// Longest time between commits while documents arrive: a crash loses no more work than this. Default 10 s.
     pub commit_interval: Duration,
-    /// Go on after a document that cannot be learned, and count it; otherwise the run ends with its error.
-    pub skip_errors: bool,
+    /// What happens when samples cannot be learned or workers die. Default: the run ends with the first such sample.
+    pub failures: FailurePolicy,
+    /// Time without progress of a worker after which it is told as stalled, with what it waits for. Default 120 s.
+    pub stall_timeout: Duration,
+    /// What happens then. Default: it is told, and the run goes on.
+    pub on_stall: OnStall,
     /// Where skipped records and documents are listed, as JSON Lines; exactly once each, also over crashes and resumes.
     /// The file is the run's own: what its last commit does not count is cut off when a session begins.
     pub ledger: Option<PathBuf>,
@@ -30,14 +39,28 @@ pub struct TrainingOptions {
     pub progress_interval: Duration,
 }
 
+/// What happens when a worker stalls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnStall {
+    /// [`TrainingEvent::Stalled`](crate::TrainingEvent::Stalled), and nothing else: a slow server is not a dead one.
+    #[default]
+    Tell,
+    /// The run ends with [`TrainError::Stalled`](crate::TrainError::Stalled); what was committed is safe.
+    End,
+}
+
 impl Default for TrainingOptions {
     fn default() -> Self {
         Self {
-            num_workers: default_workers(),
+            num_workers: Workers::Auto,
+            distribution: Distribution::default(),
             batch_bytes: 512 << 10,
             memory_budget: 256 << 20,
+            memory_ceiling: None,
             commit_interval: Duration::from_secs(10),
-            skip_errors: false,
+            failures: FailurePolicy::default(),
+            stall_timeout: Duration::from_secs(120),
+            on_stall: OnStall::default(),
             ledger: None,
             stop: StopSignal::default(),
             progress_interval: Duration::from_millis(100),
@@ -45,8 +68,7 @@ impl Default for TrainingOptions {
     }
 }
 
-/// One worker for each core that the process may use.
-#[must_use]
-pub fn default_workers() -> NonZeroUsize {
+/// Cores that the process may use.
+pub(crate) fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

@@ -3,6 +3,8 @@
 use kato_learner::Dropped;
 use serde::Serialize;
 
+use crate::FailureCounts;
+
 /// The result of a run. Counts are over all sessions of the run, times and rates are this session's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -13,6 +15,16 @@ pub struct TrainingReport {
     pub samples_attempted: u64,
     /// Documents that could not be learned and records that could not be read.
     pub errors: u64,
+    /// Records that could not be read.
+    pub bad_records: u64,
+    /// Documents that could not be learned, by kind.
+    pub failures: FailureCounts,
+    /// Documents that were tried again in this session, because a worker died over them.
+    pub retries: u64,
+    /// Workers that died in this session and were replaced.
+    pub worker_restarts: u32,
+    /// Workers found without progress in this session.
+    pub stalls: u64,
     /// Tokens that are part of a pattern.
     pub tokens: u64,
     /// Wall-clock seconds of this session, from the first document to the last durable commit.
@@ -21,8 +33,10 @@ pub struct TrainingReport {
     pub rate_samples_per_sec: f64,
     /// Tokens per second of this session.
     pub tokens_per_sec: f64,
-    /// Threads that learned.
+    /// Threads that learned; where their number is tuned, those at work at the end.
     pub num_workers: usize,
+    /// Which worker learned which sample.
+    pub distribution: &'static str,
     /// The levels, from the bottom up.
     pub levels: Vec<LevelReport>,
     /// What the rules left out, by rule.
@@ -103,11 +117,17 @@ mod tests {
             samples_processed: 0,
             samples_attempted: 0,
             errors: 0,
+            bad_records: 0,
+            failures: FailureCounts::default(),
+            retries: 0,
+            worker_restarts: 0,
+            stalls: 0,
             tokens: 0,
             total_time_seconds,
             rate_samples_per_sec: 0.0,
             tokens_per_sec: 0.0,
             num_workers,
+            distribution: "work-stealing",
             levels: Vec::new(),
             dropped: Dropped::default(),
             blank_records: 0,

@@ -3,20 +3,21 @@
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
 
-use crossbeam_channel::{bounded, unbounded};
+use crossbeam_channel::unbounded;
 use kato_learner::{HierarchicalConceptLearner, TailPolicy};
 use kato_loader::{Counts, StreamingDatasetLoader};
 use kato_store::PatternStore;
 
 use crate::backend::{Backend, StoreBackend};
-use crate::committer::{ClosedEpoch, Committer};
-use crate::dispatcher::Dispatcher;
+use crate::committer::Committer;
+use crate::crew::{Crew, Place};
+use crate::dispatcher::{Dispatcher, Tally};
 use crate::event::TrainingEvent;
 use crate::ledger::Ledger;
 use crate::report::{LevelReport, StageSeconds, TrainingReport};
 use crate::stage_clock::StageClock;
-use crate::worker::{Shared, StagedPart, Work, Worker, WorkerOptions};
-use crate::{Checkpoint, RunConfiguration, TrainError, TrainingOptions};
+use crate::worker::{Shared, WorkerOptions};
+use crate::{Checkpoint, Distribution, RunConfiguration, TrainError, TrainingOptions};
 
 /// Learns all documents of a corpus into a store, on several threads, and commits as it goes.
 ///
@@ -34,7 +35,7 @@ use crate::{Checkpoint, RunConfiguration, TrainError, TrainingOptions};
 /// ```
 /// use kato_learner::HierarchicalConceptLearner;
 /// use kato_loader::StreamingDatasetLoader;
-/// use kato_scheduler::{RunConfiguration, TrainingOptions, train};
+/// use kato_scheduler::{RunConfiguration, TrainingOptions, train_parallel};
 /// use kato_store::MemoryStore;
 ///
 /// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([5, 7, 9]).build()?;
@@ -42,27 +43,27 @@ use crate::{Checkpoint, RunConfiguration, TrainError, TrainingOptions};
 /// let text = "It was the best of times, it was the worst of times.";
 /// let mut loader = StreamingDatasetLoader::builder().with_reader("tale.txt", text.as_bytes()).build()?;
 ///
-/// let report = train(&mut loader, &learner, &store, &TrainingOptions::default(), |_event| {})?;
+/// let report = train_parallel(&mut loader, &learner, &store, &TrainingOptions::default(), |_event| {})?;
 /// assert_eq!(report.samples_processed, 1);
 /// assert_eq!(report.levels[0].observations, 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn train(
+pub fn train_parallel(
     loader: &mut StreamingDatasetLoader,
     learner: &HierarchicalConceptLearner,
     store: &dyn PatternStore,
     options: &TrainingOptions,
     on_event: impl FnMut(TrainingEvent),
 ) -> Result<TrainingReport, TrainError> {
-    train_with(loader, learner, &StoreBackend(store), options, on_event)
+    train_parallel_with(loader, learner, &StoreBackend(store), options, on_event)
 }
 
-/// [`train`] for any [`Backend`]: nodes behind a network, for example.
+/// [`train_parallel`] for any [`Backend`]: nodes behind a network, for example.
 ///
 /// # Errors
 ///
-/// As [`train`], and what the backend meets.
-pub fn train_with<B: Backend>(
+/// As [`train_parallel`], and what the backend meets.
+pub fn train_parallel_with<B: Backend>(
     loader: &mut StreamingDatasetLoader,
     learner: &HierarchicalConceptLearner,
     backend: &B,
@@ -76,64 +77,68 @@ pub fn train_with<B: Backend>(
         .as_deref()
         .map(|path| Ledger::open(path, checkpoint.ledger_bytes))
         .transpose()?;
+    let num_workers = options
+        .num_workers
+        .resolve(options.memory_budget, backend.connections())?
+        .get();
     let session = Session {
         start,
-        num_workers: options.num_workers.get(),
+        num_workers,
         shared: Shared::of_nodes(learner.nodes().len()),
         clocks: Clocks::default(),
         earlier: Earlier::of(backend, &checkpoint, learner)?,
     };
-    let worker_options = WorkerOptions {
-        batch_budget: options.memory_budget / session.num_workers,
-        skip_errors: options.skip_errors,
+    let _span =
+        tracing::info_span!("train", num_workers, distribution = %options.distribution).entered();
+    let place = Place {
+        backend,
+        learner,
+        shared: &session.shared,
+        options: WorkerOptions {
+            batch_budget: options.memory_budget / num_workers,
+            on_failure: options.failures.on_failure,
+        },
     };
-    let checkpoint = thread::scope(|scope| {
-        let (work_sender, work) = bounded::<Work>(2 * session.num_workers);
-        let (part_sender, parts) = bounded::<StagedPart<B::Part>>(2 * session.num_workers);
-        let (closed_sender, closed) = unbounded::<ClosedEpoch>();
-        let (committed_sender, committed) = unbounded::<u64>();
-
-        let mut workers = Vec::with_capacity(session.num_workers);
-        for worker_idx in 0..session.num_workers {
-            let teacher = backend.teacher(learner)?;
-            let worker = Worker::new(learner, teacher, &session.shared, worker_options);
-            let (work, part_sender) = (work.clone(), part_sender.clone());
-            let handle = thread::Builder::new()
-                .name(format!("worker-{worker_idx}"))
-                .spawn_scoped(scope, move || worker.run(&work, &part_sender))
-                .map_err(TrainError::Spawn)?;
-            workers.push(handle);
-        }
-        // Only the workers hold these now, so the channels close with them.
-        drop((work, part_sender));
-        let committer = Committer::new(backend, checkpoint, ledger, &session.clocks.commit);
+    let (checkpoint, tally) = thread::scope(|scope| {
+        let (report_sender, reports) = unbounded();
+        // The dispatcher sends no epoch before the one in front of it is committed.
+        let (commits, epochs) = unbounded();
+        let crew = Crew::start(scope, place, num_workers, report_sender.clone())?;
+        let committer = Committer {
+            backend,
+            checkpoint,
+            ledger,
+            clock: &session.clocks.commit,
+        };
         let committer = thread::Builder::new()
             .name("committer".to_owned())
-            .spawn_scoped(scope, move || {
-                committer.run(&parts, &closed, &committed_sender)
-            })
+            .spawn_scoped(scope, move || committer.run(&epochs, &report_sender))
             .map_err(TrainError::Spawn)?;
-
-        let mut dispatcher = Dispatcher::new(
+        let dispatcher = Dispatcher::new(
             loader,
             options,
             &session,
-            backend.work_size(),
+            backend,
+            crew,
+            commits,
             &mut on_event,
         );
-        let dispatched =
-            dispatcher.run(work_sender, closed_sender, &committed, &workers, &committer);
-        for worker in workers {
-            join(worker)?;
-        }
+        let dispatched = dispatcher.run(&reports, &committer);
         let checkpoint = join(committer)?;
-        dispatched?;
-        Ok(checkpoint)
+        Ok((checkpoint, dispatched?))
     })?;
     let seconds = start.elapsed().as_secs_f64();
     on_event(TrainingEvent::Counting);
     let levels = session.clocks.count.time(|| levels(learner, backend))?;
-    Ok(session.report(&checkpoint, levels, seconds, backend.disk_bytes()))
+    let outcome = Outcome {
+        checkpoint,
+        levels,
+        seconds,
+        disk_bytes: backend.disk_bytes(),
+        tally,
+        distribution: options.distribution,
+    };
+    Ok(session.report(outcome))
 }
 
 /// What the dispatcher and the report know of a session.
@@ -253,20 +258,32 @@ fn levels(
     learner.nodes().iter().enumerate().map(level).collect()
 }
 
+/// How a session ended.
+struct Outcome {
+    checkpoint: Checkpoint,
+    levels: Vec<LevelReport>,
+    seconds: f64,
+    disk_bytes: Option<u64>,
+    tally: Tally,
+    distribution: Distribution,
+}
+
 impl Session {
-    fn report(
-        &self,
-        checkpoint: &Checkpoint,
-        levels: Vec<LevelReport>,
-        seconds: f64,
-        disk_bytes: Option<u64>,
-    ) -> TrainingReport {
+    fn report(&self, outcome: Outcome) -> TrainingReport {
         let Self {
             shared,
             clocks,
             earlier,
             ..
         } = self;
+        let Outcome {
+            checkpoint,
+            levels,
+            seconds,
+            disk_bytes,
+            tally,
+            distribution,
+        } = outcome;
         let counters = checkpoint.counters;
         let counts = checkpoint.cursor.counts();
         let session_samples = counters.samples - earlier.samples;
@@ -281,11 +298,17 @@ impl Session {
             samples_processed: counters.samples,
             samples_attempted: counters.samples + counters.failed + counts.bad,
             errors: counters.failed + counts.bad,
+            bad_records: counts.bad,
+            failures: counters.failures,
+            retries: tally.retries,
+            worker_restarts: tally.worker_restarts,
+            stalls: tally.stalls,
             tokens: counters.tokens,
             total_time_seconds: seconds,
             rate_samples_per_sec: rate(session_samples),
             tokens_per_sec: rate(counters.tokens - earlier.tokens),
-            num_workers: self.num_workers,
+            num_workers: tally.workers,
+            distribution: distribution.name(),
             levels,
             dropped: counters.dropped,
             blank_records: counts.blank,

@@ -1,50 +1,71 @@
-//! Workers: documents in, staged batches out.
+//! Workers: samples in, staged parts out.
 
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
-use kato_loader::DocumentBatch;
-use serde::Serialize;
+use crossbeam_channel::{Receiver, Sender};
+use kato_learner::{HierarchicalConceptLearner, LearnScratch, TextDocument};
+use kato_loader::{DocumentBatch, DocumentRef};
 
+use crate::crew::message_of;
+use crate::dispatch::AssignmentId;
+use crate::distribution::Selection;
+use crate::failure::{FailedSample, reason};
 use crate::stage_clock::StageClock;
-use crate::{Counters, Teacher, TrainError};
+use crate::{Activity, Counters, FailureKind, OnFailure, Teacher, TrainError};
 
-/// How often an idle worker looks whether its epoch was closed.
-const IDLE_CHECK: Duration = Duration::from_millis(50);
-
-/// Documents to learn, and the epoch whose commit they belong to.
+/// An assignment with its samples.
 #[derive(Debug)]
 pub(crate) struct Work {
+    pub(crate) id: AssignmentId,
     pub(crate) epoch: u64,
-    pub(crate) documents: DocumentBatch,
+    pub(crate) batch: Arc<DocumentBatch>,
+    pub(crate) selection: Selection,
+    /// Positions that are left out.
+    pub(crate) excluded: Vec<usize>,
 }
 
-/// What a worker hands to the committer.
+/// Asks a worker to stage what it has learned.
+#[derive(Debug)]
+pub(crate) struct StageNow;
+
+/// What a worker tells the dispatcher.
+#[derive(Debug)]
+pub(crate) enum Report<P> {
+    /// It has taken its mail.
+    Began { worker: usize, id: AssignmentId },
+    /// It has learned what it had in its hands.
+    Learned { worker: usize, id: AssignmentId },
+    /// It has staged what it had learned.
+    Staged { worker: usize, part: StagedPart<P> },
+    /// It panicked.
+    Died {
+        worker: usize,
+        over: Option<(AssignmentId, usize)>,
+        message: String,
+    },
+    /// The run cannot go on.
+    Failed(TrainError),
+    /// An epoch is committed.
+    Committed { documents: u64 },
+}
+
+/// What a worker has staged.
 #[derive(Debug)]
 pub(crate) struct StagedPart<P> {
     pub(crate) epoch: u64,
-    /// Work items that the part covers.
-    pub(crate) n_work: u64,
+    pub(crate) assignments: Vec<AssignmentId>,
     pub(crate) staged: Option<P>,
     pub(crate) counters: Counters,
-    pub(crate) failures: Vec<FailedDocument>,
-}
-
-/// An entry of the ledger: a document that could not be learned.
-#[derive(Debug, Serialize)]
-pub(crate) struct FailedDocument {
-    document: String,
-    sample_idx: u64,
-    reason: String,
+    pub(crate) failures: Vec<FailedSample>,
 }
 
 /// What all threads of a session see.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// The epoch that is open; parts of earlier ones are due.
-    pub(crate) open_epoch: AtomicU64,
     pub(crate) samples: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) tokens: AtomicU64,
@@ -67,183 +88,240 @@ impl Shared {
 /// A worker's settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerOptions {
-    /// Bytes of learned content above which a part is staged.
+    /// Bytes of learned content and its texts above which a part is staged.
     pub(crate) batch_budget: usize,
-    pub(crate) skip_errors: bool,
+    pub(crate) on_failure: OnFailure,
 }
 
-/// One worker thread: learns what it is handed and stages a part when its batch is full, its epoch closed, or all done.
+/// One worker thread: learns what it is mailed, and stages when its part is full, another epoch begins, it is asked to, or all
+/// is done.
 pub(crate) struct Worker<'a, P> {
-    learner: &'a HierarchicalConceptLearner,
-    teacher: Box<dyn Teacher<Part = P> + 'a>,
-    shared: &'a Shared,
-    options: WorkerOptions,
-    scratch: LearnScratch,
-    part: Part,
+    pub(crate) idx: usize,
+    pub(crate) learner: &'a HierarchicalConceptLearner,
+    pub(crate) teacher: Box<dyn Teacher<Part = P> + 'a>,
+    pub(crate) shared: &'a Shared,
+    pub(crate) options: WorkerOptions,
+    pub(crate) activity: Activity,
+    /// Whether another worker may do again what this one leaves behind when it dies.
+    pub(crate) can_repeat: bool,
+    /// The sample in hand, for whoever finds the worker dead.
+    pub(crate) over: &'a Cell<Option<(AssignmentId, usize)>>,
+    pub(crate) scratch: LearnScratch,
+    pub(crate) part: Part,
 }
+
+/// A panic over one document.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Panicked(String);
 
 /// What was learned since the last part was staged.
 #[derive(Debug, Default)]
-struct Part {
+pub(crate) struct Part {
     epoch: u64,
-    n_work: u64,
+    assignments: Vec<AssignmentId>,
+    text_bytes: usize,
     counters: Counters,
-    failures: Vec<FailedDocument>,
+    failures: Vec<FailedSample>,
 }
 
-impl<'a, P> Worker<'a, P> {
-    pub(crate) fn new(
-        learner: &'a HierarchicalConceptLearner,
-        teacher: Box<dyn Teacher<Part = P> + 'a>,
-        shared: &'a Shared,
-        options: WorkerOptions,
-    ) -> Self {
-        Self {
-            learner,
-            teacher,
-            shared,
-            options,
-            scratch: learner.new_scratch(),
-            part: Part::default(),
-        }
-    }
-
-    /// Works until there is no more work. An error ends the run; the receiver's end tells the others.
+impl<P> Worker<'_, P> {
+    /// Works until the mailbox is closed and empty, or nobody hears any more.
     pub(crate) fn run(
         mut self,
-        work: &Receiver<Work>,
-        parts: &Sender<StagedPart<P>>,
+        mailbox: &Receiver<Work>,
+        stage_now: &Receiver<StageNow>,
+        reports: &Sender<Report<P>>,
     ) -> Result<(), TrainError> {
+        let _span = tracing::debug_span!("worker", worker = self.idx).entered();
         loop {
             let waiting = Instant::now();
-            let received = work.recv_timeout(IDLE_CHECK);
+            let work = crossbeam_channel::select! {
+                recv(stage_now) -> asked => match asked {
+                    Ok(StageNow) => {
+                        self.shared.starved.add(waiting.elapsed());
+                        if !self.stage(reports)? {
+                            return Ok(());
+                        }
+                        continue;
+                    }
+                    // Both end together; the mailbox tells.
+                    Err(_) => mailbox.recv(),
+                },
+                recv(mailbox) -> work => work,
+            };
             self.shared.starved.add(waiting.elapsed());
-            match received {
-                Ok(work) => {
-                    if work.epoch != self.part.epoch && !self.stage(parts)? {
-                        return Ok(());
-                    }
-                    self.part.epoch = work.epoch;
-                    self.learn(&work.documents)?;
-                    if self.teacher.heap_bytes() >= self.options.batch_budget
-                        && !self.stage(parts)?
-                    {
-                        return Ok(());
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    let is_due = self.part.epoch < self.shared.open_epoch.load(Ordering::Acquire);
-                    if is_due && !self.stage(parts)? {
-                        return Ok(());
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.stage(parts)?;
-                    return Ok(());
-                }
+            let Ok(work) = work else {
+                self.stage(reports)?;
+                return Ok(());
+            };
+            if work.epoch != self.part.epoch && !self.stage(reports)? {
+                return Ok(());
+            }
+            self.part.epoch = work.epoch;
+            let (worker, id) = (self.idx, work.id);
+            if reports.send(Report::Began { worker, id }).is_err() {
+                return Ok(());
+            }
+            self.learn(&work)?;
+            drop(work);
+            if reports.send(Report::Learned { worker, id }).is_err() {
+                return Ok(());
+            }
+            let held = self.teacher.heap_bytes() + self.part.text_bytes;
+            if held >= self.options.batch_budget && !self.stage(reports)? {
+                return Ok(());
             }
         }
     }
 
-    fn learn(&mut self, documents: &DocumentBatch) -> Result<(), TrainError> {
+    fn learn(&mut self, work: &Work) -> Result<(), TrainError> {
         let start = Instant::now();
-        let (learner, part, scratch) = (self.learner, &mut self.part, &mut self.scratch);
-        let teacher = &mut self.teacher;
-        let before = part.counters;
-        let n_nodes = learner.nodes().len();
+        let indices = work.batch.indices();
+        let _activity = self.activity.enter(format!(
+            "learning samples {}..{}",
+            indices.start, indices.end
+        ));
+        let _span =
+            tracing::debug_span!("learn", first = indices.start, end = indices.end).entered();
+        let before = self.part.counters;
+        let n_nodes = self.learner.nodes().len();
         let observed: Vec<u64> = (0..n_nodes)
-            .map(|node_idx| teacher.observations(node_idx))
+            .map(|node_idx| self.teacher.observations(node_idx))
             .collect();
-        let recording = learner.config().recording;
-        for document in documents.iter() {
-            let id = if recording.provenance || recording.metadata {
-                document.id().to_string()
-            } else {
-                String::new()
-            };
-            let metadata = [("title", id.as_str())];
-            let document_text = TextDocument {
-                sample_idx: document.index,
-                id: &id,
-                text: document.text,
-                metadata: if recording.metadata { &metadata } else { &[] },
-            };
-            match teacher.learn(document_text, scratch) {
-                Ok(()) => {
-                    part.counters.samples += 1;
-                    part.counters.tokens += scratch.plan().n_tokens() as u64;
-                    part.counters.dropped.merge(scratch.plan().dropped());
-                }
-                Err(source) if self.options.skip_errors => {
-                    part.counters.failed += 1;
-                    part.failures.push(FailedDocument::new(
-                        document.id().to_string(),
-                        document.index,
-                        &source,
-                    ));
-                }
-                Err(source) => {
-                    return Err(TrainError::Learn {
-                        document: document.id().to_string(),
-                        source,
-                    });
+        for (at, document) in work.selection.of(&work.batch) {
+            if work.excluded.contains(&at) {
+                continue;
+            }
+            self.over.set(Some((work.id, at)));
+            self.learn_one(&document)?;
+            self.part.text_bytes += document.text.len();
+        }
+        self.over.set(None);
+        let learned: u64 = self.part.counters.samples - before.samples;
+        if learned > 0 {
+            for refused in self.teacher.finish_work(indices, &self.activity)? {
+                let document = work
+                    .batch
+                    .iter()
+                    .find(|document| document.index == refused.sample_idx);
+                if let Some(document) = document {
+                    self.part.counters.samples -= 1;
+                    self.fail(
+                        &document,
+                        FailureKind::Refused,
+                        refused.node_idx,
+                        &*refused.source,
+                    )?;
                 }
             }
         }
-        teacher.finish_work(documents.indices())?;
-        part.n_work += 1;
-        let shared = self.shared;
-        shared
-            .samples
-            .fetch_add(part.counters.samples - before.samples, Ordering::Relaxed);
-        shared
-            .failed
-            .fetch_add(part.counters.failed - before.failed, Ordering::Relaxed);
-        shared
-            .tokens
-            .fetch_add(part.counters.tokens - before.tokens, Ordering::Relaxed);
+        self.part.assignments.push(work.id);
+        let (shared, counters) = (self.shared, &self.part.counters);
+        let add = |sum: &AtomicU64, n: u64| sum.fetch_add(n, Ordering::Relaxed);
+        add(&shared.samples, counters.samples - before.samples);
+        add(&shared.failed, counters.failed - before.failed);
+        add(&shared.tokens, counters.tokens - before.tokens);
         for (node_idx, before) in observed.into_iter().enumerate() {
-            let learned = teacher.observations(node_idx) - before;
-            shared.observations[node_idx].fetch_add(learned, Ordering::Relaxed);
+            let learned = self.teacher.observations(node_idx) - before;
+            add(&shared.observations[node_idx], learned);
         }
         shared.learn.add(start.elapsed());
         Ok(())
     }
 
-    /// Stages what was learned and hands it over; false when nobody takes it any more.
-    fn stage(&mut self, parts: &Sender<StagedPart<P>>) -> Result<bool, TrainError> {
-        if self.part.n_work == 0 {
-            return Ok(true);
-        }
-        let staged = self.shared.stage.time(|| self.teacher.take_part())?;
-        let part = StagedPart {
-            epoch: self.part.epoch,
-            n_work: std::mem::take(&mut self.part.n_work),
-            staged,
-            counters: std::mem::take(&mut self.part.counters),
-            failures: std::mem::take(&mut self.part.failures),
+    fn learn_one(&mut self, document: &DocumentRef<'_>) -> Result<(), TrainError> {
+        let recording = self.learner.config().recording;
+        let id = if recording.provenance || recording.metadata {
+            document.id().to_string()
+        } else {
+            String::new()
         };
-        Ok(parts.send(part).is_ok())
-    }
-}
-
-impl FailedDocument {
-    fn new(document: String, sample_idx: u64, error: &LearnError) -> Self {
-        let mut reason = error.to_string();
-        let mut cause = std::error::Error::source(error);
-        while let Some(error) = cause {
-            reason.push_str(": ");
-            reason.push_str(&error.to_string());
-            cause = error.source();
+        let metadata = [("title", id.as_str())];
+        let text = TextDocument {
+            sample_idx: document.index,
+            id: &id,
+            text: document.text,
+            metadata: if recording.metadata { &metadata } else { &[] },
+        };
+        let learned = match self.can_repeat {
+            true => self.teacher.learn(text, &mut self.scratch),
+            false => {
+                let (teacher, scratch) = (&mut self.teacher, &mut self.scratch);
+                let learned = catch_unwind(AssertUnwindSafe(|| teacher.learn(text, scratch)));
+                match learned {
+                    Ok(learned) => learned,
+                    Err(panic) => {
+                        self.scratch = self.learner.new_scratch();
+                        let panic = Panicked(message_of(&*panic));
+                        return self.fail(document, FailureKind::WorkerDied, 0, &panic);
+                    }
+                }
+            }
+        };
+        match learned {
+            Ok(()) => {
+                let counters = &mut self.part.counters;
+                counters.samples += 1;
+                counters.tokens += self.scratch.plan().n_tokens() as u64;
+                counters.dropped.merge(self.scratch.plan().dropped());
+                Ok(())
+            }
+            Err(source) if self.options.on_failure == OnFailure::Skip => {
+                self.fail(document, FailureKind::Unlearnable, 0, &source)
+            }
+            Err(source) => Err(TrainError::Learn {
+                document: document.id().to_string(),
+                source,
+            }),
         }
-        Self {
+    }
+
+    /// Records a sample that has failed, or ends the run with it.
+    fn fail(
+        &mut self,
+        document: &DocumentRef<'_>,
+        kind: FailureKind,
+        level: usize,
+        error: &(dyn std::error::Error + 'static),
+    ) -> Result<(), TrainError> {
+        let (document, sample_idx) = (document.id().to_string(), document.index);
+        if self.options.on_failure == OnFailure::End {
+            let reason = reason(error);
+            return Err(TrainError::Refused { document, reason });
+        }
+        self.part.counters.failed += 1;
+        self.part.counters.failures.count(kind);
+        self.part.failures.push(FailedSample {
             document,
             sample_idx,
-            reason,
-        }
+            kind,
+            level,
+            attempts: 1,
+            reason: reason(error),
+        });
+        Ok(())
     }
 
-    pub(crate) fn sample_idx(&self) -> u64 {
-        self.sample_idx
+    /// Stages what was learned and hands it over; false when nobody takes it any more.
+    fn stage(&mut self, reports: &Sender<Report<P>>) -> Result<bool, TrainError> {
+        if self.part.assignments.is_empty() {
+            return Ok(true);
+        }
+        let _activity = self.activity.enter("staging what was learned");
+        let _span = tracing::debug_span!("stage", epoch = self.part.epoch).entered();
+        let staged = self.shared.stage.time(|| self.teacher.take_part())?;
+        let epoch = self.part.epoch;
+        let part = std::mem::take(&mut self.part);
+        self.part.epoch = epoch;
+        let part = StagedPart {
+            epoch,
+            assignments: part.assignments,
+            staged,
+            counters: part.counters,
+            failures: part.failures,
+        };
+        let worker = self.idx;
+        Ok(reports.send(Report::Staged { worker, part }).is_ok())
     }
 }

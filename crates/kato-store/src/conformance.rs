@@ -31,6 +31,7 @@
 mod attributes;
 mod commits;
 mod content;
+mod forgetting;
 mod lessons;
 mod merging;
 mod symbols;
@@ -53,6 +54,13 @@ pub use self::commits::{
     what_was_committed_survives_reopening,
 };
 pub use self::content::{NodeContent, assert_same_content, content};
+pub use self::forgetting::{
+    a_forgotten_pattern_begins_anew, a_scan_goes_on_over_what_is_forgotten,
+    batches_staged_before_forgetting_still_count, forgets_the_same,
+    forgetting_for_other_nodes_changes_nothing, forgetting_is_durable_and_one_commit,
+    forgotten_patterns_take_their_counts_along, names_of_the_forgotten_stay_as_references,
+    unknown_names_are_passed_over,
+};
 pub use self::lessons::{Lesson, Lessons, Part};
 pub use self::merging::{
     order_and_grouping_do_not_show, repeated_patterns_add_up, teaches_the_same,
@@ -90,6 +98,14 @@ pub fn run(fixture: &impl Fixture) {
     what_was_committed_survives_reopening(fixture);
     a_scan_sees_the_commits_before_it(fixture);
     clearing_forgets_everything(fixture);
+    forgotten_patterns_take_their_counts_along(fixture);
+    names_of_the_forgotten_stay_as_references(fixture);
+    forgetting_is_durable_and_one_commit(fixture);
+    forgetting_for_other_nodes_changes_nothing(fixture);
+    unknown_names_are_passed_over(fixture);
+    a_forgotten_pattern_begins_anew(fixture);
+    batches_staged_before_forgetting_still_count(fixture);
+    a_scan_goes_on_over_what_is_forgotten(fixture);
     threads_stage_at_once(fixture);
     repeated_patterns_add_up(fixture);
     order_and_grouping_do_not_show(fixture);

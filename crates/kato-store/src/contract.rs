@@ -59,6 +59,24 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// When the store cannot be written; then the last commit still holds.
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError>;
 
+    /// Forgets patterns with all that they counted, and keeps the checkpoint given: one commit, all or nothing. `doomed` has
+    /// one list of names a node, bottom up, in any order; repeated names and names that the node never learned are passed
+    /// over.
+    ///
+    /// Afterwards totals and symbol counts are those of the patterns that are left, and a forgotten pattern that is learned
+    /// again begins anew. Patterns above that refer to a forgotten one keep the reference as its name: what to forget
+    /// together is for the caller to say. Vectors and documents stay. Batches staged before can still be committed, and add
+    /// what they hold, forgotten names included. Scans that began before go on over what they began with.
+    ///
+    /// Cost: may rewrite all that the store holds. Memory beside the lists: in proportion to them, and what a commit that
+    /// merges takes.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NodeCount`] when there are not as many lists as nodes, and when the store cannot be written; then the
+    /// last commit still holds.
+    fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError>;
+
     /// What a node learned, counted over learn calls. Cheap.
     ///
     /// # Errors
@@ -228,6 +246,15 @@ pub(crate) fn check_node(nodes: &[String], node_idx: usize) -> Result<(), StoreE
         node: format!("number {node_idx}"),
         known: nodes.to_vec(),
     })
+}
+
+/// Refuses what was made for another number of nodes.
+pub(crate) fn check_node_count(nodes: &[String], found: usize) -> Result<(), StoreError> {
+    let expected = nodes.len();
+    if found == expected {
+        return Ok(());
+    }
+    Err(StoreError::NodeCount { found, expected })
 }
 
 /// Refuses emotives that no file keeps.

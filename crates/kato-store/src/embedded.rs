@@ -1,7 +1,10 @@
 //! The embedded store: a directory of segments and a manifest, crash-safe, one writer at a time.
 
+mod compaction;
 mod count;
 mod directory;
+mod forget;
+mod generation;
 mod lock;
 mod manifest;
 mod merge;
@@ -13,6 +16,7 @@ mod symbol_counts;
 mod vectors;
 mod visit;
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,29 +26,27 @@ use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use serde_json::Value;
 
 use self::directory::{
-    entry_of, missing_is_corrupt, open_segments, parent_of, refuse_occupied, remove_files,
-    remove_orphans, segment_dir, segment_path,
+    entry_of, parent_of, refuse_occupied, remove_files, segment_dir, segment_path,
 };
+use self::generation::Found;
+pub use self::generation::Recovery;
 use self::lock::WriteLock;
-use self::manifest::{FORMAT_VERSION, Manifest, sync_dir};
-use self::merge::merge_segments;
-pub use self::options::EmbeddedOptions;
-use self::segment::Segment;
+use self::manifest::{FORMAT_VERSION, Manifest, PREVIOUS_FILE, SegmentEntry, sync_dir};
+pub use self::options::{DamagePolicy, EmbeddedOptions};
+use self::segment::{Segment, WrittenSegment};
 use self::staged::{StagedSegment, write_batch};
-use crate::contract::check_node;
+use crate::contract::{check_node, check_node_count};
 use crate::{
     PatternStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts,
     Totals,
 };
 
-/// Most patterns of one node that a merge puts into one segment, whatever the options say: ranks are 32-bit numbers, and
-/// text symbols need some as well.
-const MAX_RANKS: u64 = 1 << 30;
-
 /// A run's knowledge bases in one directory.
 ///
 /// * **Crash-safe**: a commit writes and flushes new files, then replaces the manifest; after a crash at any moment the
 ///   directory holds the last commit. Every block, index and footer has a checksum.
+/// * **Two generations**: the commit before the last one stays, with its files, until the next. When the newest is found
+///   damaged, opening [goes back](DamagePolicy) to it and [says so](Self::recovered).
 /// * **One writer**: a second one gets [`StoreError::Locked`]. Readers need no lock and see the commit they opened.
 /// * **Bounded memory**: 0.08 bytes a pattern for the block indexes, and the text symbols in use; while segments are merged,
 ///   four bytes a pattern.
@@ -72,12 +74,21 @@ pub struct EmbeddedStore {
     configuration: Value,
     state: Mutex<State>,
     next_segment: AtomicU64,
+    recovery: Option<Recovery>,
     /// `None` for a reader.
     lock: Option<Arc<WriteLock>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct State {
+    newest: Generation,
+    /// Segments of the generation before, whose files stay until the next.
+    previous: Vec<SegmentEntry>,
+}
+
+/// A manifest and what it names.
+#[derive(Debug, Clone)]
+struct Generation {
     manifest: Manifest,
     /// Parallel to the manifest's segments.
     segments: Vec<Arc<Segment>>,
@@ -127,13 +138,22 @@ impl EmbeddedStore {
             segments: Vec::new(),
         };
         sync_dir(dir)?;
-        manifest.write(dir)?;
+        manifest.commit(dir)?;
         // The directory itself must survive as well.
         sync_dir(&parent_of(dir))?;
-        Self::from_manifest(dir, manifest, options, Some(lock))
+        let found = Found {
+            manifest,
+            segments: Vec::new(),
+            previous: Vec::new(),
+            recovery: None,
+        };
+        Ok(Self::of_found(dir, found, options, Some(lock)))
     }
 
     /// Opens an existing knowledge base for writing and removes what a crashed writer left unfinished.
+    ///
+    /// When the newest commit is damaged and the one before is whole, it goes back to that one for good: see
+    /// [`recovered`](Self::recovered).
     ///
     /// # Errors
     ///
@@ -148,41 +168,40 @@ impl EmbeddedStore {
     ///
     /// As [`open`](Self::open).
     pub fn open_with(dir: &Path, options: EmbeddedOptions) -> Result<Self, StoreError> {
-        Manifest::read(dir)?;
+        // Before the lock, which would make a file.
+        if !Self::exists(dir) {
+            return Err(StoreError::Missing {
+                path: dir.to_owned(),
+            });
+        }
         let lock = WriteLock::acquire(dir)?;
-        let manifest = Manifest::read(dir)?;
-        let store =
-            Self::from_manifest(dir, manifest, options, Some(lock)).map_err(missing_is_corrupt)?;
-        remove_orphans(dir, &store.state().manifest)?;
-        Ok(store)
+        let found = generation::find(dir, options.damage_policy)?;
+        generation::settle(dir, &found)?;
+        Ok(Self::of_found(dir, found, options, Some(lock)))
     }
 
-    /// Opens an existing knowledge base for reading, also beside a writer; sees the last commit.
+    /// Opens an existing knowledge base for reading, also beside a writer; sees the last commit, or the one before when the
+    /// last is damaged. Changes no file.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open), without [`StoreError::Locked`].
     pub fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
-        // A writer may merge segments away between reading the manifest and opening them; the next manifest names
-        // the new ones.
-        let mut attempts = 0;
-        loop {
-            let manifest = Manifest::read(dir)?;
-            match Self::from_manifest(dir, manifest, EmbeddedOptions::default(), None) {
-                Err(StoreError::Io { source, .. })
-                    if source.kind() == std::io::ErrorKind::NotFound && attempts < 10 =>
-                {
-                    attempts += 1;
-                }
-                opened => return opened.map_err(missing_is_corrupt),
-            }
-        }
+        let options = EmbeddedOptions::default();
+        let found = generation::find(dir, options.damage_policy)?;
+        Ok(Self::of_found(dir, found, options, None))
     }
 
     /// Whether a directory holds a knowledge base.
     #[must_use]
     pub fn exists(dir: &Path) -> bool {
-        Manifest::path(dir).exists()
+        Manifest::exists(dir)
+    }
+
+    /// What opening found damaged, if it went back to the commit before the newest one.
+    #[must_use]
+    pub fn recovered(&self) -> Option<&Recovery> {
+        self.recovery.as_ref()
     }
 
     /// The directory.
@@ -194,47 +213,44 @@ impl EmbeddedStore {
     /// Number of commits so far.
     #[must_use]
     pub fn n_commits(&self) -> u64 {
-        self.state().manifest.n_commits
+        self.state().newest.manifest.n_commits
     }
 
     /// Number of segments that a look-up asks.
     #[must_use]
     pub fn n_segments(&self) -> usize {
-        self.state().segments.len()
+        self.state().newest.segments.len()
     }
 
-    /// Merges segments as long as two fit into one of full size, so that look-ups ask few.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::ReadOnly`], and when the merged segment cannot be written; the store stays as it was.
-    pub fn compact(&self) -> Result<(), StoreError> {
-        self.writer()?;
-        let mut state = self.state();
-        while self.merge_smallest(&mut state, usize::MAX)? {}
-        Ok(())
-    }
-
-    fn from_manifest(
+    fn of_found(
         dir: &Path,
-        manifest: Manifest,
+        found: Found,
         options: EmbeddedOptions,
         lock: Option<WriteLock>,
-    ) -> Result<Self, StoreError> {
+    ) -> Self {
+        let Found {
+            manifest,
+            segments,
+            previous,
+            recovery,
+        } = found;
         let options = EmbeddedOptions {
             attribute_limits: manifest.attribute_limits,
             ..options
         };
-        let segments = open_segments(dir, &manifest)?;
-        Ok(Self {
+        Self {
             dir: dir.to_owned(),
             options,
             nodes: manifest.nodes.clone(),
             configuration: manifest.configuration.clone(),
             next_segment: AtomicU64::new(manifest.next_segment),
-            state: Mutex::new(State { manifest, segments }),
+            recovery,
+            state: Mutex::new(State {
+                newest: Generation { manifest, segments },
+                previous,
+            }),
             lock: lock.map(Arc::new),
-        })
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -243,7 +259,7 @@ impl EmbeddedStore {
     }
 
     fn segments(&self) -> Vec<Arc<Segment>> {
-        self.state().segments.clone()
+        self.state().newest.segments.clone()
     }
 
     fn next_segment_path(&self) -> PathBuf {
@@ -251,80 +267,38 @@ impl EmbeddedStore {
         segment_path(&self.dir, number)
     }
 
-    /// Replaces the state by one with another set of segments and makes it durable.
-    fn replace(
-        &self,
-        state: &mut State,
-        mut manifest: Manifest,
-        segments: Vec<Arc<Segment>>,
-    ) -> Result<(), StoreError> {
-        manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
+    /// Makes another generation the newest, durably; the files of the one before the newest go.
+    fn replace(&self, state: &mut State, mut next: Generation) -> Result<(), StoreError> {
+        next.manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
         sync_dir(&segment_dir(&self.dir))?;
-        manifest.write(&self.dir)?;
-        *state = State { manifest, segments };
+        next.manifest.commit(&self.dir)?;
+        let last = std::mem::replace(&mut state.newest, next);
+        let dropped = std::mem::replace(&mut state.previous, last.manifest.segments);
+        self.remove_unnamed(state, &dropped);
         Ok(())
     }
 
-    /// Merges the smaller segments if `added` more would be too many.
-    fn make_room(&self, state: &mut State, added: usize) -> Result<(), StoreError> {
-        let most = self.options.max_segments.max(2);
-        if state.segments.len() + added <= most {
-            return Ok(());
+    /// Gives up the previous generation, so that the files of what was merged or forgotten go at once.
+    fn give_up_previous(&self, state: &mut State) {
+        // Best effort, as what was asked for is done: if it fails, the files go with the next commit.
+        let manifest = &state.newest.manifest;
+        if manifest.replace(&self.dir, PREVIOUS_FILE).is_ok() {
+            let dropped = std::mem::replace(&mut state.previous, manifest.segments.clone());
+            self.remove_unnamed(state, &dropped);
         }
-        self.merge_smallest(state, state.segments.len() + added - most / 2)?;
-        Ok(())
     }
 
-    /// Merges the smallest segments, at most `count` of them and none that is at its full size; `false` if there are not two.
-    fn merge_smallest(&self, state: &mut State, count: usize) -> Result<bool, StoreError> {
-        let size = |idx: usize| {
-            state.manifest.segments[idx]
-                .nodes
-                .iter()
-                .map(|node| node.patterns)
-                .max()
-                .unwrap_or(0)
-        };
-        let mut smallest: Vec<usize> = (0..state.segments.len()).collect();
-        smallest.sort_by_key(|&idx| size(idx));
-        let mut patterns = 0;
-        let fitting = smallest.iter().take(count).take_while(|&&idx| {
-            patterns = u64::saturating_add(patterns, size(idx));
-            patterns <= self.options.max_segment_patterns.min(MAX_RANKS)
-        });
-        let chosen: Vec<usize> = fitting.copied().collect();
-        if chosen.len() < 2 {
-            return Ok(false);
-        }
-        let inputs: Vec<Arc<Segment>> = chosen
-            .iter()
-            .map(|&idx| Arc::clone(&state.segments[idx]))
-            .collect();
-        let path = self.next_segment_path();
-        let limits = state.manifest.attribute_limits;
-        let merged =
-            match merge_segments(&inputs, self.nodes.len(), &limits, &path).and_then(|merged| {
-                merged.sync()?;
-                Ok(merged)
-            }) {
-                Ok(merged) => merged,
-                Err(error) => {
-                    // Best effort: an orphan is removed by the next writer anyway.
-                    let _ = fs::remove_file(&path);
-                    return Err(error);
-                }
-            };
-        let mut manifest = state.manifest.clone();
-        let mut segments = state.segments.clone();
-        let mut keep = (0..segments.len()).map(|idx| !chosen.contains(&idx));
-        segments.retain(|_| keep.next().unwrap_or(true));
-        let mut keep = (0..manifest.segments.len()).map(|idx| !chosen.contains(&idx));
-        manifest.segments.retain(|_| keep.next().unwrap_or(true));
-        manifest.segments.push(entry_of(&merged));
-        segments.push(Arc::new(Segment::open(merged.path())?));
-        self.replace(state, manifest, segments)?;
-        remove_files(&inputs);
-        Ok(true)
+    fn remove_unnamed(&self, state: &State, dropped: &[SegmentEntry]) {
+        let previous = state.previous.iter().map(|entry| entry.file.as_str());
+        let named: HashSet<&str> = state.newest.manifest.files().chain(previous).collect();
+        let dropped = dropped.iter().map(|entry| entry.file.as_str());
+        remove_files(&self.dir, dropped.filter(|file| !named.contains(file)));
+    }
+
+    fn writer(&self) -> Result<&Arc<WriteLock>, StoreError> {
+        self.lock.as_ref().ok_or_else(|| StoreError::ReadOnly {
+            path: self.dir.clone(),
+        })
     }
 }
 
@@ -342,26 +316,15 @@ impl PatternStore for EmbeddedStore {
     }
 
     fn checkpoint(&self) -> Value {
-        self.state().manifest.checkpoint.clone()
+        self.state().newest.manifest.checkpoint.clone()
     }
 
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
         let writer = self.writer()?;
-        if batch.n_nodes() != self.nodes.len() {
-            return Err(StoreError::NodeCount {
-                found: batch.n_nodes(),
-                expected: self.nodes.len(),
-            });
-        }
+        check_node_count(&self.nodes, batch.n_nodes())?;
         let path = self.next_segment_path();
-        match write_batch(&batch, &self.options.attribute_limits, &path) {
-            Ok(written) => Ok(StagedBatch::new(StagedSegment::new(written, writer))),
-            Err(error) => {
-                // Best effort: an orphan is removed by the next writer anyway.
-                let _ = fs::remove_file(&path);
-                Err(error)
-            }
-        }
+        let write = || write_batch(&batch, &self.options.attribute_limits, &path);
+        StagedSegment::write(&path, writer, write).map(StagedBatch::new)
     }
 
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
@@ -372,40 +335,67 @@ impl PatternStore for EmbeddedStore {
             .collect::<Result<Vec<_>, _>>()?;
         let mut opened = Vec::with_capacity(staged.len());
         for segment in &staged {
-            let written = segment.staged_by(writer)?;
-            written.sync()?;
-            opened.push((entry_of(written), Arc::new(Segment::open(written.path())?)));
+            opened.push(open_durably(segment.staged_by(writer)?)?);
         }
         let mut state = self.state();
-        // Before the commit and not after it: an error must mean that the commit did not happen.
-        self.make_room(&mut state, opened.len())?;
-        let mut manifest = state.manifest.clone();
-        let mut segments = state.segments.clone();
-        manifest.checkpoint = checkpoint;
-        manifest.n_commits += 1;
+        let mut next = state.newest.clone();
+        next.manifest.checkpoint = checkpoint;
+        next.manifest.n_commits += 1;
+        staged.extend(self.make_room(&mut next, opened.len())?);
         for (entry, segment) in opened {
-            manifest.segments.push(entry);
-            segments.push(segment);
+            next.push(entry, segment);
         }
         // From here on the manifest on the disk may name the files, even if an error follows.
         for segment in &mut staged {
             segment.keep();
         }
-        self.replace(&mut state, manifest, segments)
+        self.replace(&mut state, next)
     }
 
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
         self.writer()?;
         let mut state = self.state();
-        let forgotten = state.segments.clone();
         let manifest = Manifest {
             checkpoint,
-            n_commits: state.manifest.n_commits + 1,
+            n_commits: state.newest.manifest.n_commits + 1,
             segments: Vec::new(),
-            ..state.manifest.clone()
+            ..state.newest.manifest.clone()
         };
-        self.replace(&mut state, manifest, Vec::new())?;
-        remove_files(&forgotten);
+        let segments = Vec::new();
+        self.replace(&mut state, Generation { manifest, segments })?;
+        self.give_up_previous(&mut state);
+        Ok(())
+    }
+
+    fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError> {
+        let writer = self.writer()?;
+        check_node_count(&self.nodes, doomed.len())?;
+        let mut doomed = doomed.to_vec();
+        for names in &mut doomed {
+            names.sort_unstable();
+            names.dedup();
+        }
+        let mut state = self.state();
+        let mut next = state.newest.clone();
+        next.manifest.checkpoint = checkpoint;
+        next.manifest.n_commits += 1;
+        let mut rewritten = Vec::new();
+        for idx in 0..next.segments.len() {
+            let segment = &next.segments[idx];
+            if forget::holds_any(segment, &doomed)? {
+                let path = self.next_segment_path();
+                let write = || forget::write_without(segment, &doomed, &path);
+                let left = StagedSegment::write(&path, writer, write)?;
+                (next.manifest.segments[idx], next.segments[idx]) =
+                    open_durably(left.staged_by(writer)?)?;
+                rewritten.push(left);
+            }
+        }
+        for segment in &mut rewritten {
+            segment.keep();
+        }
+        self.replace(&mut state, next)?;
+        self.give_up_previous(&mut state);
         Ok(())
     }
 
@@ -414,6 +404,7 @@ impl PatternStore for EmbeddedStore {
         let mut totals = Totals::default();
         for node in self
             .state()
+            .newest
             .manifest
             .segments
             .iter()
@@ -478,21 +469,31 @@ impl PatternStore for EmbeddedStore {
     }
 
     fn disk_bytes(&self) -> Option<u64> {
+        let state = self.state();
+        let newest = &state.newest.manifest;
+        let named: HashSet<&str> = newest.files().collect();
+        let kept = state.previous.iter();
+        let kept = kept.filter(|segment| !named.contains(segment.file.as_str()));
         Some(
-            self.state()
-                .manifest
+            newest
                 .segments
                 .iter()
+                .chain(kept)
                 .map(|segment| segment.bytes)
                 .sum(),
         )
     }
 }
 
-impl EmbeddedStore {
-    fn writer(&self) -> Result<&Arc<WriteLock>, StoreError> {
-        self.lock.as_ref().ok_or_else(|| StoreError::ReadOnly {
-            path: self.dir.clone(),
-        })
+impl Generation {
+    fn push(&mut self, entry: SegmentEntry, segment: Arc<Segment>) {
+        self.manifest.segments.push(entry);
+        self.segments.push(segment);
     }
+}
+
+/// Waits until the disk holds a segment, and opens it.
+fn open_durably(written: &WrittenSegment) -> Result<(SegmentEntry, Arc<Segment>), StoreError> {
+    written.sync()?;
+    Ok((entry_of(written), Arc::new(Segment::open(written.path())?)))
 }

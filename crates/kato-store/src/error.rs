@@ -1,11 +1,14 @@
 //! What can go wrong with a store, by what the caller can do about it.
 
+use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use kato_model::PatternName;
 
 /// Why a store did not do what it was asked.
+///
+/// `path` is a file or directory; of a store on a server it is the address, without credentials.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -83,10 +86,10 @@ pub enum StoreError {
         /// The names there are.
         known: Vec<String>,
     },
-    /// A batch was made for another number of nodes.
-    #[error("a batch for {found} nodes does not fit a store of {expected} nodes")]
+    /// A batch, or lists of names, were made for another number of nodes.
+    #[error("what is made for {found} nodes does not fit a store of {expected} nodes")]
     NodeCount {
-        /// Nodes of the batch.
+        /// Nodes of what was handed over.
         found: usize,
         /// Nodes of the store.
         expected: usize,
@@ -106,6 +109,56 @@ pub enum StoreError {
     /// A staged batch was handed to a store that did not stage it.
     #[error("the staged batch belongs to another store")]
     ForeignBatch,
+    /// The server that keeps the patterns did not answer for as long as the store is patient.
+    #[error(
+        "{place} did not answer when asked to {action}: what is committed is safe; see that it runs, then resume"
+    )]
+    Unanswered {
+        /// The server's address, without credentials.
+        place: String,
+        /// What was tried, such as "commit".
+        action: &'static str,
+        /// The last failure.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The server that keeps the patterns refused; trying again does not help.
+    #[error("{place} refused to {action}")]
+    Refused {
+        /// The server's address, without credentials.
+        place: String,
+        /// What was tried, such as "commit".
+        action: &'static str,
+        /// What the server said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// Another writer has taken the knowledge base over.
+    #[error("another writer took over {place}: let only one of them train, then open it again")]
+    LeaseLost {
+        /// The knowledge base's address.
+        place: String,
+    },
+    /// Somebody else wrote into the knowledge base while a commit was on its way.
+    #[error(
+        "{place} was changed from outside: {reason}; stop other writers, then restore it from a copy or train again"
+    )]
+    Meddled {
+        /// The knowledge base's address.
+        place: String,
+        /// What does not add up.
+        reason: String,
+    },
+    /// A pattern is larger than the store can hold.
+    #[error(
+        "pattern {name} takes {bytes} bytes, and a pattern may take {limit}: learn shorter patterns"
+    )]
+    TooLarge {
+        /// The pattern.
+        name: PatternName,
+        /// Bytes that it takes, at most.
+        bytes: u64,
+        /// Bytes that a pattern may take.
+        limit: u64,
+    },
 }
 
 impl StoreError {
@@ -128,6 +181,12 @@ impl StoreError {
             path: path.to_owned(),
             reason: reason.into(),
         }
+    }
+
+    /// Whether waiting and repeating the operation can help: a server did not answer.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unanswered { .. })
     }
 
     /// Whether freeing disk space and repeating the operation can help.

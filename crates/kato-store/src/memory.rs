@@ -12,7 +12,7 @@ use kato_model::{
 use serde_json::Value;
 
 use self::snapshot::Snapshot;
-use crate::contract::{check_emotives, check_node};
+use crate::contract::{check_emotives, check_node, check_node_count};
 use crate::{
     PatternStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts,
     Totals,
@@ -139,12 +139,7 @@ impl PatternStore for MemoryStore {
     }
 
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
-        if batch.n_nodes() != self.nodes.len() {
-            return Err(StoreError::NodeCount {
-                found: batch.n_nodes(),
-                expected: self.nodes.len(),
-            });
-        }
+        check_node_count(&self.nodes, batch.n_nodes())?;
         for node in (0..batch.n_nodes()).map(|node_idx| batch.node(node_idx)) {
             for pattern in (0..node.len()).map(|rank| node.pattern(rank)) {
                 check_emotives(pattern.name, pattern.attributes)?;
@@ -189,6 +184,18 @@ impl PatternStore for MemoryStore {
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
         let empty = State::of(self.nodes.len(), checkpoint);
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = empty;
+        Ok(())
+    }
+
+    fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError> {
+        check_node_count(&self.nodes, doomed.len())?;
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        for (node, names) in state.nodes.iter_mut().zip(doomed) {
+            for name in names {
+                node.patterns.remove(name);
+            }
+        }
+        state.checkpoint = checkpoint;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{Format, StreamingDatasetLoader};
-use kato_scheduler::{RunConfiguration, TrainingEvent, TrainingOptions, train};
+use kato_scheduler::{RunConfiguration, TrainingEvent, TrainingOptions, train_parallel};
 use kato_store::MemoryStore;
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ impl Rate {
         let store = MemoryStore::new(&learner.node_names(), configuration);
         let options = TrainingOptions::default();
         let stop = options.stop.clone();
-        let report = train(&mut loader, &learner, &store, &options, |event| {
+        let report = train_parallel(&mut loader, &learner, &store, &options, |event| {
             if let TrainingEvent::Progress(progress) = event
                 && progress.elapsed >= MEASURED
             {

@@ -125,6 +125,6 @@ fn policies_for_bad_records_are_those_of_the_loader() {
         (&report["samples_processed"], &report["errors"]),
         (&3.into(), &1.into())
     );
-    let ledger = std::fs::read_to_string(place.path("kb/skipped.jsonl")).unwrap();
+    let ledger = std::fs::read_to_string(place.path("kb/errors.jsonl")).unwrap();
     assert_eq!(ledger.lines().count(), 1);
 }

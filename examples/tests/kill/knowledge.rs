@@ -46,7 +46,7 @@ impl Knowledge {
                     .unwrap(),
             }
         };
-        let ledger = fs::read_to_string(kb.join("skipped.jsonl")).unwrap();
+        let ledger = fs::read_to_string(kb.join("errors.jsonl")).unwrap();
         let mut skipped: Vec<String> = ledger.lines().map(str::to_owned).collect();
         skipped.sort();
         Self {

@@ -85,7 +85,14 @@ impl Place {
     /// `train` into the server.
     pub(crate) fn train_there(&self, run: &str, more: &[&str]) -> Command {
         let url = format!("http://{}", self.addr);
-        let wire = ["--kato", &url, "--run", run, "--batch", "2"];
+        let wire = [
+            "--backend",
+            &format!("kato:{url}"),
+            "--run",
+            run,
+            "--batch",
+            "2",
+        ];
         self.train(&[&wire, more].concat())
     }
 
@@ -95,7 +102,7 @@ impl Place {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let store = EmbeddedStore::open_read_only(&self.path("kb")).unwrap();
         let nodes = KnowledgeBase::all(&store).map(|node| Node::of(&node));
-        Learned::of(nodes.collect(), &output, &self.path("kb/skipped.jsonl"))
+        Learned::of(nodes.collect(), &output, &self.path("kb/errors.jsonl"))
     }
 
     /// What a finished run has left with the server, which must not run any more.
@@ -106,7 +113,7 @@ impl Place {
             let store = EmbeddedStore::open_read_only(&dir).unwrap();
             Node::of(&KnowledgeBase::at(&store, 0).unwrap())
         };
-        let ledger = self.path(&format!("{run}.kato-run.skipped.jsonl"));
+        let ledger = self.path(&format!("{run}.kato-run.errors.jsonl"));
         Learned::of((0..N_LEVELS).map(node).collect(), output, &ledger)
     }
 }

@@ -145,7 +145,7 @@ impl Session {
                 Err(failure) => failure,
             };
             match failure.meaning {
-                Meaning::NotDone if attempt < self.transport.pool.backoff.policy().attempts => {
+                Meaning::NotDone if attempt < self.transport.pool.retry.policy().attempts => {
                     self.transport.pause(attempt, &failure).await;
                     attempt += 1;
                 }

@@ -108,7 +108,7 @@ impl Session {
         failure: Failure,
     ) -> Result<(), ClientError> {
         attempts.doubt |= keyed && failure.meaning == Meaning::Doubtful;
-        let more = attempts.n < self.transport.pool.backoff.policy().attempts;
+        let more = attempts.n < self.transport.pool.retry.policy().attempts;
         match failure.meaning {
             Meaning::SessionGone if attempts.sessions < MAX_SESSIONS => {
                 attempts.sessions += 1;

@@ -3,13 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use kato_protocol::{ErrorBody, IDEMPOTENCY_REPLAYED, ValidationDetail};
+use kato_retry::retry_after;
 use reqwest::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::ClientError;
 use crate::call::Call;
-use crate::retry::retry_after;
 
 /// Characters of a server's text that are kept in an error.
 const KEPT_DETAIL: usize = 500;

@@ -9,7 +9,7 @@ use kato_engine::Engine;
 use kato_evaluation::{Corpora, EvaluationOptions, evaluate};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{Split, StreamingDatasetLoader, TextUnit};
-use kato_scheduler::{RunConfiguration, TrainingOptions, train};
+use kato_scheduler::{RunConfiguration, TrainingOptions, train_parallel};
 use kato_store::MemoryStore;
 
 fn corpus() -> Option<PathBuf> {
@@ -37,7 +37,7 @@ fn models_are_ordered_as_they_must_be() {
         .unwrap();
     let run = RunConfiguration::of(&learner).with_split(Some(split));
     let store = MemoryStore::new(&learner.node_names(), run.to_json());
-    train(
+    train_parallel(
         &mut side(split).unwrap(),
         &learner,
         &store,

@@ -8,7 +8,7 @@ use kato_engine::Engine;
 use kato_evaluation::{Corpora, EvaluationError, EvaluationOptions, EvaluationReport, evaluate};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{LoadError, StreamingDatasetLoader, TextUnit};
-use kato_scheduler::{RunConfiguration, TrainingOptions, train};
+use kato_scheduler::{RunConfiguration, TrainingOptions, train_parallel};
 use kato_store::MemoryStore;
 use kato_tokenizer::Whitespace;
 
@@ -43,7 +43,7 @@ impl Lab {
         let configuration = RunConfiguration::of(&self.learner).to_json();
         let store = MemoryStore::new(&self.learner.node_names(), configuration);
         let mut loader = lines("training.txt", &self.training).unwrap();
-        train(
+        train_parallel(
             &mut loader,
             &self.learner,
             &store,

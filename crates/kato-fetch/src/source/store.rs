@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
+use kato_retry::retry_after;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::{
@@ -25,7 +26,6 @@ use crate::client::Client;
 use crate::error::is_transient_status;
 use crate::figures::add;
 use crate::location::invalid;
-use crate::retry::retry_after;
 
 /// The stores opened so far, one for each bucket, and what opens them.
 pub(crate) struct Stores {

@@ -70,7 +70,7 @@ async fn by_segment(
 /// By one long answer, and another one from the byte where it broke.
 async fn by_range(opened: &Opened, pipe: &Pipe, from: u64, size: u64) -> Result<(), FetchError> {
     let mut at = from;
-    let mut attempts = Attempts::new(&opened.client.backoff);
+    let mut attempts = Attempts::new(&opened.client.retry);
     while at < size {
         if let Err(error) = one_range(opened, pipe, &mut at, size, &mut attempts).await {
             attempts.again(error).await?;
@@ -113,7 +113,7 @@ async fn one_range(
 /// From the first byte, each time: the server cannot do better.
 async fn from_the_start(opened: &Opened, pipe: &Pipe, from: u64) -> Result<(), FetchError> {
     let mut at = from;
-    let mut attempts = Attempts::new(&opened.client.backoff);
+    let mut attempts = Attempts::new(&opened.client.retry);
     while let Err(error) = one_whole(opened, pipe, from, &mut at, &mut attempts).await {
         if at > from && opened.facts.validator.is_none() && error.is_transient() {
             return Err(FetchError::NotResumable {

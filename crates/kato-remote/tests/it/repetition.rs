@@ -1,6 +1,8 @@
 //! Interrupted runs, and work that is sent again after a crash.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use kato_scheduler::{Backend, TrainError};
 
@@ -26,27 +28,112 @@ fn an_interrupted_run_goes_on_where_it_ended() {
     }
 }
 
+/// All files of a run's state, as a crash would leave them.
+fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(self::files(&path)),
+            false => drop(files.insert(path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    files
+}
+
 #[test]
 fn work_that_was_done_behind_the_last_commit_counts_once_when_it_is_sent_again() {
     let text = corpus(50);
+    for extensions in [true, false] {
+        for (first, second) in [(12, 40), (0, 9), (33, 50), (12, 13)] {
+            let how = format!("extensions {extensions}, killed between {first} and {second}");
+            let dir = tempfile::tempdir().unwrap();
+            let place = dir.path().join("run");
+            fs::create_dir(&place).unwrap();
+            let state = place.join("state.json");
+            let server = TestServer::start(&dir.path().join("data"), extensions);
+            let train = |limit, workers| {
+                let backend = backend(server.addr, &state, 4).unwrap();
+                let documents = documents(&text).with_max_documents(limit);
+                train_there(&backend, documents, workers).unwrap()
+            };
+            train(first, 2);
+            let committed = files(&place);
+            train(second, 2);
+
+            // As if the trainer had been killed before it could commit any of that; what was reserved was reserved before.
+            for path in files(&place).into_keys() {
+                let is_reserved = path
+                    .extension()
+                    .is_some_and(|extension| extension == "reserved");
+                match committed.get(&path) {
+                    Some(old) if !is_reserved => fs::write(&path, old).unwrap(),
+                    None if !is_reserved => fs::remove_file(&path).unwrap(),
+                    _ => {}
+                }
+            }
+            if !extensions {
+                fs::write(
+                    state.with_extension("reserved"),
+                    format!("{{\"end\":{}}}", second + 7),
+                )
+                .unwrap();
+            }
+            let report = train(50, 3);
+            assert_eq!(report.samples_processed, 50, "{how}");
+            assert_equal(&server.stop(), &trained_here(&text), &how);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_state_goes_back_to_the_commit_before() {
+    let text = corpus(50);
+    for extensions in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state.json");
+        let server = TestServer::start(&dir.path().join("data"), extensions);
+        let train = |limit| {
+            let backend = backend(server.addr, &state, 4)?;
+            train_there(&backend, documents(&text).with_max_documents(limit), 2)
+        };
+        for limit in [10, 20, 30] {
+            train(limit).unwrap();
+            let mut damaged = fs::read(&state).unwrap();
+            let at = damaged.len() / 2;
+            damaged[at] ^= 4;
+            fs::write(&state, damaged).unwrap();
+        }
+        assert_eq!(train(50).unwrap().samples_processed, 50);
+        assert_equal(&server.stop(), &trained_here(&text), "damaged");
+    }
+}
+
+#[test]
+fn a_stock_server_that_was_cleared_is_noticed() {
+    let text = corpus(30);
     let dir = tempfile::tempdir().unwrap();
     let state = dir.path().join("state.json");
-    let server = TestServer::start(&dir.path().join("data"), true);
+    let server = TestServer::start(&dir.path().join("data"), false);
     let first = backend(server.addr, &state, 4).unwrap();
-    train_there(&first, documents(&text).with_max_documents(12), 2).unwrap();
+    train_there(&first, documents(&text).with_max_documents(20), 2).unwrap();
     drop(first);
-    let committed = fs::read(&state).unwrap();
-    let second = backend(server.addr, &state, 4).unwrap();
-    train_there(&second, documents(&text).with_max_documents(40), 2).unwrap();
-    drop(second);
-
-    // As if the trainer had been killed before it could commit any of that.
-    fs::write(&state, committed).unwrap();
-    let third = backend(server.addr, &state, 4).unwrap();
-    let report = train_there(&third, documents(&text), 3).unwrap();
-
-    assert_eq!(report.samples_processed, 50);
-    assert_equal(&server.stop(), &trained_here(&text), "sent again");
+    server.stop();
+    fs::remove_dir_all(dir.path().join("data")).unwrap();
+    let server = TestServer::start(&dir.path().join("data"), false);
+    fs::write(state.with_extension("reserved"), "{\"end\":25}").unwrap();
+    let again = backend(server.addr, &state, 4).unwrap();
+    let error = train_there(&again, documents(&text), 1).unwrap_err();
+    let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| {
+        error.source()
+    });
+    let message = causes.map(ToString::to_string).collect::<String>();
+    assert!(
+        message.contains("it was cleared or has lost data"),
+        "{message}"
+    );
+    drop(again);
+    server.stop();
 }
 
 #[test]

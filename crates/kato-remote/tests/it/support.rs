@@ -11,8 +11,8 @@ use kato_loader::{StreamingDatasetLoader, StreamingDatasetLoaderBuilder, TextUni
 use kato_model::{RunName, processor_id};
 use kato_remote::RemoteBackend;
 use kato_scheduler::{
-    Backend, RunConfiguration, TrainError, TrainingOptions, TrainingReport, loader_at_checkpoint,
-    train, train_with,
+    Backend, RunConfiguration, TrainError, TrainingOptions, TrainingReport, Workers,
+    loader_at_checkpoint, train_parallel, train_parallel_with,
 };
 use kato_server::Server;
 use kato_service::{Service, ServiceOptions};
@@ -66,7 +66,7 @@ pub(crate) fn trained_here(text: &str) -> Vec<String> {
     let configuration = RunConfiguration::of(&learner).to_json();
     let store = MemoryStore::new(&learner.node_names(), configuration);
     let mut loader = documents(text).build().unwrap();
-    train(&mut loader, &learner, &store, &options(1), |_event| {}).unwrap();
+    train_parallel(&mut loader, &learner, &store, &options(1), |_event| {}).unwrap();
     KnowledgeBase::all(&store)
         .map(|level| export(&level))
         .collect()
@@ -80,7 +80,7 @@ fn export(knowledge_base: &KnowledgeBase<'_>) -> String {
 
 pub(crate) fn options(workers: usize) -> TrainingOptions {
     let mut options = TrainingOptions::default();
-    options.num_workers = NonZeroUsize::new(workers).unwrap();
+    options.num_workers = Workers::Exactly(NonZeroUsize::new(workers).unwrap());
     options.commit_interval = Duration::from_millis(20);
     options
 }
@@ -164,7 +164,7 @@ pub(crate) fn train_there(
     workers: usize,
 ) -> Result<TrainingReport, TrainError> {
     let mut loader = loader_at_checkpoint(documents, &backend.checkpoint())?;
-    train_with(
+    train_parallel_with(
         &mut loader,
         &learner(),
         backend,

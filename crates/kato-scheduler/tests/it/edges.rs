@@ -2,7 +2,7 @@
 
 use kato_learner::MAX_NODES;
 use kato_loader::Order;
-use kato_scheduler::train;
+use kato_scheduler::train_parallel;
 
 use crate::support::{
     Corpus, LEARNER, Oracle, Outcome, Record, Settings, go_on, learner, memory_store, plain_records,
@@ -22,10 +22,11 @@ fn check(records: &[Record], chunk_sizes: &[usize]) -> Outcome {
         let mut loader = corpus.strict().build().unwrap();
         let stopped = settings.options();
         stopped.stop.stop();
-        let report = train(&mut loader, &learner, &store, &stopped, |_| {}).unwrap();
+        let report = train_parallel(&mut loader, &learner, &store, &stopped, |_| {}).unwrap();
         assert_eq!((report.samples_attempted, report.complete), (0, false));
 
-        let report = train(&mut loader, &learner, &store, &settings.options(), |_| {}).unwrap();
+        let report =
+            train_parallel(&mut loader, &learner, &store, &settings.options(), |_| {}).unwrap();
         assert_eq!(Outcome::from(&report), oracle.outcome);
         oracle.assert_learned(&store);
     }
@@ -93,7 +94,7 @@ fn more_threads_than_documents_and_than_cores() {
         ..Settings::EAGER
     }
     .options();
-    let report = train(&mut loader, &learner, &store, &options, |_| {}).unwrap();
+    let report = train_parallel(&mut loader, &learner, &store, &options, |_| {}).unwrap();
     assert_eq!(report.num_workers, 200);
     Oracle::of(&learner, corpus.strict()).assert_learned(&store);
 }

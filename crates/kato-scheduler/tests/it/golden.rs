@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 use kato_learner::{HierarchicalConceptLearner, Recording, TextDocument};
 use kato_loader::StreamingDatasetLoader;
 use kato_model::PatternRecord;
-use kato_scheduler::{RunConfiguration, train};
+use kato_scheduler::{RunConfiguration, train_parallel};
 use kato_store::{KnowledgeBase, MemoryStore, PatternStore, SymbolCounts, Totals};
 use serde_json::Value;
 
@@ -121,7 +121,7 @@ fn training_learns_what_the_original_learned() {
             .with_id_field("id")
             .build()
             .unwrap();
-        let report = train(
+        let report = train_parallel(
             &mut loader,
             &learner,
             store,

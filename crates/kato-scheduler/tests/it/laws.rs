@@ -1,6 +1,6 @@
 //! One result for any number of threads, any sizes and any store.
 
-use kato_scheduler::train;
+use kato_scheduler::train_parallel;
 use kato_store::{EmbeddedStore, PatternStore};
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn check(records: &[Record], settings: &Settings, store: &dyn PatternStore) {
     let mut options = settings.lenient();
     options.ledger = Some(corpus.path("skipped"));
     let mut loader = corpus.lenient().build().unwrap();
-    let report = train(&mut loader, &LEARNER, store, &options, |_| {}).unwrap();
+    let report = train_parallel(&mut loader, &LEARNER, store, &options, |_| {}).unwrap();
     assert_eq!(Outcome::from(&report), oracle.outcome);
     assert_eq!(report.session_samples, report.samples_processed);
     assert_eq!(ledger_entries(&corpus.path("skipped")), oracle.skipped);
@@ -49,7 +49,7 @@ fn a_reopened_store_holds_all_of_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = embedded_store(&dir, &LEARNER);
     let mut loader = corpus.strict().build().unwrap();
-    train(
+    train_parallel(
         &mut loader,
         &LEARNER,
         &store,

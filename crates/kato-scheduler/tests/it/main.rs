@@ -6,6 +6,7 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod dying_workers;
 mod edges;
 mod endless;
 mod faults;
@@ -15,4 +16,5 @@ mod interruptions;
 mod laws;
 mod refusals;
 mod skipping;
+mod slow_backends;
 mod support;

@@ -4,7 +4,7 @@ use std::fs;
 
 use kato_learner::{HierarchicalConceptLearner, LearnerBuilder, Recording, TailPolicy, TextMode};
 use kato_loader::StreamingDatasetLoaderBuilder;
-use kato_scheduler::{TrainError, loader_at_checkpoint, train};
+use kato_scheduler::{TrainError, loader_at_checkpoint, train_parallel};
 use kato_store::{MemoryStore, PatternStore};
 use kato_tokenizer::Whitespace;
 use serde_json::{Value, json};
@@ -176,7 +176,7 @@ fn a_loader_at_another_position() {
         let mut loader = corpus.strict().build().unwrap();
         assert_eq!(loader.by_ref().take(skipped).count(), skipped);
         let options = Settings::EAGER.options();
-        let error = train(&mut loader, &LEARNER, store, &options, |_| {}).unwrap_err();
+        let error = train_parallel(&mut loader, &LEARNER, store, &options, |_| {}).unwrap_err();
         let found = skipped as u64;
         assert!(
             matches!(error, TrainError::Position { expected: e, found: f } if (e, f) == (expected, found)),

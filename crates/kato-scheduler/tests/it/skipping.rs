@@ -92,10 +92,13 @@ fn entries_say_what_was_skipped_and_why() {
         ),
         (1, 2, 3)
     );
-    let [record, document]: [Value; 2] =
+    let [document, record]: [Value; 2] =
         ledger_entries(&corpus.path("skipped")).try_into().unwrap();
     assert_eq!(document["document"], "d0");
     assert_eq!(document["sample_idx"], 1);
+    assert_eq!(document["kind"], "unlearnable");
+    assert_eq!(report.failures.unlearnable, 1);
+    assert_eq!(report.bad_records, 1);
     let reason = document["reason"].as_str().unwrap();
     assert!(
         reason.starts_with("failed to tokenize the paragraph at byte 0: tokenize word `dog`"),

@@ -11,8 +11,8 @@ use std::time::Duration;
 use kato_learner::{Dropped, HierarchicalConceptLearner, LearnError, Recording, TextDocument};
 use kato_loader::{OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{
-    RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
-    loader_at_checkpoint, train,
+    Distribution, OnFailure, RunConfiguration, TrainError, TrainingEvent, TrainingOptions,
+    TrainingReport, Workers, loader_at_checkpoint, train_parallel,
 };
 use kato_store::conformance::assert_same_content;
 use kato_store::{EmbeddedOptions, EmbeddedStore, KnowledgeBase, MemoryStore, PatternStore};
@@ -139,6 +139,7 @@ impl Corpus {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
     pub(crate) workers: usize,
+    pub(crate) distribution: Distribution,
     pub(crate) batch_bytes: usize,
     pub(crate) memory_budget: usize,
     pub(crate) commit_interval: Duration,
@@ -148,6 +149,7 @@ impl Settings {
     /// Commits after every document.
     pub(crate) const EAGER: Self = Self {
         workers: 3,
+        distribution: Distribution::WorkStealing,
         batch_bytes: 1,
         memory_budget: 0,
         commit_interval: Duration::ZERO,
@@ -155,7 +157,8 @@ impl Settings {
 
     pub(crate) fn options(&self) -> TrainingOptions {
         let mut options = TrainingOptions::default();
-        options.num_workers = NonZeroUsize::new(self.workers).unwrap();
+        options.num_workers = Workers::Exactly(NonZeroUsize::new(self.workers).unwrap());
+        options.distribution = self.distribution;
         options.batch_bytes = self.batch_bytes;
         options.memory_budget = self.memory_budget;
         options.commit_interval = self.commit_interval;
@@ -166,7 +169,7 @@ impl Settings {
     /// Skips what cannot be learned, as [`Corpus::lenient`] skips what cannot be read.
     pub(crate) fn lenient(&self) -> TrainingOptions {
         let mut options = self.options();
-        options.skip_errors = true;
+        options.failures.on_failure = OnFailure::Skip;
         options
     }
 }
@@ -175,13 +178,15 @@ pub(crate) fn settings() -> impl Strategy<Value = Settings> {
     let defaults = TrainingOptions::default();
     let parts = (
         prop::sample::select(vec![1, 2, 3, 8]),
+        prop::sample::select(Distribution::ALL.to_vec()),
         prop_oneof![Just(1), 50..1_000usize, Just(defaults.batch_bytes)],
         prop_oneof![Just(0), 1_000..100_000usize, Just(defaults.memory_budget)],
         prop::sample::select(vec![Duration::ZERO, defaults.commit_interval]),
     );
     parts.prop_map(
-        |(workers, batch_bytes, memory_budget, commit_interval)| Settings {
+        |(workers, distribution, batch_bytes, memory_budget, commit_interval)| Settings {
             workers,
+            distribution,
             batch_bytes,
             memory_budget,
             commit_interval,
@@ -218,7 +223,7 @@ pub(crate) fn go_on(
     on_event: impl FnMut(TrainingEvent),
 ) -> Result<TrainingReport, TrainError> {
     let mut loader = loader_at_checkpoint(builder, &store.checkpoint())?;
-    train(&mut loader, learner, store, options, on_event)
+    train_parallel(&mut loader, learner, store, options, on_event)
 }
 
 /// Everything that a report counts over all sessions of a run.
@@ -298,9 +303,10 @@ impl Oracle {
                         panic!("{error}")
                     };
                     let reason = format!("{error}: {source}");
-                    skipped.push(
-                        json!({"document": id, "sample_idx": document.index, "reason": reason}),
-                    );
+                    skipped.push(json!({
+                        "document": id, "sample_idx": document.index, "kind": "unlearnable", "level": 0,
+                        "attempts": 1, "reason": reason,
+                    }));
                 }
             }
         }

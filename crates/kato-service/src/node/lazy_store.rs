@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use kato_store::{
-    EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore, PatternVisitor, Scan, StagedBatch,
-    StoreError, StoredPattern, SymbolCounts, Totals,
+    DamagePolicy, EmbeddedOptions, EmbeddedStore, MemoryStore, PatternStore, PatternVisitor, Scan,
+    StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals,
 };
 use serde_json::{Value, json};
 
@@ -43,6 +43,8 @@ impl LazyStore {
     ) -> Result<Self, StoreError> {
         let mut options = EmbeddedOptions::default();
         options.attribute_limits = attribute_limits;
+        // The journal forgets what the newest commit holds: an older one would lack lessons, and nobody would know.
+        options.damage_policy = DamagePolicy::Refuse;
         let embedded = OnceLock::new();
         if EmbeddedStore::exists(dir) {
             let store = EmbeddedStore::open_with(dir, options)?;
@@ -107,6 +109,10 @@ impl PatternStore for LazyStore {
         self.embedded
             .get()
             .map_or(Ok(()), |store| store.clear(checkpoint))
+    }
+
+    fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError> {
+        self.create()?.forget(doomed, checkpoint)
     }
 
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {

@@ -149,6 +149,12 @@ impl Lessons {
         self.limits
     }
 
+    /// The node that a lesson teaches.
+    #[must_use]
+    pub fn node_of(&self, idx: usize) -> usize {
+        self.lessons[idx].node_idx
+    }
+
     /// The name of what a lesson teaches.
     #[must_use]
     pub fn name(&self, idx: usize) -> PatternName {

@@ -1,5 +1,6 @@
 //! The files of a knowledge base: their names, opening them, clearing away what no commit names.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub(super) fn parent_of(dir: &Path) -> PathBuf {
 
 /// Refuses a directory that holds a knowledge base or anything else.
 pub(super) fn refuse_occupied(dir: &Path) -> Result<(), StoreError> {
-    if Manifest::path(dir).exists() {
+    if Manifest::exists(dir) {
         return Err(StoreError::Exists {
             path: dir.to_owned(),
         });
@@ -109,16 +110,16 @@ pub(super) fn entry_of(written: &WrittenSegment) -> SegmentEntry {
     }
 }
 
-/// Removes the files of segments that the last commit dropped.
-pub(super) fn remove_files(dropped: &[Arc<Segment>]) {
-    for segment in dropped {
+/// Removes segment files that no commit names any more.
+pub(super) fn remove_files<'a>(dir: &Path, files: impl Iterator<Item = &'a str>) {
+    for file in files {
         // Readers that have it open keep it; a failure leaves an orphan for the next writer.
-        let _ = fs::remove_file(segment.path());
+        let _ = fs::remove_file(segment_dir(dir).join(file));
     }
 }
 
 /// Removes segment files that no commit names; other files stay.
-pub(super) fn remove_orphans(dir: &Path, manifest: &Manifest) -> Result<(), StoreError> {
+pub(super) fn remove_orphans(dir: &Path, named: &HashSet<&str>) -> Result<(), StoreError> {
     let dir = segment_dir(dir);
     let entries = fs::read_dir(&dir).map_err(|source| StoreError::io("list", &dir, source))?;
     for entry in entries {
@@ -127,10 +128,7 @@ pub(super) fn remove_orphans(dir: &Path, manifest: &Manifest) -> Result<(), Stor
         let is_segment = path
             .extension()
             .is_some_and(|extension| extension == SEGMENT_EXTENSION);
-        let is_named = manifest
-            .segments
-            .iter()
-            .any(|segment| name == segment.file.as_str());
+        let is_named = name.to_str().is_some_and(|name| named.contains(name));
         if is_segment && !is_named {
             fs::remove_file(&path).map_err(|source| StoreError::io("remove", &path, source))?;
         }

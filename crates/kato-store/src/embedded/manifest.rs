@@ -1,8 +1,8 @@
-//! The manifest: the one file that says what a knowledge base consists of. Replacing it *is* a commit.
+//! The manifest: the one file that says what a knowledge base consists of. Replacing it *is* a commit; the one before is kept.
 
 use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 
 use kato_model::AttributeLimits;
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,14 @@ use crate::StoreError;
 /// Version of the files of a knowledge base.
 pub(crate) const FORMAT_VERSION: u64 = 1;
 
-const FILE: &str = "MANIFEST";
+/// The newest manifest.
+pub(super) const FILE: &str = "MANIFEST";
+/// The manifest before it.
+pub(super) const PREVIOUS_FILE: &str = "MANIFEST.previous";
+/// A manifest being written.
 pub(super) const NEW_FILE: &str = "MANIFEST.tmp";
+/// A second name for the newest manifest, on its way to being the previous one.
+const KEPT_FILE: &str = "MANIFEST.previous.tmp";
 
 /// What a knowledge base consists of, and how far training got.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,23 +49,26 @@ pub(crate) struct SegmentEntry {
 }
 
 impl Manifest {
-    pub(crate) fn path(dir: &Path) -> PathBuf {
-        dir.join(FILE)
+    /// Whether a directory holds a manifest.
+    pub(crate) fn exists(dir: &Path) -> bool {
+        [FILE, PREVIOUS_FILE]
+            .iter()
+            .any(|file| dir.join(file).exists())
     }
 
-    /// Reads the manifest of a directory.
-    pub(crate) fn read(dir: &Path) -> Result<Self, StoreError> {
-        let path = Self::path(dir);
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(StoreError::Missing {
-                    path: dir.to_owned(),
-                });
-            }
-            read => read.map_err(|source| StoreError::io("read", &path, source))?,
-        };
-        let corrupt = |reason: &str| StoreError::corrupt(&path, reason);
-        let text = str::from_utf8(&bytes).map_err(|_| corrupt("it is not text"))?;
+    /// Reads one of the manifests of a directory; `None` if it is not there.
+    pub(crate) fn read(dir: &Path, file: &str) -> Result<Option<Self>, StoreError> {
+        let path = dir.join(file);
+        match fs::read(&path) {
+            Ok(bytes) => Self::decode(&path, &bytes).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(StoreError::io("read", &path, source)),
+        }
+    }
+
+    fn decode(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
+        let corrupt = |reason: &str| StoreError::corrupt(path, reason);
+        let text = str::from_utf8(bytes).map_err(|_| corrupt("it is not text"))?;
         let (body, trailer) = text
             .trim_end()
             .rsplit_once('\n')
@@ -76,7 +85,7 @@ impl Manifest {
             .ok_or_else(|| corrupt("it has no format version"))?;
         if found != FORMAT_VERSION {
             return Err(StoreError::Version {
-                path,
+                path: path.to_owned(),
                 found,
                 supported: FORMAT_VERSION,
             });
@@ -85,21 +94,68 @@ impl Manifest {
             .map_err(|error| corrupt(&format!("it does not decode: {error}")))
     }
 
-    /// Replaces the manifest of a directory, atomically and durably.
-    pub(crate) fn write(&self, dir: &Path) -> Result<(), StoreError> {
+    /// Makes this the newest manifest and the newest the previous one, atomically and durably.
+    ///
+    /// At every moment there is a newest manifest, and it is whole.
+    pub(crate) fn commit(&self, dir: &Path) -> Result<(), StoreError> {
+        self.write_new(dir)?;
+        keep_newest(dir)?;
+        rename(dir, NEW_FILE, FILE)?;
+        sync_dir(dir)
+    }
+
+    /// Replaces one of the manifests of a directory, atomically and durably.
+    pub(crate) fn replace(&self, dir: &Path, file: &str) -> Result<(), StoreError> {
+        self.write_new(dir)?;
+        rename(dir, NEW_FILE, file)?;
+        sync_dir(dir)
+    }
+
+    fn write_new(&self, dir: &Path) -> Result<(), StoreError> {
         let body = serde_json::to_string_pretty(self).expect("the manifest is plain data");
         let text = format!("{body}\ncrc32 {}\n", checksum(&body));
         let new = dir.join(NEW_FILE);
-        let write = || -> std::io::Result<()> {
+        let write = || -> io::Result<()> {
             let mut file = File::create(&new)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()
         };
-        write().map_err(|source| StoreError::io("write", &new, source))?;
-        let path = Self::path(dir);
-        fs::rename(&new, &path).map_err(|source| StoreError::io("replace", &path, source))?;
-        sync_dir(dir)
+        write().map_err(|source| StoreError::io("write", &new, source))
     }
+
+    /// The segment files that the manifest names.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().map(|segment| segment.file.as_str())
+    }
+}
+
+/// Gives the newest manifest, if there is one, the name of the previous one as well. No byte is copied where the file system
+/// knows links.
+fn keep_newest(dir: &Path) -> Result<(), StoreError> {
+    let (newest, kept) = (dir.join(FILE), dir.join(KEPT_FILE));
+    // A crash between two steps leaves it behind.
+    match fs::remove_file(&kept) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(StoreError::io("remove", &kept, error));
+        }
+        _ => {}
+    }
+    match fs::hard_link(&newest, &kept) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(_) => copy(&newest, &kept).map_err(|source| StoreError::io("copy", &newest, source))?,
+        Ok(()) => {}
+    }
+    rename(dir, KEPT_FILE, PREVIOUS_FILE)
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    File::options().write(true).open(to)?.sync_all()
+}
+
+fn rename(dir: &Path, from: &str, to: &str) -> Result<(), StoreError> {
+    let to = dir.join(to);
+    fs::rename(dir.join(from), &to).map_err(|source| StoreError::io("replace", &to, source))
 }
 
 /// Makes creations, renames and removals in a directory durable.

@@ -14,6 +14,20 @@ pub struct EmbeddedOptions {
     pub max_segment_patterns: u64,
     /// How much of a pattern's attributes is kept; counts when a knowledge base is created, ignored afterwards.
     pub attribute_limits: AttributeLimits,
+    /// What opening does when the newest commit is damaged. Default: go back to the one before.
+    pub damage_policy: DamagePolicy,
+}
+
+/// What opening does when the newest commit is damaged and the one before it is whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DamagePolicy {
+    /// Goes back to the commit before and says so ([`EmbeddedStore::recovered`](crate::EmbeddedStore::recovered)). Right
+    /// for training, which goes on from the checkpoint that it finds.
+    #[default]
+    GoBack,
+    /// Refuses with [`StoreError::Corrupt`](crate::StoreError::Corrupt) and leaves the files alone. Right where others rely
+    /// on the newest commit, as a journal does that was cut off behind it.
+    Refuse,
 }
 
 impl Default for EmbeddedOptions {
@@ -22,6 +36,7 @@ impl Default for EmbeddedOptions {
             max_segments: 64,
             max_segment_patterns: 24_000_000,
             attribute_limits: AttributeLimits::default(),
+            damage_policy: DamagePolicy::default(),
         }
     }
 }

@@ -19,11 +19,20 @@ pub(super) struct StagedSegment {
 }
 
 impl StagedSegment {
-    pub(super) fn new(written: WrittenSegment, writer: &Arc<WriteLock>) -> Self {
-        Self {
+    /// Lets `write` write the segment at `path`; half a file does not stay behind.
+    pub(super) fn write(
+        path: &Path,
+        writer: &Arc<WriteLock>,
+        write: impl FnOnce() -> Result<WrittenSegment, StoreError>,
+    ) -> Result<Self, StoreError> {
+        let written = write().inspect_err(|_| {
+            // Best effort: an orphan is removed by the next writer anyway.
+            let _ = fs::remove_file(path);
+        })?;
+        Ok(Self {
             written: Some(written),
             writer: Arc::downgrade(writer),
-        }
+        })
     }
 
     /// The segment, if this writer staged it.

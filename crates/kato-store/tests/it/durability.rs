@@ -2,6 +2,7 @@
 
 mod crashes;
 mod damage;
+mod generations;
 mod occupied;
 mod processes;
 
@@ -116,5 +117,12 @@ fn small(dir: &Path) -> Lessons {
         &[0, 4, 5, 6, 7, 10, 11],
         json!({"samples": 2}),
     );
+    lessons
+}
+
+/// The same without the commit before the newest one to go back to.
+fn small_alone(dir: &Path) -> Lessons {
+    let lessons = small(dir);
+    fs::remove_file(dir.join("MANIFEST.previous")).unwrap();
     lessons
 }

@@ -4,7 +4,7 @@ use kato_model::{
     AttributeLimits, Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata, VectorName,
 };
 use kato_store::conformance::{
-    Fixture, Lesson, Lessons, Part, assert_same_content, teaches_the_same,
+    Fixture, Lesson, Lessons, Part, assert_same_content, forgets_the_same, teaches_the_same,
 };
 use kato_store::{EmbeddedStore, MemoryStore, PatternStore};
 use proptest::prelude::*;
@@ -193,6 +193,22 @@ proptest! {
     #[test]
     fn the_embedded_store_forgets_order_and_grouping((lessons, commits) in grouped()) {
         teaches_the_same(&Embedded::new(always_merging()), &lessons, &commits);
+    }
+
+    #[test]
+    fn the_embedded_store_forgets_patterns_as_the_store_in_memory_does((lessons, commits) in grouped()) {
+        // What one commit teaches, the next forgets, and parts of its own.
+        let taught: Vec<Vec<usize>> = commits.iter().map(|batches| batches.concat()).collect();
+        let rounds: Vec<_> = taught
+            .iter()
+            .zip([&[][..]].into_iter().chain(taught.iter().map(Vec::as_slice)))
+            .map(|(group, before)| (group.clone(), [before, &group[..group.len() / 2]].concat()))
+            .collect();
+        // The names of a lesson go to its node and to the one beside it, which may have learned the same.
+        for other in 0..N_NODES {
+            let node_of = |idx: usize| (lessons.node_of(idx) + other) % N_NODES;
+            forgets_the_same(&Embedded::new(always_merging()), &lessons, node_of, &rounds);
+        }
     }
 
     #[test]

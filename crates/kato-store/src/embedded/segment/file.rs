@@ -22,10 +22,6 @@ impl SegmentFile {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(super) fn bytes(&self) -> Result<u64, StoreError> {
         let metadata = self
             .file

@@ -199,10 +199,6 @@ impl Segment {
         Ok(())
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
-    }
-
     pub(crate) fn bad_block(&self) -> StoreError {
         self.file.corrupt("a block does not decode")
     }

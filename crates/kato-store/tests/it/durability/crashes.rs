@@ -1,9 +1,10 @@
-//! Crashes at every step of an operation: the directory as it is between two steps opens to the last commit.
+//! Crashes at every step of an operation: the directory as it is between two steps opens to the last commit, and
+//! to the one before when the newest manifest is damaged as well.
 
 use std::fs;
 
 use kato_store::conformance::Lessons;
-use kato_store::{EmbeddedStore, PatternStore};
+use kato_store::{EmbeddedOptions, EmbeddedStore, PatternStore, StoreError};
 use serde_json::json;
 
 use super::{Everything, Files, files, open_and_read, read_everything, write};
@@ -33,67 +34,91 @@ fn check(files: &Files, lessons: &Lessons, expected: &Everything, what: &str) {
     );
 }
 
-/// The order of steps is: new segment files grow, the new manifest grows beside the old one, the rename, old segments go.
+/// Checks that these files, with a newest manifest that is cut off, open to an earlier commit if there is one.
+fn check_damaged(files: &Files, lessons: &Lessons, history: &[Everything], what: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut files = files.clone();
+    files.get_mut("MANIFEST").unwrap().truncate(20);
+    write(dir.path(), &files);
+    let found = open_and_read(dir.path(), lessons);
+    if files.contains_key("MANIFEST.previous") {
+        let found = found.unwrap();
+        assert!(
+            history.contains(&found),
+            "{what}: not a commit that was made"
+        );
+    } else {
+        assert!(
+            matches!(found, Err(StoreError::Corrupt { .. })),
+            "{what}: {found:?}"
+        );
+    }
+}
+
+/// A crash after each step of an operation, as the directory is then: new segment files grow, the new manifest grows beside
+/// the old one, which gets the previous one's name, then the new one the newest's; a previous one that is given up is
+/// replaced; files that are not named any more go.
 fn check_every_crash(
     before: &Files,
     after: &Files,
     lessons: &Lessons,
-    contents: [&Everything; 2],
+    history: &[Everything],
     operation: &str,
 ) {
+    let (content_before, content_after) =
+        (&history[history.len() - 2], &history[history.len() - 1]);
     let mut state = before.clone();
-    let cut =
-        |bytes: &[u8]| [0, bytes.len() / 2, bytes.len() - 1].map(|length| bytes[..length].to_vec());
-    check(
-        &state,
-        lessons,
-        contents[0],
-        &format!("{operation}: nothing"),
-    );
-    for (name, bytes) in after.iter().filter(|(name, _)| !before.contains_key(*name)) {
-        for part in cut(bytes) {
+    let mut committed = false;
+    let mut step = |state: &Files, what: &str| {
+        committed |= what == "the newest is replaced";
+        let what = format!("{operation}: {what}");
+        let expected = if committed {
+            content_after
+        } else {
+            content_before
+        };
+        check(state, lessons, expected, &what);
+        check_damaged(state, lessons, history, &what);
+    };
+    let parts = |bytes: &[u8]| {
+        [0, bytes.len() / 2, bytes.len() - 1, bytes.len()].map(|length| bytes[..length].to_vec())
+    };
+    step(&state, "nothing");
+    let segments = after
+        .iter()
+        .filter(|(name, _)| name.starts_with("segments/"));
+    for (name, bytes) in segments.filter(|(name, _)| !before.contains_key(*name)) {
+        for part in parts(bytes) {
             state.insert(name.clone(), part);
-            check(
-                &state,
-                lessons,
-                contents[0],
-                &format!("{operation}: a part of {name}"),
-            );
+            step(&state, &format!("a part of {name}"));
         }
-        state.insert(name.clone(), bytes.clone());
-        check(
-            &state,
-            lessons,
-            contents[0],
-            &format!("{operation}: {name}"),
-        );
     }
-    let manifest = &after["MANIFEST"];
-    for part in cut(manifest).into_iter().chain([manifest.clone()]) {
+    let newest = &after["MANIFEST"];
+    for part in parts(newest) {
         state.insert("MANIFEST.tmp".to_owned(), part);
-        check(
-            &state,
-            lessons,
-            contents[0],
-            &format!("{operation}: the new manifest, not renamed"),
-        );
+        step(&state, "the new manifest grows");
     }
+    let kept = before["MANIFEST"].clone();
+    state.insert("MANIFEST.previous.tmp".to_owned(), kept.clone());
+    step(&state, "the newest has a second name");
+    state.remove("MANIFEST.previous.tmp");
+    state.insert("MANIFEST.previous".to_owned(), kept);
+    step(&state, "the newest is also the previous");
     state.remove("MANIFEST.tmp");
-    state.insert("MANIFEST".to_owned(), manifest.clone());
-    check(
-        &state,
-        lessons,
-        contents[1],
-        &format!("{operation}: the rename"),
-    );
+    state.insert("MANIFEST".to_owned(), newest.clone());
+    step(&state, "the newest is replaced");
+    if after["MANIFEST.previous"] == *newest {
+        for part in parts(newest) {
+            state.insert("MANIFEST.tmp".to_owned(), part);
+            step(&state, "another previous manifest grows");
+        }
+        state.remove("MANIFEST.tmp");
+        state.insert("MANIFEST.previous".to_owned(), newest.clone());
+        step(&state, "the previous is given up");
+    }
     for name in before.keys().filter(|name| !after.contains_key(*name)) {
         state.remove(name);
-        check(
-            &state,
-            lessons,
-            contents[1],
-            &format!("{operation}: removing {name}"),
-        );
+        step(&state, &format!("{name} goes"));
     }
     assert_eq!(&state, after, "{operation} has no other steps");
 }
@@ -102,8 +127,12 @@ fn check_every_crash(
 fn a_crash_at_any_step_leaves_the_last_commit() {
     let dir = tempfile::tempdir().unwrap();
     let lessons = two_levels(8);
-    let store = EmbeddedStore::create(dir.path(), &["node0", "node1"], json!(null)).unwrap();
-    let operations: [(&str, &dyn Fn()); 4] = [
+    let mut options = EmbeddedOptions::default();
+    options.max_segments = 3;
+    let store =
+        EmbeddedStore::create_with(dir.path(), &["node0", "node1"], json!(null), options).unwrap();
+    let doomed = [vec![lessons.name(0)], vec![lessons.name(9)]];
+    let operations: [(&str, &dyn Fn()); 9] = [
         ("first commit", &|| {
             commit(&store, &lessons, &[0, 1, 8], json!(1))
         }),
@@ -115,25 +144,25 @@ fn a_crash_at_any_step_leaves_the_last_commit() {
         ("empty commit", &|| {
             store.commit(Vec::new(), json!(3)).unwrap()
         }),
+        ("commit that merges", &|| {
+            commit(&store, &lessons, &[5, 10], json!(4))
+        }),
+        ("commit after a merge", &|| {
+            commit(&store, &lessons, &[6], json!(5))
+        }),
+        ("forgetting", &|| store.forget(&doomed, json!(6)).unwrap()),
         ("merge", &|| store.compact().unwrap()),
+        ("commit after these", &|| {
+            commit(&store, &lessons, &[0, 7], json!(7))
+        }),
+        ("clearing", &|| store.clear(json!(8)).unwrap()),
     ];
+    let mut history = vec![read_everything(&store, &lessons).unwrap()];
     for (name, operation) in operations {
-        let (before, content_before) = (
-            files(dir.path()),
-            read_everything(&store, &lessons).unwrap(),
-        );
+        let before = files(dir.path());
         operation();
-        let (after, content_after) = (
-            files(dir.path()),
-            read_everything(&store, &lessons).unwrap(),
-        );
-        check_every_crash(
-            &before,
-            &after,
-            &lessons,
-            [&content_before, &content_after],
-            name,
-        );
+        history.push(read_everything(&store, &lessons).unwrap());
+        check_every_crash(&before, &files(dir.path()), &lessons, &history, name);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Damaged files: found, and never believed.
+//! Damaged files: found, and never believed. What a commit before the newest one is good for is in `generations`.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use kato_store::conformance::Lessons;
 use kato_store::{EmbeddedStore, StoreError};
 use proptest::prelude::*;
 
-use super::{Everything, Files, files, open_and_read, small, write};
+use super::{Everything, Files, files, open_and_read, small_alone, write};
 use crate::support::cases;
 
 /// Damage is reported as such, or changes nothing that can be read.
@@ -28,7 +28,7 @@ fn check(dir: &Path, lessons: &Lessons, expected: &Everything, what: &str) -> bo
 #[test]
 fn every_changed_byte_of_the_manifest_is_found_or_harmless() {
     let dir = tempfile::tempdir().unwrap();
-    let lessons = small(dir.path());
+    let lessons = small_alone(dir.path());
     let expected = open_and_read(dir.path(), &lessons).unwrap();
     let path = dir.path().join("MANIFEST");
     let whole = fs::read(&path).unwrap();
@@ -61,7 +61,7 @@ fn every_changed_byte_of_the_manifest_is_found_or_harmless() {
 #[test]
 fn every_changed_byte_of_a_segment_is_found() {
     let dir = tempfile::tempdir().unwrap();
-    let lessons = small(dir.path());
+    let lessons = small_alone(dir.path());
     let expected = open_and_read(dir.path(), &lessons).unwrap();
     for name in ["0000000000.seg", "0000000001.seg"] {
         let path = dir.path().join("segments").join(name);
@@ -96,7 +96,7 @@ fn every_changed_byte_of_a_segment_is_found() {
 #[test]
 fn a_writer_finds_the_damage_that_it_reads_and_leaves_the_files() {
     let dir = tempfile::tempdir().unwrap();
-    let lessons = small(dir.path());
+    let lessons = small_alone(dir.path());
     let path = dir.path().join("segments/0000000000.seg");
     let mut bytes = fs::read(&path).unwrap();
     bytes[12] ^= 1;
@@ -115,7 +115,7 @@ fn a_writer_finds_the_damage_that_it_reads_and_leaves_the_files() {
 #[test]
 fn a_missing_or_exchanged_segment_is_damage() {
     let dir = tempfile::tempdir().unwrap();
-    let lessons = small(dir.path());
+    let lessons = small_alone(dir.path());
     let paths =
         ["0000000000.seg", "0000000001.seg"].map(|name| dir.path().join("segments").join(name));
     let whole = paths.clone().map(|path| fs::read(path).unwrap());
@@ -165,7 +165,7 @@ fn manifest_body(dir: &Path) -> String {
 #[test]
 fn another_version_of_the_format_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
-    small(dir.path());
+    small_alone(dir.path());
     let body = manifest_body(dir.path()).replace("\"format_version\": 1", "\"format_version\": 2");
     write_manifest(dir.path(), &body);
     for opened in [
@@ -196,7 +196,7 @@ fn another_version_of_the_format_is_refused_by_name() {
 #[test]
 fn a_manifest_that_is_no_manifest_is_damage() {
     let dir = tempfile::tempdir().unwrap();
-    small(dir.path());
+    small_alone(dir.path());
     for body in [
         "",
         "null",
@@ -248,7 +248,7 @@ proptest! {
     ) {
         static SMALL: LazyLock<(Lessons, Files)> = LazyLock::new(|| {
             let dir = tempfile::tempdir().unwrap();
-            (small(dir.path()), files(dir.path()))
+            (small_alone(dir.path()), files(dir.path()))
         });
         let (lessons, whole) = &*SMALL;
         let dir = tempfile::tempdir().unwrap();

@@ -1,0 +1,219 @@
+//! Clean-up: forgetting rare patterns without leaving the hierarchy in pieces. First a plan, then the deed.
+
+mod doomed;
+
+use kato_model::PatternName;
+use kato_store::{KnowledgeBase, PatternStore, Totals};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::AnalysisError;
+use crate::level::LevelDigest;
+
+/// What to forget.
+///
+/// ```
+/// use kato_analysis::{CleanupOptions, References};
+///
+/// let options = CleanupOptions {
+///     nodes: Some(vec!["node0".to_owned()]),
+///     ..CleanupOptions::new(2, References::Cascade)
+/// };
+/// assert_eq!(options.threshold, 2);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CleanupOptions {
+    /// Patterns learned less often go; 0 and 1 let all stay.
+    pub threshold: u64,
+    /// What happens where a pattern that should go is part of one that should stay.
+    pub references: References,
+    /// Nodes that the threshold counts for, by name; `None` for all. References are followed in every node.
+    pub nodes: Option<Vec<String>>,
+}
+
+impl CleanupOptions {
+    /// For all nodes.
+    #[must_use]
+    pub fn new(threshold: u64, references: References) -> Self {
+        Self {
+            threshold,
+            references,
+            nodes: None,
+        }
+    }
+}
+
+/// What happens where a pattern that is too rare is part of a pattern of the node above. Either way no reference is left that
+/// leads nowhere, unless it led nowhere before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum References {
+    /// It stays as long as a pattern that refers to it stays: from the top of the hierarchy down.
+    Keep,
+    /// The pattern that refers to it goes as well, however frequent: from the bottom up.
+    Cascade,
+}
+
+/// What a clean-up would do, and the means to do it.
+///
+/// With 98 to 99.6 % of the patterns of real text learned once, a threshold of 2 leaves little: look at the plan first.
+///
+/// **Training that goes on afterwards** is right: the store's checkpoint stays, so nothing is read twice or left out. What was
+/// forgotten and comes again begins anew at frequency 1, so the counts are those since the clean-up, and no longer those of
+/// an uninterrupted run.
+#[derive(Debug, Clone)]
+pub struct CleanupPlan {
+    nodes: Vec<NodeCleanup>,
+    doomed: Vec<Vec<PatternName>>,
+    /// What the plan was made for.
+    checkpoint: Value,
+    totals: Vec<Totals>,
+    digests: Vec<String>,
+}
+
+/// What a clean-up would do to one node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NodeCleanup {
+    /// Its name.
+    pub node: String,
+    /// Patterns that it holds.
+    pub patterns: u64,
+    /// Learn calls of these.
+    pub observations: u64,
+    /// Patterns below the threshold.
+    pub below_threshold: u64,
+    /// Of these, patterns that stay because a pattern above refers to them.
+    pub kept_by_reference: u64,
+    /// Patterns that go although they are frequent enough, because they refer to one that goes.
+    pub removed_by_cascade: u64,
+    /// Patterns that go: below the threshold, less those kept, and those of the cascade.
+    pub removed: u64,
+    /// Learn calls that go with them.
+    pub observations_removed: u64,
+}
+
+impl NodeCleanup {
+    /// Patterns that stay.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.patterns - self.removed
+    }
+}
+
+impl CleanupPlan {
+    /// Makes a plan; changes nothing. Reads names and frequencies of every node once, and once the content of all but the lowest.
+    ///
+    /// Memory: 24 bytes for each pattern of two neighbouring nodes at a time, 20 for every pattern that goes, 8 for each symbol
+    /// of one source of a visit.
+    ///
+    /// # Errors
+    ///
+    /// [`AnalysisError::Node`] when the store lacks a node that the options name, [`AnalysisError::Read`] when any node cannot be
+    /// read, [`AnalysisError::ChangedMeanwhile`] when the store is written to at the same time.
+    pub fn of(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Self, AnalysisError> {
+        let chosen = chosen(store, options)?;
+        let checkpoint = store.checkpoint();
+        let totals = totals(store)?;
+        let found = match options.references {
+            References::Keep => doomed::keep(store, options.threshold, &chosen)?,
+            References::Cascade => doomed::cascade(store, options.threshold, &chosen)?,
+        };
+        let mut plan = Self {
+            nodes: Vec::new(),
+            doomed: Vec::new(),
+            checkpoint,
+            totals,
+            digests: Vec::new(),
+        };
+        for node in found {
+            plan.nodes.push(node.counts);
+            plan.doomed.push(node.names);
+            plan.digests.push(node.digest);
+        }
+        Ok(plan)
+    }
+
+    /// What would happen to each node, from the bottom of the hierarchy up.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeCleanup] {
+        &self.nodes
+    }
+
+    /// Names of the patterns of a node that would go, in order; empty for nodes that are not there.
+    #[must_use]
+    pub fn doomed(&self, node_idx: usize) -> &[PatternName] {
+        self.doomed.get(node_idx).map_or(&[], Vec::as_slice)
+    }
+
+    /// Patterns of all nodes that would go.
+    #[must_use]
+    pub fn removed(&self) -> u64 {
+        self.nodes.iter().map(|node| node.removed).sum()
+    }
+
+    /// Forgets what the plan names, in one commit that keeps the checkpoint; nothing is committed when nothing goes. Reads all
+    /// names and frequencies once more, to see that they are those of the plan. Hold off other writers until it returns.
+    ///
+    /// # Errors
+    ///
+    /// [`AnalysisError::ChangedSince`] when the store is not what the plan was made for, [`AnalysisError::Read`],
+    /// [`AnalysisError::Forget`]; then nothing was removed.
+    pub fn apply(&self, store: &dyn PatternStore) -> Result<(), AnalysisError> {
+        self.check(store)?;
+        if self.removed() == 0 {
+            return Ok(());
+        }
+        let checkpoint = self.checkpoint.clone();
+        store
+            .forget(&self.doomed, checkpoint)
+            .map_err(|source| AnalysisError::Forget { source })
+    }
+
+    /// Whether the store is what the plan was made for.
+    fn check(&self, store: &dyn PatternStore) -> Result<(), AnalysisError> {
+        let changed = |node: &str| AnalysisError::ChangedSince {
+            node: node.to_owned(),
+        };
+        let planned = self.nodes.iter().map(|node| &node.node);
+        let first = self.nodes.first().map_or("the store", |node| &node.node);
+        if !planned.eq(store.nodes()) || store.checkpoint() != self.checkpoint {
+            return Err(changed(first));
+        }
+        // Cheap, and enough to tell most changes.
+        for (planned, now) in self
+            .nodes
+            .iter()
+            .zip(self.totals.iter().zip(totals(store)?))
+        {
+            if *now.0 != now.1 {
+                return Err(changed(&planned.node));
+            }
+        }
+        for (node_idx, node) in self.nodes.iter().enumerate() {
+            if LevelDigest::of(store, node_idx)? != self.digests[node_idx] {
+                return Err(changed(&node.node));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the threshold counts for each node.
+fn chosen(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Vec<bool>, AnalysisError> {
+    let Some(names) = &options.nodes else {
+        return Ok(vec![true; store.nodes().len()]);
+    };
+    let mut chosen = vec![false; store.nodes().len()];
+    for name in names {
+        let node = KnowledgeBase::of(store, name);
+        let node = node.map_err(|source| AnalysisError::Node { source })?;
+        chosen[node.node_idx()] = true;
+    }
+    Ok(chosen)
+}
+
+fn totals(store: &dyn PatternStore) -> Result<Vec<Totals>, AnalysisError> {
+    let read = |node: KnowledgeBase<'_>| node.totals().map_err(AnalysisError::read(node.name()));
+    KnowledgeBase::all(store).map(read).collect()
+}

@@ -1,0 +1,63 @@
+//! What can go wrong when a hierarchy is analysed.
+
+use kato_store::StoreError;
+
+/// Why there is no snapshot, no plan, or no clean-up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// A node cannot be read. There is no result rather than one without it.
+    #[error("cannot read {node}, so nothing is said of the others either")]
+    Read {
+        /// The node.
+        node: String,
+        /// What the store says.
+        source: StoreError,
+    },
+    /// A node was named that the store does not have.
+    #[error("cannot find a node to clean up")]
+    Node {
+        /// What the store says; it lists the nodes.
+        source: StoreError,
+    },
+    /// The store was written to while it was read.
+    #[error("{node} changed while it was read: analyse when nothing is being learned")]
+    ChangedMeanwhile {
+        /// The node.
+        node: String,
+    },
+    /// The store is not what the plan was made for. Nothing was removed.
+    #[error("{node} changed since the plan was made: make a new one")]
+    ChangedSince {
+        /// The first node that is different.
+        node: String,
+    },
+    /// The store could not forget. Nothing was removed.
+    #[error("cannot forget the patterns of the plan")]
+    Forget {
+        /// What the store says.
+        source: StoreError,
+    },
+    /// The text is not a snapshot.
+    #[error("this is not a snapshot: take one with this release")]
+    Form {
+        /// What does not fit.
+        source: serde_json::Error,
+    },
+    /// The snapshot has another format.
+    #[error("the snapshot has version {found}, and this release reads {supported}: take it again")]
+    Version {
+        /// The snapshot's version.
+        found: u64,
+        /// The version that can be read.
+        supported: u64,
+    },
+}
+
+impl AnalysisError {
+    /// Says which node could not be read.
+    pub(crate) fn read(node: &str) -> impl FnOnce(StoreError) -> Self {
+        let node = node.to_owned();
+        |source| Self::Read { node, source }
+    }
+}

@@ -1,0 +1,108 @@
+//! How the number of patterns grows with the samples: Heaps' law through given points.
+
+use serde::{Deserialize, Serialize};
+
+/// How many patterns there were after so many samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrowthPoint {
+    /// Samples learned.
+    pub samples: u64,
+    /// Distinct patterns then, of all levels or of one.
+    pub patterns: u64,
+}
+
+/// A power law through points of growth: patterns ≈ factor × samples^exponent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// 1 when every sample brings as many new patterns as the first; towards 0 when fewer and fewer are new.
+    pub exponent: f64,
+    /// Patterns after one sample, by the law.
+    pub factor: f64,
+    /// Share of the variance of ln(patterns) that the law explains, from 0 to 1; 1 when there is none.
+    pub r_squared: f64,
+    /// Points that were used.
+    pub points: usize,
+}
+
+impl Growth {
+    /// The least-squares line through ln(patterns) on ln(samples). `None` with points at fewer than three different numbers of
+    /// samples; points without samples or patterns do not count.
+    ///
+    /// A description of these points and no forecast: neighbouring points are not independent, as each holds the one before.
+    ///
+    /// ```
+    /// use kato_analysis::{Growth, GrowthPoint};
+    ///
+    /// let points = [1, 4, 16, 64].map(|n| GrowthPoint { samples: n * n, patterns: 10 * n });
+    /// let growth = Growth::of(&points).expect("four points");
+    /// assert!((growth.exponent - 0.5).abs() < 1e-12 && (growth.factor - 10.0).abs() < 1e-9);
+    /// assert_eq!(Growth::of(&points[..2]), None);
+    /// ```
+    #[must_use]
+    pub fn of(points: &[GrowthPoint]) -> Option<Self> {
+        let usable = points
+            .iter()
+            .filter(|point| point.samples > 0 && point.patterns > 0);
+        let logs: Vec<(f64, f64)> = usable
+            .clone()
+            .map(|point| ((point.samples as f64).ln(), (point.patterns as f64).ln()))
+            .collect();
+        let mut samples: Vec<u64> = usable.map(|point| point.samples).collect();
+        samples.sort_unstable();
+        samples.dedup();
+        if samples.len() < 3 {
+            return None;
+        }
+        let n = logs.len() as f64;
+        let mean_x = logs.iter().map(|(x, _)| x).sum::<f64>() / n;
+        let mean_y = logs.iter().map(|(_, y)| y).sum::<f64>() / n;
+        let sum = |product: fn(f64, f64) -> f64| -> f64 {
+            let products = logs.iter().map(|(x, y)| product(x - mean_x, y - mean_y));
+            products.sum()
+        };
+        let (xx, xy, yy) = (sum(|x, _| x * x), sum(|x, y| x * y), sum(|_, y| y * y));
+        let exponent = xy / xx;
+        Some(Self {
+            exponent,
+            factor: (mean_y - exponent * mean_x).exp(),
+            r_squared: if yy > 0.0 {
+                (xy * xy / (xx * yy)).min(1.0)
+            } else {
+                1.0
+            },
+            points: logs.len(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(points: &[(u64, u64)]) -> Option<Growth> {
+        let point = |&(samples, patterns)| GrowthPoint { samples, patterns };
+        Growth::of(&points.iter().map(point).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn too_few_or_empty_points_say_nothing() {
+        for points in [
+            &[][..],
+            &[(1, 1), (2, 2)],
+            &[(0, 1), (1, 1), (2, 2)],
+            &[(1, 1), (2, 2), (2, 3), (3, 0)],
+        ] {
+            assert_eq!(of(points), None, "{points:?}");
+        }
+    }
+
+    #[test]
+    fn no_growth_is_an_exponent_of_zero() {
+        let growth = of(&[(1, 7), (10, 7), (100, 7)]).unwrap();
+        assert_eq!(
+            (growth.exponent, growth.r_squared, growth.points),
+            (0.0, 1.0, 3)
+        );
+        assert!((growth.factor - 7.0).abs() < 1e-12);
+    }
+}

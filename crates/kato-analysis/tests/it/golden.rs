@@ -1,0 +1,65 @@
+//! What the original's server learned from 20 real samples, in numbers.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+use flate2::read::GzDecoder;
+use kato_analysis::{CleanupOptions, CleanupPlan, References, Snapshot, SnapshotOptions};
+use kato_store::{KnowledgeBase, MemoryStore};
+use serde_json::Value;
+
+use crate::support::NODES;
+
+fn lines(node: &str) -> impl BufRead {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/training-20")
+        .join(format!("{node}.jsonl.gz"));
+    BufReader::new(GzDecoder::new(File::open(path).unwrap()))
+}
+
+fn learned() -> MemoryStore {
+    let store = MemoryStore::new(&NODES, Value::Null);
+    for node in NODES {
+        let node = KnowledgeBase::of(&store, node).unwrap();
+        node.import(lines(node.name())).unwrap();
+    }
+    store
+}
+
+#[test]
+fn the_snapshot_of_twenty_samples() {
+    let options = SnapshotOptions {
+        top: 3,
+        ..SnapshotOptions::default()
+    };
+    let snapshot = Snapshot::of(&learned(), &options).unwrap();
+    insta::assert_json_snapshot!(rounded(serde_json::to_value(snapshot).unwrap()));
+}
+
+/// Sums of logarithms may differ in the last bits from one platform to another.
+fn rounded(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let number = number.as_f64().unwrap();
+            ((number * 1e9).round() / 1e9).into()
+        }
+        Value::Array(values) => values.into_iter().map(rounded).collect(),
+        Value::Object(values) => values
+            .into_iter()
+            .map(|(key, value)| (key, rounded(value)))
+            .collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn what_a_clean_up_of_twenty_samples_would_do() {
+    let store = learned();
+    let plan = |references| {
+        let plan = CleanupPlan::of(&store, &CleanupOptions::new(2, references)).unwrap();
+        plan.nodes().to_vec()
+    };
+    insta::assert_json_snapshot!("keep", plan(References::Keep));
+    insta::assert_json_snapshot!("cascade", plan(References::Cascade));
+}

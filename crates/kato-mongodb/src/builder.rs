@@ -1,0 +1,470 @@
+//! Creating and opening stores.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+use kato_model::{AttributeLimits, RunName, processor_id};
+use kato_store::StoreError;
+use mongodb::bson::doc;
+use serde_json::Value;
+
+use crate::core::{Core, Live, live_of};
+use crate::engine::Engine;
+use crate::fault::{DUPLICATE_KEY, Fault};
+use crate::layout::{JOURNAL, PATTERNS, RUN, prepare_node, prepare_run, run_database};
+use crate::lease::{Lease, acquire, keep, of_new};
+use crate::record::{FORMAT, NodeEntry, RunRecord, read, records};
+use crate::server::{Server, durable};
+use crate::store::MongoStore;
+
+/// How a commit is applied exactly once, whatever fails in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Guard {
+    /// [`Transaction`](Self::Transaction) where the server has transactions, else [`Journal`](Self::Journal).
+    #[default]
+    Auto,
+    /// Every bulk of upserts and the note that it is applied are one transaction. For replica sets and sharded clusters.
+    Transaction,
+    /// What the documents of a bulk held is written down first; after a crash, comparing tells which upserts are still to be
+    /// done. For any server; nobody else may write into the run's databases meanwhile, which is checked where it matters.
+    Journal,
+}
+
+/// How to reach, create and open the store of a run. Made by [`MongoStore::builder`].
+#[derive(Clone)]
+pub struct MongoStoreBuilder {
+    uri: String,
+    run: RunName,
+    limits: AttributeLimits,
+    max_in_flight: usize,
+    chunk: usize,
+    patience: Duration,
+    guard: Guard,
+    sharded: bool,
+}
+
+impl std::fmt::Debug for MongoStoreBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The address may hold a password.
+        f.debug_struct("MongoStoreBuilder")
+            .field("run", &self.run)
+            .field("guard", &self.guard)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MongoStoreBuilder {
+    pub(crate) fn new(uri: String, run: RunName) -> Self {
+        Self {
+            uri,
+            run,
+            limits: AttributeLimits::default(),
+            max_in_flight: 8,
+            chunk: 1000,
+            patience: Duration::from_secs(60),
+            guard: Guard::Auto,
+            sharded: false,
+        }
+    }
+
+    /// How much of a pattern's attributes a new run keeps; an existing run has its own.
+    #[must_use]
+    pub fn limits(self, limits: AttributeLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Bulks that are with the server at once; 8 unless set, at least 1.
+    #[must_use]
+    pub fn max_in_flight(self, bulks: usize) -> Self {
+        Self {
+            max_in_flight: bulks.max(1),
+            ..self
+        }
+    }
+
+    /// Upserts of a bulk; 1000 unless set, from 1 to 10,000. A bulk also ends at 4 MiB. In a transaction a bulk must be done
+    /// within a minute.
+    #[must_use]
+    pub fn chunk(self, documents: usize) -> Self {
+        Self {
+            chunk: documents.clamp(1, 10_000),
+            ..self
+        }
+    }
+
+    /// How long an operation goes on trying while the server does not answer; one minute unless set.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// How commits are kept exact; [`Guard::Auto`] unless set. A commit that waits to be carried out is safe under either: do not
+    /// change it between a crash and the next opening.
+    #[must_use]
+    pub fn guard(self, guard: Guard) -> Self {
+        Self { guard, ..self }
+    }
+
+    /// Whether a new run is spread over the shards of a cluster: patterns and symbols by ranges of their names, which are even,
+    /// as names are SHA-1. Needs the right to shard, and a connection to a router.
+    #[must_use]
+    pub fn sharded(self, sharded: bool) -> Self {
+        Self { sharded, ..self }
+    }
+
+    /// Creates the store of a new run, its nodes from the bottom of the hierarchy up, and opens it for writing.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Exists`] when the run is there, [`StoreError::NotAKnowledgeBase`] when a node's database holds patterns of
+    /// another (see [`adopt`](Self::adopt)), [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    pub fn create(
+        self,
+        nodes: &[impl AsRef<str>],
+        configuration: Value,
+    ) -> Result<MongoStore, StoreError> {
+        let entry = |node: &str| NodeEntry {
+            name: node.to_owned(),
+            database: processor_id(&self.run.node_id(node), "kato"),
+        };
+        let nodes = nodes.iter().map(|node| entry(node.as_ref())).collect();
+        self.make(nodes, configuration, true)
+    }
+
+    /// Makes a run of knowledge bases that are there already, such as a KATO wrote: each node by its name and the name of its
+    /// database. Nothing of them is changed until the first commit.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create); [`StoreError::Missing`] when a database holds no patterns.
+    pub fn adopt(
+        self,
+        nodes: &[(&str, &str)],
+        configuration: Value,
+    ) -> Result<MongoStore, StoreError> {
+        self.make(entries(nodes), configuration, false)
+    }
+
+    fn make(
+        self,
+        nodes: Vec<NodeEntry>,
+        configuration: Value,
+        is_new: bool,
+    ) -> Result<MongoStore, StoreError> {
+        let (engine, server) = self.connect()?;
+        let database = run_database(self.run.as_str());
+        let guard = self.guard;
+        let record = RunRecord {
+            id: RUN.to_owned(),
+            format: FORMAT,
+            run: self.run.as_str().to_owned(),
+            nodes,
+            configuration: configuration.to_string(),
+            persistence: self.limits.persistence.get() as i64,
+            metadata_values: self
+                .limits
+                .metadata_values
+                .map(|values| values.get() as i64),
+            checkpoint: Value::Null.to_string(),
+            commit: 0,
+            pending: None,
+            owner: None,
+            sharded: self.sharded,
+        };
+        let (lease, record, guard) = engine.run({
+            let server = Arc::clone(&server);
+            async move { found(&server, &database, record, is_new, guard).await }
+        })?;
+        Ok(self.assemble(engine, server, record, Some(lease), guard, configuration))
+    }
+
+    /// Opens the store of a run for writing, and finishes what a crash left unfinished.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while another process writes,
+    /// [`StoreError::Version`] when another version wrote it, [`StoreError::Meddled`] when somebody else changed what a commit was
+    /// about to change, [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    pub fn open(self) -> Result<MongoStore, StoreError> {
+        let (engine, server) = self.connect()?;
+        let database = run_database(self.run.as_str());
+        let guard = self.guard;
+        let (lease, record, guard) = engine.run({
+            let (server, database) = (Arc::clone(&server), database.clone());
+            async move {
+                let guard = chosen(&server, guard).await?;
+                let (lease, record) = acquire(&server, &database).await?;
+                Ok::<_, StoreError>((lease, record, guard))
+            }
+        })?;
+        let configuration = configuration_of(&record, &server, &database)?;
+        let store = self.assemble(engine, server, record, Some(lease), guard, configuration);
+        store.settle()?;
+        Ok(store)
+    }
+
+    /// Opens the store of a run for reading, also while another process writes.
+    ///
+    /// What is read while somebody writes is no snapshot: a commit shows bulk by bulk. A commit that a crash left unfinished is
+    /// waited for.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), but never [`StoreError::Locked`]; [`StoreError::Unanswered`] when nobody finishes what is
+    /// unfinished: open it for writing once.
+    pub fn open_read_only(self) -> Result<MongoStore, StoreError> {
+        let (engine, server) = self.connect()?;
+        let database = run_database(self.run.as_str());
+        let patience = self.patience;
+        let guard = self.guard;
+        let (record, guard) = engine.run({
+            let (server, database) = (Arc::clone(&server), database.clone());
+            async move {
+                let guard = chosen(&server, guard).await?;
+                let record = settled(&server, &database, patience).await?;
+                Ok::<_, StoreError>((record, guard))
+            }
+        })?;
+        let configuration = configuration_of(&record, &server, &database)?;
+        Ok(self.assemble(engine, server, record, None, guard, configuration))
+    }
+
+    /// Opens knowledge bases that are no run of ours, such as a KATO wrote, for reading: each node by its name and the name of its
+    /// database.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] when a database holds no patterns, [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    pub fn open_foreign(self, nodes: &[(&str, &str)]) -> Result<MongoStore, StoreError> {
+        let (engine, server) = self.connect()?;
+        let nodes = entries(nodes);
+        let guard = engine.run({
+            let (server, nodes, guard) = (Arc::clone(&server), nodes.clone(), self.guard);
+            async move {
+                for node in &nodes {
+                    check_empty(&server, &node.database, false).await?;
+                }
+                chosen(&server, guard).await
+            }
+        })?;
+        let record = RunRecord {
+            id: RUN.to_owned(),
+            format: FORMAT,
+            run: self.run.as_str().to_owned(),
+            nodes,
+            configuration: Value::Null.to_string(),
+            persistence: self.limits.persistence.get() as i64,
+            metadata_values: self
+                .limits
+                .metadata_values
+                .map(|values| values.get() as i64),
+            checkpoint: Value::Null.to_string(),
+            commit: 0,
+            pending: None,
+            owner: None,
+            sharded: false,
+        };
+        Ok(self.assemble(engine, server, record, None, guard, Value::Null))
+    }
+
+    /// Whether there is such a run.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    pub fn exists(&self) -> Result<bool, StoreError> {
+        let (engine, server) = self.connect()?;
+        let database = run_database(self.run.as_str());
+        engine.run(async move { Ok(read(&server, &database).await?.is_some()) })
+    }
+
+    pub(crate) fn connect(&self) -> Result<(Engine, Arc<Server>), StoreError> {
+        connect(&self.uri, self.patience, self.max_in_flight as u32 + 8)
+    }
+
+    fn assemble(
+        &self,
+        engine: Engine,
+        server: Arc<Server>,
+        record: RunRecord,
+        lease: Option<Lease>,
+        guard: Guard,
+        configuration: Value,
+    ) -> MongoStore {
+        let database = run_database(self.run.as_str());
+        let lease = lease.map(Arc::new);
+        if let Some(lease) = &lease {
+            let (server, database) = (Arc::clone(&server), database.clone());
+            engine.spawn(keep(Arc::downgrade(lease), server, database));
+        }
+        let live = match &lease {
+            Some(_) => live_of(&record),
+            None => Live {
+                unsettled: false,
+                ..live_of(&record)
+            },
+        };
+        let core = Core {
+            limits: record.limits(),
+            sharded: record.sharded,
+            engine,
+            server,
+            database,
+            nodes: record.nodes,
+            guard,
+            max_in_flight: self.max_in_flight,
+            chunk: self.chunk,
+            lease,
+            live: RwLock::new(live),
+            scans: Mutex::default(),
+            held: AtomicUsize::new(0),
+        };
+        MongoStore::new(core, self.run.clone(), configuration)
+    }
+}
+
+impl MongoStore {
+    /// Finishes what a crash left, and clears the journal of what nobody will commit.
+    fn settle(&self) -> Result<(), StoreError> {
+        let core = self.core();
+        drop(core.writable()?);
+        let database = core.database.clone();
+        core.ask(|server| async move {
+            let journal = server.collection(&database, JOURNAL);
+            let clear = || async { Ok(journal.delete_many(doc! {}).await?) };
+            server.retry("clear the journal", clear).await
+        })
+        .map(drop)
+    }
+}
+
+fn entries(nodes: &[(&str, &str)]) -> Vec<NodeEntry> {
+    let entry = |&(name, database): &(&str, &str)| NodeEntry {
+        name: name.to_owned(),
+        database: database.to_owned(),
+    };
+    nodes.iter().map(entry).collect()
+}
+
+pub(crate) fn connect(
+    uri: &str,
+    patience: Duration,
+    pool: u32,
+) -> Result<(Engine, Arc<Server>), StoreError> {
+    let engine = Engine::start().map_err(|source| StoreError::Io {
+        action: "start threads for",
+        path: "the connection".into(),
+        source,
+    })?;
+    let uri = uri.to_owned();
+    let server = engine.run(async move { Server::new(&uri, patience, pool).await })?;
+    Ok((engine, Arc::new(server)))
+}
+
+fn configuration_of(
+    record: &RunRecord,
+    server: &Server,
+    database: &str,
+) -> Result<Value, StoreError> {
+    serde_json::from_str(&record.configuration).map_err(|error| StoreError::Corrupt {
+        path: server.path(database),
+        reason: format!("the configuration is no JSON: {error}"),
+    })
+}
+
+/// The guard that the server can have.
+async fn chosen(server: &Arc<Server>, guard: Guard) -> Result<Guard, StoreError> {
+    match guard {
+        Guard::Auto if server.hello().await?.transactions => Ok(Guard::Transaction),
+        Guard::Auto => Ok(Guard::Journal),
+        guard => Ok(guard),
+    }
+}
+
+/// Founds a run: collections first, the record last, so that what is half done counts as nothing.
+async fn found(
+    server: &Arc<Server>,
+    database: &str,
+    mut record: RunRecord,
+    is_new: bool,
+    guard: Guard,
+) -> Result<(Lease, RunRecord, Guard), StoreError> {
+    let exists = || StoreError::Exists {
+        path: server.path(database),
+    };
+    if read(server, database).await?.is_some() {
+        return Err(exists());
+    }
+    let guard = chosen(server, guard).await?;
+    for node in &record.nodes {
+        check_empty(server, &node.database, is_new).await?;
+    }
+    for node in &record.nodes {
+        prepare_node(server, &node.database, record.sharded).await?;
+    }
+    prepare_run(server, database).await?;
+    let (lease, owner) = of_new(server.hello().await?.now);
+    record.owner = Some(owner);
+    let insert = || async {
+        let records = records(server, database);
+        match records.insert_one(&record).write_concern(durable()).await {
+            Ok(_) => Ok(true),
+            Err(error) => match Fault::from(error) {
+                fault if fault.code() == Some(DUPLICATE_KEY) => Ok(false),
+                fault => Err(fault),
+            },
+        }
+    };
+    if !server.retry("create a run", insert).await? {
+        // Ours, by an attempt that was not answered, or that of somebody who was faster.
+        let found = read(server, database).await?.and_then(|found| found.owner);
+        if found.is_none_or(|owner| owner.id != lease.id) {
+            return Err(exists());
+        }
+    }
+    Ok((lease, record, guard))
+}
+
+/// Checks that a database holds no patterns, or some.
+async fn check_empty(
+    server: &Arc<Server>,
+    database: &str,
+    should_be: bool,
+) -> Result<(), StoreError> {
+    let patterns = server.collection(database, PATTERNS);
+    let find = || async { Ok(patterns.find_one(doc! {}).await?) };
+    let is_empty = server.retry("look for patterns", find).await?.is_none();
+    let path = server.path(database);
+    match (should_be, is_empty) {
+        (true, false) => Err(StoreError::NotAKnowledgeBase { path }),
+        (false, true) => Err(StoreError::Missing { path }),
+        _ => Ok(()),
+    }
+}
+
+/// The record, once nothing is pending.
+async fn settled(
+    server: &Arc<Server>,
+    database: &str,
+    patience: Duration,
+) -> Result<RunRecord, StoreError> {
+    let start = Instant::now();
+    loop {
+        let missing = || StoreError::Missing {
+            path: server.path(database),
+        };
+        let record = read(server, database).await?.ok_or_else(missing)?;
+        if record.pending.is_none() {
+            return Ok(record);
+        }
+        if start.elapsed() >= patience {
+            return Err(StoreError::Unanswered {
+                place: server.path(database).display().to_string(),
+                action: "finish its last commit",
+                source: "no writer does: open it for writing once".into(),
+            });
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

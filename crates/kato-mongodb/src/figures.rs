@@ -1,0 +1,46 @@
+//! What a store did, in numbers.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a store sent and how often it had to try again, since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Bulks of upserts that were applied.
+    pub bulks: u64,
+    /// Upserts in them.
+    pub upserts: u64,
+    /// Operations that were tried again because the server did not answer.
+    pub retries: u64,
+    /// Bulks that a replay found applied already.
+    pub replays: u64,
+    /// Bytes of batches and bulks sent.
+    pub bytes: u64,
+}
+
+/// Counts that all tasks add to.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) bulks: AtomicU64,
+    pub(crate) upserts: AtomicU64,
+    pub(crate) retries: AtomicU64,
+    pub(crate) replays: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64, amount: u64) {
+        counter.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Figures {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Figures {
+            bulks: read(&self.bulks),
+            upserts: read(&self.upserts),
+            retries: read(&self.retries),
+            replays: read(&self.replays),
+            bytes: read(&self.bytes),
+        }
+    }
+}

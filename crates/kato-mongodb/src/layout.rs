@@ -1,0 +1,152 @@
+//! Where things lie: KATO's collections of a node, and ours of a run.
+
+use std::sync::Arc;
+
+use kato_store::StoreError;
+use mongodb::IndexModel;
+use mongodb::bson::{Document, doc};
+use mongodb::options::IndexOptions;
+
+use crate::fault::Fault;
+use crate::server::Server;
+use crate::sharding;
+
+/// KATO's collections, one set a node.
+pub(crate) const PATTERNS: &str = "patterns_kb";
+pub(crate) const SYMBOLS: &str = "symbols_kb";
+pub(crate) const TOTALS: &str = "metadata";
+const PREDICTIONS: &str = "predictions_kb";
+const ACTIONS: &str = "associative_action_kb";
+
+/// What all databases of nodes end with.
+pub(crate) const NODE_SUFFIX: &str = "_kato";
+/// What all databases of runs end with: collections of our own.
+pub(crate) const RUN_SUFFIX: &str = "_kato_rs";
+/// The one record of a run: what is committed, and who writes.
+pub(crate) const RUN: &str = "run";
+/// Staged batches.
+pub(crate) const JOURNAL: &str = "journal";
+/// Which bulks of the last commit were applied.
+pub(crate) const APPLIED: &str = "applied";
+/// Ids of documents by number of their sample.
+pub(crate) const DOCUMENTS: &str = "documents";
+/// Vectors by node and name.
+pub(crate) const VECTORS: &str = "vectors";
+
+/// The database of a run.
+pub(crate) fn run_database(run: &str) -> String {
+    format!("{run}{RUN_SUFFIX}")
+}
+
+/// The indexes of KATO: collection, keys, unique.
+fn indexes() -> [(&'static str, Document, bool); 7] {
+    [
+        (PATTERNS, doc! {"name": 1}, true),
+        (PATTERNS, doc! {"frequency": -1, "name": 1}, false),
+        (PATTERNS, doc! {"pattern_data": 1, "name": 1}, false),
+        (SYMBOLS, doc! {"name": 1}, true),
+        (SYMBOLS, doc! {"frequency": -1, "name": 1}, false),
+        (ACTIONS, doc! {"symbol": 1}, false),
+        (PREDICTIONS, doc! {"unique_id": 1, "time": -1}, false),
+    ]
+}
+
+/// Makes the collections and indexes of a node as KATO does when it starts; harmless where they are.
+pub(crate) async fn prepare_node(
+    server: &Arc<Server>,
+    database: &str,
+    sharded: bool,
+) -> Result<(), StoreError> {
+    for (collection, keys, unique) in indexes() {
+        let collection = server.collection(database, collection);
+        let model = || {
+            // As the driver of KATO names them: keys and directions joined.
+            let name: Vec<String> = keys
+                .iter()
+                .map(|(key, direction)| format!("{key}_{direction}"))
+                .collect();
+            let options = IndexOptions::builder().name(name.join("_"));
+            let options = if unique {
+                options.unique(true).build()
+            } else {
+                options.build()
+            };
+            IndexModel::builder()
+                .keys(keys.clone())
+                .options(options)
+                .build()
+        };
+        let create = || async {
+            collection.create_index(model()).await?;
+            Ok(())
+        };
+        server.retry("create the indexes of a node", create).await?;
+    }
+    // The totals come into being with the first learn; transactions of older servers create no collections.
+    ensure_collection(server, database, TOTALS).await?;
+    if sharded {
+        sharding::shard(server, database).await?;
+    }
+    Ok(())
+}
+
+/// Makes the collections of a run.
+pub(crate) async fn prepare_run(server: &Arc<Server>, database: &str) -> Result<(), StoreError> {
+    for collection in [JOURNAL, APPLIED, DOCUMENTS, VECTORS] {
+        ensure_collection(server, database, collection).await?;
+    }
+    Ok(())
+}
+
+async fn ensure_collection(
+    server: &Arc<Server>,
+    database: &str,
+    collection: &str,
+) -> Result<(), StoreError> {
+    const EXISTS: i32 = 48;
+
+    let create = || async {
+        match server
+            .database(database)
+            .create_collection(collection)
+            .await
+        {
+            Err(error) => match Fault::from(error) {
+                fault if fault.code() == Some(EXISTS) => Ok(()),
+                fault => Err(fault),
+            },
+            Ok(()) => Ok(()),
+        }
+    };
+    server.retry("create a collection", create).await
+}
+
+/// Empties a node: as KATO's clear-all, which drops everything and begins again.
+pub(crate) async fn clear_node(
+    server: &Arc<Server>,
+    database: &str,
+    sharded: bool,
+) -> Result<(), StoreError> {
+    for collection in [PATTERNS, SYMBOLS, TOTALS, PREDICTIONS, ACTIONS] {
+        drop_collection(server, database, collection).await?;
+    }
+    prepare_node(server, database, sharded).await
+}
+
+/// Forgets documents and vectors of a run.
+pub(crate) async fn clear_run(server: &Arc<Server>, database: &str) -> Result<(), StoreError> {
+    for collection in [DOCUMENTS, VECTORS] {
+        drop_collection(server, database, collection).await?;
+    }
+    prepare_run(server, database).await
+}
+
+async fn drop_collection(
+    server: &Arc<Server>,
+    database: &str,
+    collection: &str,
+) -> Result<(), StoreError> {
+    let collection = server.collection(database, collection);
+    let drop = || async { Ok(collection.drop().await?) };
+    server.retry("drop a collection", drop).await
+}

@@ -1,0 +1,243 @@
+//! What a batch teaches about one pattern, and batches as blobs of such.
+
+use std::borrow::Cow;
+
+use kato_model::{
+    AttributeLimits, Attributes, FirstSeen, NodeView, PatternName, SealedBatch, SealedSymbol,
+    Symbol,
+};
+use kato_store::StoreError;
+use serde::{Deserialize, Serialize};
+
+/// Bytes that a document may take, less what the command around it takes.
+const DOCUMENT_LIMIT: u64 = (16 << 20) - (128 << 10);
+
+/// Patterns and bytes of one blob, at most.
+const BLOB_PATTERNS: usize = 4096;
+const BLOB_BYTES: u64 = 4 << 20;
+
+/// A symbol, compact in a blob; ordered as [`Symbol`] is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) enum Word {
+    Text(Box<str>),
+    Name([u8; PatternName::BYTES]),
+}
+
+impl Word {
+    /// As the database has it.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Name(name) => Cow::Owned(PatternName::from_bytes(*name).prefixed().to_string()),
+        }
+    }
+}
+
+impl From<Symbol> for Word {
+    fn from(symbol: Symbol) -> Self {
+        match symbol {
+            Symbol::Text(text) => Self::Text(text),
+            Symbol::Name(name) => Self::Name(*name.as_bytes()),
+        }
+    }
+}
+
+impl From<Word> for Symbol {
+    fn from(word: Word) -> Self {
+        match word {
+            Word::Text(text) => Self::Text(text),
+            Word::Name(name) => Self::Name(PatternName::from_bytes(name)),
+        }
+    }
+}
+
+/// One pattern with what was learned about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Learned {
+    pub(crate) name: [u8; PatternName::BYTES],
+    pub(crate) frequency: u64,
+    pub(crate) symbols: Vec<Word>,
+    /// Symbols of each event; `None` when every event holds one.
+    pub(crate) event_lengths: Option<Box<[u32]>>,
+    pub(crate) first_seen: Option<FirstSeen>,
+    /// Metadata, emotives and affinity, if there are any.
+    #[serde(with = "as_json")]
+    pub(crate) attributes: Option<Box<Attributes>>,
+}
+
+impl Learned {
+    pub(crate) fn name(&self) -> PatternName {
+        PatternName::from_bytes(self.name)
+    }
+
+    /// Adds what another batch taught about the same pattern.
+    pub(crate) fn merge(&mut self, other: Self, limits: &AttributeLimits) {
+        self.frequency = self.frequency.saturating_add(other.frequency);
+        self.first_seen = match (self.first_seen, other.first_seen) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        if let Some(more) = other.attributes {
+            self.attributes.get_or_insert_default().merge(*more, limits);
+        }
+    }
+
+    /// Symbols of each event.
+    pub(crate) fn events(&self) -> impl Iterator<Item = &[Word]> {
+        let mut rest = self.symbols.as_slice();
+        let n_events = self
+            .event_lengths
+            .as_ref()
+            .map_or(self.symbols.len(), |lengths| lengths.len());
+        (0..n_events).map(move |event_idx| {
+            let length = self
+                .event_lengths
+                .as_ref()
+                .map_or(1, |lengths| lengths[event_idx] as usize);
+            let (event, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+            rest = after;
+            event
+        })
+    }
+
+    /// Bytes of its document, at most.
+    pub(crate) fn document_bytes(&self) -> u64 {
+        /// Of a type, a length, the digits of an index, and their ends; twice, as every symbol has its event.
+        const SYMBOL: usize = 2 * 20;
+        const DOCUMENT: usize = 512;
+
+        let symbols: usize = self
+            .symbols
+            .iter()
+            .map(|word| match word {
+                Word::Text(text) => text.len(),
+                Word::Name(_) => 45,
+            } + SYMBOL)
+            .sum();
+        let events = self.event_lengths.as_ref().map_or(0, |events| events.len());
+        let attributes = self
+            .attributes
+            .as_ref()
+            .map_or(0, |attributes| 2 * attributes.heap_bytes());
+        (DOCUMENT + symbols + events * SYMBOL + attributes) as u64
+    }
+}
+
+/// The patterns that a node of a batch learned, in name order.
+pub(crate) fn patterns_of<'a>(
+    batch: &'a SealedBatch,
+    node_idx: usize,
+    limits: &'a AttributeLimits,
+) -> impl Iterator<Item = Learned> + 'a {
+    let node: NodeView<'a> = batch.node(node_idx);
+    let literals: Vec<&str> = node.dictionary().collect();
+    let below: Vec<PatternName> = match node_idx.checked_sub(1) {
+        Some(below) => batch
+            .node(below)
+            .patterns()
+            .map(|pattern| pattern.name)
+            .collect(),
+        None => Vec::new(),
+    };
+    node.patterns().map(move |pattern| {
+        let symbols = pattern.symbols().map(|symbol| match symbol {
+            SealedSymbol::Literal(rank) => Word::from(Symbol::from(literals[rank as usize])),
+            SealedSymbol::Child(rank) => Word::Name(*below[rank as usize].as_bytes()),
+        });
+        let mut learned = Learned {
+            name: *pattern.name.as_bytes(),
+            frequency: pattern.frequency,
+            symbols: symbols.collect(),
+            event_lengths: None,
+            first_seen: pattern.first_seen,
+            attributes: None,
+        };
+        if let Some(attributes) = pattern.attributes {
+            learned.event_lengths.clone_from(&attributes.event_lengths);
+            let mut kept = Attributes::default();
+            let other = Attributes {
+                extra_frequency: 0,
+                event_lengths: None,
+                ..attributes.clone()
+            };
+            // Batches may have been made without regard to the limits.
+            kept.merge(other, limits);
+            if kept != Attributes::default() {
+                learned.attributes = Some(Box::new(kept));
+            }
+        }
+        learned
+    })
+}
+
+/// Cuts patterns into blobs.
+pub(crate) fn blobs_of(
+    patterns: impl Iterator<Item = Learned>,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut blobs = Vec::new();
+    let (mut part, mut bytes) = (Vec::new(), 0);
+    for learned in patterns {
+        let size = learned.document_bytes();
+        if size > DOCUMENT_LIMIT {
+            return Err(StoreError::TooLarge {
+                name: learned.name(),
+                bytes: size,
+                limit: DOCUMENT_LIMIT,
+            });
+        }
+        if !part.is_empty() && (part.len() == BLOB_PATTERNS || bytes + size > BLOB_BYTES) {
+            blobs.push(encode(&part)?);
+            part.clear();
+            bytes = 0;
+        }
+        bytes += size;
+        part.push(learned);
+    }
+    if !part.is_empty() {
+        blobs.push(encode(&part)?);
+    }
+    Ok(blobs)
+}
+
+/// A blob of anything.
+pub(crate) fn encode<T: Serialize>(content: &T) -> Result<Vec<u8>, StoreError> {
+    let failed = |source| StoreError::Io {
+        action: "encode",
+        path: "a batch".into(),
+        source,
+    };
+    let plain =
+        postcard::to_stdvec(content).map_err(|error| failed(std::io::Error::other(error)))?;
+    // Names do not compress and texts do: the fastest level wins half.
+    zstd::bulk::compress(&plain, 1).map_err(failed)
+}
+
+/// What [`encode`] made a blob of; `None` when it is no such blob.
+pub(crate) fn decode<T: for<'de> Deserialize<'de>>(blob: &[u8]) -> Option<T> {
+    let plain = zstd::stream::decode_all(blob).ok()?;
+    postcard::from_bytes(&plain).ok()
+}
+
+/// Attributes leave out what is empty, which only a format that names its fields can read back.
+mod as_json {
+    use kato_model::Attributes;
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        attributes: &Option<Box<Attributes>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = attributes.as_ref().map(serde_json::to_string).transpose();
+        text.map_err(S::Error::custom)?.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Box<Attributes>>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let read = |text: String| serde_json::from_str(&text).map(Box::new);
+        text.map(read).transpose().map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,210 @@
+//! The writer lock: a lease in the run's record, renewed while the store is open.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use kato_store::StoreError;
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{DateTime, doc, serialize_to_bson};
+use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
+
+use crate::engine::Engine;
+use crate::fault::Fault;
+use crate::layout::RUN;
+use crate::record::{Owner, RunRecord, read, records};
+use crate::server::Server;
+
+/// How long a writer that is not heard of keeps its lease.
+const TERM: Duration = Duration::from_secs(30);
+/// How often it is renewed.
+const RENEWAL: Duration = Duration::from_secs(8);
+
+/// Leases that stores of this process hold: the record alone cannot tell an open store from one that was dropped.
+static HELD: Mutex<BTreeSet<ObjectId>> = Mutex::new(BTreeSet::new());
+
+fn held() -> MutexGuard<'static, BTreeSet<ObjectId>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A lease that a store holds.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pub(crate) id: ObjectId,
+    lost: AtomicBool,
+    until: Mutex<Instant>,
+}
+
+impl Lease {
+    fn new(id: ObjectId) -> Self {
+        held().insert(id);
+        Self {
+            id,
+            lost: AtomicBool::new(false),
+            until: Mutex::new(Instant::now() + TERM),
+        }
+    }
+
+    /// Whether nobody can have taken it over. Where the server itself checks the owner this is not needed.
+    pub(crate) fn is_certain(&self) -> bool {
+        let until = *self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        !self.lost.load(Ordering::Relaxed) && Instant::now() < until
+    }
+
+    /// Lets go: at once for stores of this process, and for others as soon as the server hears of it.
+    pub(crate) fn release(&self, engine: &Engine, server: &Arc<Server>, database: &str) {
+        held().remove(&self.id);
+        let (records, id) = (records(server, database), self.id);
+        engine.spawn_to_the_end(async move {
+            let release = records
+                .update_one(
+                    doc! {"_id": RUN, "owner.id": id},
+                    doc! {"$set": {"owner": null}},
+                )
+                .into_future();
+            // Nobody waits; if it fails, the next writer sees that the process is gone, or the lease run out.
+            let _ = tokio::time::timeout(Duration::from_secs(5), release).await;
+        });
+    }
+}
+
+/// Takes the lease of a run.
+///
+/// # Errors
+///
+/// [`StoreError::Locked`] while another writer holds it, [`StoreError::Missing`] when there is no run.
+pub(crate) async fn acquire(
+    server: &Arc<Server>,
+    database: &str,
+) -> Result<(Lease, RunRecord), StoreError> {
+    let id = ObjectId::new();
+    loop {
+        let missing = || StoreError::Missing {
+            path: server.path(database),
+        };
+        let mut record = read(server, database).await?.ok_or_else(missing)?;
+        let now = server.hello().await?.now;
+        if record
+            .owner
+            .as_ref()
+            .is_some_and(|owner| is_alive(owner, now))
+        {
+            return Err(StoreError::Locked {
+                path: server.path(database),
+            });
+        }
+        let owner = this_process(id, now);
+        let before = record.owner.as_ref().map(|owner| owner.id);
+        let filter = match before {
+            Some(before) => doc! {"_id": RUN, "owner.id": {"$in": [before, id]}},
+            None => doc! {"_id": RUN, "$or": [{"owner": null}, {"owner.id": id}]},
+        };
+        let update = || async {
+            let owner = serialize_to_bson(&owner).map_err(mongodb::error::Error::from)?;
+            let records = records(server, database);
+            let update = records.update_one(filter.clone(), doc! {"$set": {"owner": owner}});
+            Ok(update.await?.matched_count)
+        };
+        if server.retry("take the lease of a run", update).await? == 1 {
+            let lease = Lease::new(id);
+            record.owner = Some(owner);
+            // What the writer before committed between our reading and our taking.
+            if let Some(latest) = read(server, database).await? {
+                record = latest;
+            }
+            return Ok((lease, record));
+        }
+    }
+}
+
+/// The lease of a record that is just being created.
+pub(crate) fn of_new(now: DateTime) -> (Lease, Owner) {
+    let lease = Lease::new(ObjectId::new());
+    let owner = this_process(lease.id, now);
+    (lease, owner)
+}
+
+/// Renews a lease until its store is gone or has lost it.
+pub(crate) async fn keep(lease: Weak<Lease>, server: Arc<Server>, database: String) {
+    loop {
+        tokio::time::sleep(RENEWAL).await;
+        let Some(lease) = lease.upgrade() else { return };
+        let asked = Instant::now();
+        let renew = async {
+            let now = server.hello().await?.now;
+            let renew = || async {
+                let renewed = records(&server, &database)
+                    .update_one(
+                        doc! {"_id": RUN, "owner.id": lease.id},
+                        doc! {"$set": {"owner.expires": expires(now)}},
+                    )
+                    .await
+                    .map_err(Fault::from)?;
+                Ok(renewed.matched_count == 1)
+            };
+            server.retry("renew the lease of a run", renew).await
+        };
+        match renew.await {
+            Ok(true) => {
+                *lease.until.lock().unwrap_or_else(PoisonError::into_inner) = asked + TERM;
+            }
+            Ok(false) => {
+                lease.lost.store(true, Ordering::Relaxed);
+                return;
+            }
+            Err(error) => tracing::warn!(%error, "the lease is not renewed yet"),
+        }
+    }
+}
+
+fn expires(now: DateTime) -> DateTime {
+    DateTime::from_millis(now.timestamp_millis() + TERM.as_millis() as i64)
+}
+
+fn this_process(id: ObjectId, now: DateTime) -> Owner {
+    let pid = std::process::id();
+    Owner {
+        id,
+        host: host(),
+        pid: i64::from(pid),
+        started: start_of(pid).unwrap_or_default(),
+        expires: expires(now),
+    }
+}
+
+/// Whether an owner may still write: on this host its process tells, elsewhere its lease.
+pub(crate) fn is_alive(owner: &Owner, now: DateTime) -> bool {
+    if owner.host != host() {
+        return now < owner.expires;
+    }
+    let Ok(pid) = u32::try_from(owner.pid) else {
+        return false;
+    };
+    if pid == std::process::id() {
+        return held().contains(&owner.id);
+    }
+    start_of(pid).is_some_and(|started| started == owner.started)
+}
+
+fn host() -> String {
+    System::host_name().unwrap_or_default()
+}
+
+/// When a process began; `None` when there is none.
+fn start_of(pid: u32) -> Option<i64> {
+    let pid = Pid::from_u32(pid);
+    let mut system = System::new().ok()?;
+    system.refresh_processes_specifics(
+        ProcessesToUpdate::Some(&[pid]),
+        true,
+        ProcessRefreshKind::nothing(),
+    );
+    let process = system.process(pid)?;
+    // A killed process whose parent has not looked yet runs no more.
+    let is_gone = matches!(
+        process.status(),
+        sysinfo::ProcessStatus::Zombie | sysinfo::ProcessStatus::Dead
+    );
+    (!is_gone).then(|| process.start_time() as i64)
+}

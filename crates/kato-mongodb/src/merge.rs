@@ -1,0 +1,235 @@
+//! The batches of a commit as one: patterns merged by name, symbol counts summed, in bounded memory.
+
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+
+use kato_model::PatternName;
+use kato_store::{StoreError, SymbolCounts, Totals};
+
+use crate::core::Core;
+use crate::learned::{Learned, Word};
+use crate::staged::{Kind, Source};
+
+/// Symbols counted in memory; more are written out, sorted.
+const SYMBOLS_IN_MEMORY: usize = 1 << 20;
+
+/// The patterns of a node over all batches of a commit, in name order, one a name.
+pub(crate) struct Merge<'a> {
+    core: &'a Core,
+    readers: Vec<Reader<'a>>,
+    /// The next name of every reader that has one.
+    heads: BinaryHeap<Reverse<([u8; PatternName::BYTES], usize)>>,
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    kind: Kind,
+    next_blob: usize,
+    n_blobs: usize,
+    patterns: VecDeque<Learned>,
+}
+
+impl Reader<'_> {
+    /// Makes sure that the next pattern is at hand, if there is one.
+    fn fill(&mut self, core: &Core) -> Result<Option<[u8; PatternName::BYTES]>, StoreError> {
+        while self.patterns.is_empty() && self.next_blob < self.n_blobs {
+            self.patterns = self.source.read(core, self.kind, self.next_blob)?;
+            self.next_blob += 1;
+        }
+        Ok(self.patterns.front().map(|learned| learned.name))
+    }
+}
+
+impl<'a> Merge<'a> {
+    pub(crate) fn new(
+        core: &'a Core,
+        sources: &'a [Source],
+        node_idx: usize,
+    ) -> Result<Self, StoreError> {
+        let mut merge = Self {
+            core,
+            readers: Vec::new(),
+            heads: BinaryHeap::new(),
+        };
+        for source in sources {
+            let mut reader = Reader {
+                source,
+                kind: Kind::Patterns(node_idx),
+                next_blob: 0,
+                n_blobs: source.record.patterns[node_idx] as usize,
+                patterns: VecDeque::new(),
+            };
+            if let Some(name) = reader.fill(core)? {
+                merge.heads.push(Reverse((name, merge.readers.len())));
+                merge.readers.push(reader);
+            }
+        }
+        Ok(merge)
+    }
+
+    /// Takes the next pattern of the reader whose name is first.
+    fn pop(&mut self) -> Result<Option<Learned>, StoreError> {
+        let Some(mut head) = self.heads.peek_mut() else {
+            return Ok(None);
+        };
+        let Reverse((_, reader_idx)) = *head;
+        let reader = &mut self.readers[reader_idx];
+        let learned = reader.patterns.pop_front();
+        match reader.fill(self.core)? {
+            Some(name) => *head = Reverse((name, reader_idx)),
+            None => drop(PeekMut::pop(head)),
+        }
+        Ok(learned)
+    }
+
+    /// The next pattern with all that the batches taught about it.
+    pub(crate) fn next(&mut self) -> Result<Option<Learned>, StoreError> {
+        let Some(mut merged) = self.pop()? else {
+            return Ok(None);
+        };
+        let is_same = |head: Option<&Reverse<([u8; 20], usize)>>, name| {
+            head.is_some_and(|Reverse((next, _))| *next == name)
+        };
+        while is_same(self.heads.peek(), merged.name) {
+            if let Some(more) = self.pop()? {
+                merged.merge(more, &self.core.limits);
+            }
+        }
+        Ok(Some(merged))
+    }
+}
+
+/// The counts of a node's symbols over a commit. What does not fit into memory goes into temporary files.
+#[derive(Debug, Default)]
+pub(crate) struct SymbolSums {
+    counted: HashMap<Word, SymbolCounts>,
+    runs: Vec<File>,
+    pub(crate) totals: Totals,
+    scratch: Vec<(Word, u64)>,
+}
+
+impl SymbolSums {
+    /// Adds what a pattern counts.
+    pub(crate) fn add(&mut self, learned: &Learned) -> Result<(), StoreError> {
+        self.scratch.clear();
+        let mut symbols: Vec<&Word> = learned.symbols.iter().collect();
+        symbols.sort_unstable();
+        for same in symbols.chunk_by(|a, b| a == b) {
+            self.scratch.push((same[0].clone(), same.len() as u64));
+        }
+        self.totals.merge(Totals {
+            observations: learned.frequency,
+            symbols: learned
+                .frequency
+                .saturating_mul(learned.symbols.len() as u64),
+            member_symbols: learned.frequency.saturating_mul(self.scratch.len() as u64),
+        });
+        for (word, occurrences) in self.scratch.drain(..) {
+            self.counted.entry(word).or_default().merge(SymbolCounts {
+                frequency: learned.frequency.saturating_mul(occurrences),
+                member_frequency: learned.frequency,
+            });
+        }
+        if self.counted.len() >= SYMBOLS_IN_MEMORY {
+            self.spill().map_err(temporary)?;
+        }
+        Ok(())
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        let mut out = BufWriter::new(tempfile::tempfile()?);
+        for entry in sorted(std::mem::take(&mut self.counted)) {
+            let bytes = postcard::to_stdvec(&entry).map_err(io::Error::other)?;
+            out.write_all(&(bytes.len() as u32).to_le_bytes())?;
+            out.write_all(&bytes)?;
+        }
+        let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.rewind()?;
+        self.runs.push(file);
+        Ok(())
+    }
+
+    /// All symbols in order with their sums.
+    pub(crate) fn finish(
+        self,
+        mut take: impl FnMut(Word, SymbolCounts) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut runs: Vec<Run> = self.runs.into_iter().map(Run::of_file).collect();
+        runs.push(Run::Memory(sorted(self.counted).into_iter()));
+        let mut heads = BinaryHeap::new();
+        let mut counts = Vec::new();
+        for (run_idx, run) in runs.iter_mut().enumerate() {
+            counts.push(SymbolCounts::default());
+            if let Some((word, first)) = run.next().map_err(temporary)? {
+                counts[run_idx] = first;
+                heads.push(Reverse((word, run_idx)));
+            }
+        }
+        let mut current: Option<(Word, SymbolCounts)> = None;
+        while let Some(Reverse((word, run_idx))) = heads.pop() {
+            let added = counts[run_idx];
+            if let Some((next, following)) = runs[run_idx].next().map_err(temporary)? {
+                counts[run_idx] = following;
+                heads.push(Reverse((next, run_idx)));
+            }
+            match &mut current {
+                Some((held, sum)) if *held == word => sum.merge(added),
+                _ => {
+                    if let Some((word, sum)) = current.replace((word, added)) {
+                        take(word, sum)?;
+                    }
+                }
+            }
+        }
+        current.map_or(Ok(()), |(word, sum)| take(word, sum))
+    }
+}
+
+fn sorted(counted: HashMap<Word, SymbolCounts>) -> Vec<(Word, SymbolCounts)> {
+    let mut entries: Vec<_> = counted.into_iter().collect();
+    entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    entries
+}
+
+/// Sorted counts, in memory or in a file.
+enum Run {
+    Memory(std::vec::IntoIter<(Word, SymbolCounts)>),
+    File(BufReader<File>),
+}
+
+impl Run {
+    fn of_file(file: File) -> Self {
+        Self::File(BufReader::new(file))
+    }
+
+    fn next(&mut self) -> io::Result<Option<(Word, SymbolCounts)>> {
+        let file = match self {
+            Self::Memory(entries) => return Ok(entries.next()),
+            Self::File(file) => file,
+        };
+        let mut length = [0; 4];
+        if let Err(error) = file.read_exact(&mut length) {
+            return match error.kind() {
+                io::ErrorKind::UnexpectedEof => Ok(None),
+                _ => Err(error),
+            };
+        }
+        let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
+        file.read_exact(&mut bytes)?;
+        postcard::from_bytes(&bytes)
+            .map(Some)
+            .map_err(io::Error::other)
+    }
+}
+
+/// An error of a temporary file.
+pub(crate) fn temporary(source: io::Error) -> StoreError {
+    StoreError::Io {
+        action: "use a temporary file in",
+        path: std::env::temp_dir(),
+        source,
+    }
+}

@@ -1,0 +1,128 @@
+//! The record of a run: what is committed, what of it is still being applied, and who writes.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use kato_model::AttributeLimits;
+use kato_store::StoreError;
+use mongodb::Collection;
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{DateTime, doc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::layout::RUN;
+use crate::server::Server;
+
+/// The format of what lies beside KATO's own collections.
+pub(crate) const FORMAT: i64 = 1;
+
+/// The one document of the collection `run`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RunRecord {
+    #[serde(rename = "_id")]
+    pub(crate) id: String,
+    pub(crate) format: i64,
+    pub(crate) run: String,
+    /// From the bottom of the hierarchy up.
+    pub(crate) nodes: Vec<NodeEntry>,
+    /// JSON: the database's numbers are not JSON's.
+    pub(crate) configuration: String,
+    pub(crate) persistence: i64,
+    pub(crate) metadata_values: Option<i64>,
+    /// JSON.
+    pub(crate) checkpoint: String,
+    /// Number of the last commit.
+    pub(crate) commit: i64,
+    /// What the last commit has still to apply.
+    pub(crate) pending: Option<Pending>,
+    pub(crate) owner: Option<Owner>,
+    pub(crate) sharded: bool,
+}
+
+/// A node and its database.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct NodeEntry {
+    pub(crate) name: String,
+    pub(crate) database: String,
+}
+
+/// A commit that is decided and not yet applied.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    pub(crate) number: i64,
+    /// By which the writer knows its own commit again.
+    pub(crate) token: ObjectId,
+    pub(crate) action: Action,
+    pub(crate) staged: Vec<StagedRecord>,
+    /// Upserts a bulk: a replay has to cut the same bulks.
+    pub(crate) chunk: i64,
+}
+
+/// What a commit does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Action {
+    Learn,
+    Forget,
+    Clear,
+}
+
+/// A staged batch: how many blobs it has of each kind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StagedRecord {
+    pub(crate) id: ObjectId,
+    pub(crate) patterns: Vec<i64>,
+    pub(crate) vectors: Vec<i64>,
+    pub(crate) documents: i64,
+}
+
+/// Who may write, and until when if nothing is heard.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) id: ObjectId,
+    pub(crate) host: String,
+    pub(crate) pid: i64,
+    /// When the process began, in seconds: numbers of processes are used again.
+    pub(crate) started: i64,
+    /// By the server's clock.
+    pub(crate) expires: DateTime,
+}
+
+impl RunRecord {
+    pub(crate) fn limits(&self) -> AttributeLimits {
+        let number = |value: i64| usize::try_from(value).ok().and_then(NonZeroUsize::new);
+        let default = AttributeLimits::default();
+        AttributeLimits {
+            persistence: number(self.persistence).unwrap_or(default.persistence),
+            metadata_values: self.metadata_values.and_then(number),
+        }
+    }
+
+    pub(crate) fn checkpoint(&self) -> Value {
+        serde_json::from_str(&self.checkpoint).unwrap_or(Value::Null)
+    }
+}
+
+/// The collection of the record.
+pub(crate) fn records(server: &Server, database: &str) -> Collection<RunRecord> {
+    server.database(database).collection(RUN)
+}
+
+/// Reads the record; `None` when there is no run.
+pub(crate) async fn read(
+    server: &Arc<Server>,
+    database: &str,
+) -> Result<Option<RunRecord>, StoreError> {
+    let records = records(server, database);
+    let read = || async { Ok(records.find_one(doc! {"_id": RUN}).await?) };
+    let record = server.retry("read the record of a run", read).await?;
+    match record {
+        Some(record) if record.format != FORMAT => Err(StoreError::Version {
+            path: server.path(database),
+            found: record.format.try_into().unwrap_or_default(),
+            supported: FORMAT as u64,
+        }),
+        record => Ok(record),
+    }
+}

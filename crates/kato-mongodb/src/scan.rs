@@ -1,0 +1,244 @@
+//! Reading a collection page by page in key order; what a commit would change is read ahead into a temporary file.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kato_store::StoreError;
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+
+use crate::core::Core;
+use crate::merge::temporary;
+
+/// Documents read at once.
+const PAGE: i64 = 2000;
+
+/// A range of keys, ascending.
+#[derive(Debug, Clone)]
+pub(crate) struct Range {
+    /// The first key, included.
+    pub(crate) from: String,
+    /// The end, not included; `None` for all that follows.
+    pub(crate) to: Option<String>,
+}
+
+impl Range {
+    /// All keys.
+    pub(crate) fn all() -> Self {
+        Self {
+            from: String::new(),
+            to: None,
+        }
+    }
+
+    /// The keys that begin so; `prefix` ends with an ASCII character.
+    pub(crate) fn prefixed(prefix: &str) -> Self {
+        let mut end = prefix.to_owned();
+        let last = end.pop().and_then(|last| char::from_u32(last as u32 + 1));
+        end.extend(last);
+        Self {
+            from: prefix.to_owned(),
+            to: Some(end),
+        }
+    }
+}
+
+/// What a scan reads.
+#[derive(Debug, Clone)]
+pub(crate) struct Query {
+    pub(crate) database: String,
+    pub(crate) collection: &'static str,
+    /// The key: indexed, unique, text.
+    pub(crate) key: &'static str,
+    pub(crate) ranges: VecDeque<Range>,
+    pub(crate) projection: Option<Document>,
+}
+
+/// The state of a scan, shared with the commits that must not show in it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    query: Query,
+    /// The last key read of the first range.
+    last: Option<String>,
+    page: VecDeque<RawDocumentBuf>,
+    /// What was read ahead, after the page.
+    ahead: Option<BufReader<File>>,
+}
+
+impl Source {
+    pub(crate) fn new(query: Query) -> Self {
+        Self {
+            state: Mutex::new(State {
+                query,
+                last: None,
+                page: VecDeque::new(),
+                ahead: None,
+            }),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next document. Holds commits up only while it reads a page.
+    fn next(&self, core: &Arc<Core>) -> Result<Option<RawDocumentBuf>, StoreError> {
+        if let Some(document) = self.state().at_hand()? {
+            return Ok(Some(document));
+        }
+        // Always before the state: a commit locks in the same order.
+        let _live = core.readable()?;
+        let mut state = self.state();
+        if let Some(document) = state.at_hand()? {
+            return Ok(Some(document));
+        }
+        state.read_page(core)?;
+        Ok(state.page.pop_front())
+    }
+
+    /// Reads all that is left into a temporary file: what follows changes it.
+    pub(crate) fn read_ahead(&self, core: &Core) -> Result<(), StoreError> {
+        let mut state = self.state();
+        if state.query.ranges.is_empty() {
+            return Ok(());
+        }
+        let page = std::mem::take(&mut state.page);
+        let mut out = BufWriter::new(tempfile::tempfile().map_err(temporary)?);
+        loop {
+            state.read_page(core)?;
+            if state.page.is_empty() {
+                break;
+            }
+            for document in state.page.drain(..) {
+                out.write_all(document.as_bytes()).map_err(temporary)?;
+            }
+        }
+        let mut file = out
+            .into_inner()
+            .map_err(|error| temporary(error.into_error()))?;
+        file.rewind().map_err(temporary)?;
+        state.page = page;
+        state.ahead = Some(BufReader::new(file));
+        Ok(())
+    }
+}
+
+impl State {
+    /// A document that needs no reading from the server.
+    fn at_hand(&mut self) -> Result<Option<RawDocumentBuf>, StoreError> {
+        if let Some(document) = self.page.pop_front() {
+            return Ok(Some(document));
+        }
+        let Some(ahead) = &mut self.ahead else {
+            return Ok(None);
+        };
+        let mut length = [0; 4];
+        match ahead.read_exact(&mut length) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                self.ahead = None;
+                return Ok(None);
+            }
+            Err(error) => return Err(temporary(error)),
+        }
+        let mut bytes = vec![0; (u32::from_le_bytes(length) as usize).max(4)];
+        bytes[..4].copy_from_slice(&length);
+        ahead.read_exact(&mut bytes[4..]).map_err(temporary)?;
+        let document = RawDocumentBuf::from_bytes(bytes).map_err(std::io::Error::other);
+        document.map(Some).map_err(temporary)
+    }
+
+    /// The next page of the server's; none are left when it stays empty.
+    fn read_page(&mut self, core: &Core) -> Result<(), StoreError> {
+        while let Some(range) = self.query.ranges.front() {
+            let key = self.query.key;
+            let mut bounds = match &self.last {
+                Some(last) => doc! {"$gt": last},
+                None => doc! {"$gte": &range.from},
+            };
+            if let Some(to) = &range.to {
+                bounds.insert("$lt", to);
+            }
+            let query = self.query.clone();
+            let documents = core.ask(move |server| async move {
+                let read = || {
+                    let projection = query.projection.clone();
+                    let sorted = Some((doc! {key: 1}, PAGE));
+                    let place = (query.database.as_str(), query.collection);
+                    server.find(place, doc! {key: bounds.clone()}, projection, sorted)
+                };
+                server.retry("read a page", read).await
+            })?;
+            if (documents.len() as i64) < PAGE {
+                self.query.ranges.pop_front();
+                self.last = None;
+            } else {
+                let last = documents.last().and_then(|last| last.get_str(key).ok());
+                self.last = last.map(str::to_owned);
+            }
+            self.page = documents.into();
+            if !self.page.is_empty() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The documents of a scan as something else.
+pub(crate) struct Documents<T> {
+    pub(crate) core: Arc<Core>,
+    pub(crate) source: Arc<Source>,
+    /// `None` for documents that are passed over.
+    pub(crate) read: fn(&RawDocument) -> Option<Result<T, &'static str>>,
+    pub(crate) done: bool,
+}
+
+impl<T> Iterator for Documents<T> {
+    type Item = Result<T, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.done {
+            let document = match self.source.next(&self.core) {
+                Ok(Some(document)) => document,
+                Ok(None) => break,
+                Err(error) => {
+                    self.done = true;
+                    return Some(Err(error));
+                }
+            };
+            match (self.read)(&document) {
+                None => {}
+                Some(Ok(item)) => return Some(Ok(item)),
+                Some(Err(reason)) => {
+                    self.done = true;
+                    return Some(Err(self.core.corrupt(&document, reason)));
+                }
+            }
+        }
+        self.done = true;
+        None
+    }
+}
+
+impl Core {
+    /// An error about a document that holds something unexpected.
+    pub(crate) fn corrupt(&self, document: &RawDocument, reason: &str) -> StoreError {
+        let id = match document.get("_id") {
+            Ok(Some(id)) => Bson::try_from(id)
+                .map(|id| id.to_string())
+                .unwrap_or_default(),
+            _ => String::new(),
+        };
+        StoreError::Corrupt {
+            path: self.server.path(&self.database),
+            reason: format!("the document {id} {reason}"),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The connection to the server: where it is, how long to wait for it, and how to try again.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::TryStreamExt as _;
+use kato_retry::{Backoff, Jitter, random_seed};
+use kato_store::StoreError;
+use mongodb::bson::{DateTime, Document, RawDocumentBuf, doc};
+use mongodb::options::{ClientOptions, ReadConcern, ServerAddress, WriteConcern};
+use mongodb::{Client, ClientSession, Collection, Database};
+
+use crate::fault::{Fault, Secrets};
+use crate::figures::Counters;
+
+/// How long the driver looks for a server before the store counts the attempt as failed.
+const SELECTION: Duration = Duration::from_secs(2);
+
+/// A server, or a cluster, that stores live in.
+#[derive(Debug)]
+pub(crate) struct Server {
+    client: Client,
+    /// `mongodb://host:port`, without credentials and options.
+    place: String,
+    secrets: Secrets,
+    patience: Duration,
+    backoff: Backoff,
+    pub(crate) counters: Arc<Counters>,
+}
+
+/// What a server can do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Abilities {
+    /// It is a replica set or a sharded cluster, which have transactions.
+    pub(crate) transactions: bool,
+    /// Its clock.
+    pub(crate) now: DateTime,
+}
+
+impl Server {
+    /// Connects lazily: nothing is sent yet, but names of `mongodb+srv` are resolved.
+    pub(crate) async fn new(uri: &str, patience: Duration, pool: u32) -> Result<Self, StoreError> {
+        // The driver's own message may repeat the address with its password, so it stays behind.
+        let refused = || {
+            StoreError::Refused {
+            place: "the address".to_owned(),
+            action: "be read",
+            source: "give mongodb://[user:password@]host[:port][/?options]; escape other characters of the password as %XX".into(),
+        }
+        };
+        let mut options = ClientOptions::parse(uri).await.map_err(|_| refused())?;
+        let hosts: Vec<String> = options.hosts.iter().map(ServerAddress::to_string).collect();
+        let place = format!("mongodb://{}", hosts.join(","));
+        let credential = options.credential.iter();
+        let secrets =
+            credential.flat_map(|credential| [&credential.password, &credential.username]);
+        let userinfo = uri
+            .split_once("://")
+            .and_then(|(_, rest)| rest.rsplit_once('@'))
+            .map_or("", |(userinfo, _)| userinfo);
+        let raw = userinfo.split(':').chain([userinfo]).map(str::to_owned);
+        let secrets = Secrets::new(secrets.flatten().cloned().chain(raw));
+        options.app_name.get_or_insert_with(|| "kato-rs".to_owned());
+        options.server_selection_timeout = Some(SELECTION.min(patience));
+        options
+            .connect_timeout
+            .get_or_insert(Duration::from_secs(10));
+        options.max_pool_size = Some(options.max_pool_size.unwrap_or(0).max(pool));
+        // Reads see what was written, not what might be rolled back.
+        options.selection_criteria = None;
+        let client = Client::with_options(options).map_err(|_| refused())?;
+        Ok(Self {
+            client,
+            place,
+            secrets,
+            patience,
+            backoff: Backoff::new(
+                Duration::from_millis(20),
+                Duration::from_secs(2),
+                Jitter::Half,
+                random_seed(),
+            ),
+            counters: Arc::default(),
+        })
+    }
+
+    /// The server's address without credentials.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The address of one of its databases, for errors that name a path.
+    pub(crate) fn path(&self, database: &str) -> PathBuf {
+        PathBuf::from(format!("{}/{database}", self.place))
+    }
+
+    pub(crate) fn database(&self, name: &str) -> Database {
+        self.client.database(name)
+    }
+
+    pub(crate) fn collection(&self, database: &str, name: &str) -> Collection<RawDocumentBuf> {
+        self.database(database).collection(name)
+    }
+
+    pub(crate) async fn session(&self) -> Result<ClientSession, Fault> {
+        Ok(self.client.start_session().await?)
+    }
+
+    /// The names of all databases.
+    pub(crate) async fn database_names(&self) -> Result<Vec<String>, StoreError> {
+        let names = || async { Ok(self.client.list_database_names().await?) };
+        self.retry("list the databases", names).await
+    }
+
+    /// What the server says of itself.
+    pub(crate) async fn hello(&self) -> Result<Abilities, StoreError> {
+        self.retry("say hello", || async {
+            let admin = self.database("admin");
+            let reply = match admin.run_command(doc! {"hello": 1}).await {
+                // Servers before 4.4.2.
+                Err(error) if Fault::from(error.clone()).code() == Some(59) => {
+                    admin.run_command(doc! {"isMaster": 1}).await?
+                }
+                reply => reply?,
+            };
+            Ok(Abilities {
+                transactions: reply.contains_key("setName")
+                    || reply.get_str("msg").is_ok_and(|msg| msg == "isdbgrid"),
+                now: reply
+                    .get_datetime("localTime")
+                    .copied()
+                    .unwrap_or_else(|_| DateTime::now()),
+            })
+        })
+        .await
+    }
+
+    /// Does what may be done twice until it succeeds, or fails for good, or patience ends.
+    pub(crate) async fn retry<T, F>(
+        &self,
+        action: &'static str,
+        mut attempt: impl FnMut() -> F,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let start = Instant::now();
+        let mut failures = 0;
+        loop {
+            let fault = match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(fault) => fault,
+            };
+            failures += 1;
+            if !fault.is_transient() {
+                return Err(self.refused(action, fault));
+            }
+            let pause = self.backoff.pause(failures, None);
+            if start.elapsed() + pause >= self.patience {
+                return Err(StoreError::Unanswered {
+                    place: self.place.clone(),
+                    action,
+                    source: fault.told(&self.secrets),
+                });
+            }
+            tracing::debug!(action, failures, "trying again");
+            Counters::add(&self.counters.retries, 1);
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn refused(&self, action: &'static str, fault: Fault) -> StoreError {
+        match fault {
+            Fault::Store(error) => error,
+            fault => StoreError::Refused {
+                place: self.place.clone(),
+                action,
+                source: fault.told(&self.secrets),
+            },
+        }
+    }
+
+    /// Sends a bulk of writes and checks that each was done.
+    pub(crate) async fn write(
+        &self,
+        database: &str,
+        command: RawDocumentBuf,
+        session: Option<&mut ClientSession>,
+    ) -> Result<Document, Fault> {
+        Counters::add(&self.counters.bytes, command.as_bytes().len() as u64);
+        let database = self.database(database);
+        let action = database.run_raw_command(command);
+        let reply = match session {
+            Some(session) => action.session(session).await?,
+            None => action.await?,
+        };
+        let errors = reply.get_array("writeErrors").ok();
+        let first = errors.and_then(|errors| errors.first()?.as_document());
+        let failed = first.or_else(|| reply.get_document("writeConcernError").ok());
+        match failed {
+            None => Ok(reply),
+            Some(error) => Err(Fault::Write {
+                code: error.get_i32("code").unwrap_or_default(),
+                message: error.get_str("errmsg").unwrap_or_default().to_owned(),
+            }),
+        }
+    }
+
+    /// Sends a bulk once; `false` when it is unknown what of it was done.
+    pub(crate) async fn once(
+        &self,
+        database: &str,
+        command: Option<RawDocumentBuf>,
+    ) -> Result<bool, StoreError> {
+        let Some(command) = command else {
+            return Ok(true);
+        };
+        match self.write(database, command, None).await {
+            Ok(_) => Ok(true),
+            // Single writes that failed are met again when all are compared.
+            Err(fault) if fault.is_transient() || matches!(fault, Fault::Write { .. }) => Ok(false),
+            Err(fault) => Err(self.refused("apply a commit", fault)),
+        }
+    }
+
+    /// All documents that match, in the order and number asked for.
+    pub(crate) async fn find(
+        &self,
+        (database, collection): (&str, &str),
+        filter: Document,
+        projection: Option<Document>,
+        sorted: Option<(Document, i64)>,
+    ) -> Result<Vec<RawDocumentBuf>, Fault> {
+        let collection = self.collection(database, collection);
+        let mut find = collection.find(filter).read_concern(ReadConcern::local());
+        if let Some(projection) = projection {
+            find = find.projection(projection);
+        }
+        if let Some((sort, limit)) = sorted {
+            find = find.sort(sort).limit(limit);
+        }
+        Ok(find.await?.try_collect().await?)
+    }
+}
+
+/// What makes a write safe against the loss of a server.
+pub(crate) fn durable() -> WriteConcern {
+    WriteConcern::builder()
+        .w(mongodb::options::Acknowledgment::Majority)
+        .journal(true)
+        .build()
+}

@@ -1,0 +1,323 @@
+//! Whatever dies, and whenever: the store ends as if nothing had happened.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use kato_model::RunName;
+use kato_mongo_server::{MongoServer, ServerOptions};
+use kato_mongodb::{Guard, MongoStore};
+use kato_store::conformance::{Lesson, Lessons, Part, assert_same_content};
+use kato_store::{MemoryStore, PatternStore, StoreError};
+use serde_json::{Value, json};
+
+use crate::support::{builder, fresh_run, server};
+
+const N_COMMITS: usize = 6;
+const PER_COMMIT: usize = 12;
+
+/// SplitMix64: a schedule is its seed.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % below
+    }
+}
+
+/// Two nodes, many repeats, attributes here and there.
+fn lessons() -> Lessons {
+    let mut lessons = Vec::new();
+    for idx in 0..N_COMMITS * PER_COMMIT {
+        let mut lesson = if idx % 4 == 3 {
+            Lesson::new(1, [Part::Learned(idx - 1), Part::Learned(idx - 2)])
+        } else {
+            Lesson::text(0, &["a", &(idx % 17).to_string()])
+        };
+        if idx % 5 == 0 {
+            let affinity = [("joy".to_owned(), 0.25)].into();
+            lesson.attributes.affinity = affinity;
+            lesson.attributes.emotives.learn(
+                (idx as u64, 0),
+                [("joy".to_owned(), idx as f64)].into(),
+                kato_model::DEFAULT_PERSISTENCE,
+            );
+        }
+        if idx % 7 == 0 {
+            lesson.vectors = vec![(
+                kato_model::VectorName::of_vector(&[idx as f64]),
+                vec![idx as f64],
+            )];
+        }
+        lessons.push(lesson);
+    }
+    Lessons::new(2, lessons).with_provenance()
+}
+
+fn commit_number(
+    lessons: &Lessons,
+    store: &dyn PatternStore,
+    number: usize,
+) -> Result<(), StoreError> {
+    let first = number * PER_COMMIT;
+    let half = first + PER_COMMIT / 2;
+    let parts = [
+        (first..half).collect::<Vec<_>>(),
+        (half..first + PER_COMMIT).collect(),
+    ];
+    let staged = parts
+        .iter()
+        .map(|part| store.stage(lessons.batch(part)))
+        .collect::<Result<_, _>>()?;
+    store.commit(staged, json!(number + 1))
+}
+
+/// What training without a failure gives.
+fn uninterrupted(lessons: &Lessons) -> MemoryStore {
+    let store = MemoryStore::new(&["node0", "node1"], Value::Null);
+    (0..N_COMMITS).for_each(|number| commit_number(lessons, &store, number).unwrap());
+    store
+}
+
+fn assert_uninterrupted(store: &MongoStore, lessons: &Lessons, what: &str) {
+    assert_eq!(store.checkpoint(), json!(N_COMMITS), "{what}");
+    assert_same_content(
+        store,
+        &uninterrupted(lessons),
+        (N_COMMITS * PER_COMMIT) as u64,
+    );
+}
+
+/// Trains to the end, opening the store again after every error.
+fn train(
+    uri: &str,
+    run: &RunName,
+    guard: Guard,
+    lessons: &Lessons,
+) -> Result<MongoStore, StoreError> {
+    let open = || {
+        builder(uri, run, guard)
+            .patience(Duration::from_secs(2))
+            .chunk(4)
+            .open()
+    };
+    let start = Instant::now();
+    loop {
+        let trained = open().and_then(|store| {
+            while (store.checkpoint().as_u64().unwrap_or(0) as usize) < N_COMMITS {
+                let done = store.checkpoint().as_u64().unwrap_or(0) as usize;
+                commit_number(lessons, &store, done)?;
+            }
+            // Carries out what may be undone.
+            store.totals(0).map(|_| store)
+        });
+        match trained {
+            Err(error) if error.is_transient() && start.elapsed() < Duration::from_secs(60) => {}
+            done => return done,
+        }
+    }
+}
+
+/// A proxy that cuts every connection once some bytes have come back, as often as it is told to.
+struct Cutter {
+    address: SocketAddr,
+    /// Bytes until the next cut; `u64::MAX` for none.
+    left: Arc<AtomicU64>,
+}
+
+impl Cutter {
+    fn start(to: SocketAddr) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let left = Arc::new(AtomicU64::new(u64::MAX));
+        let shared = Arc::clone(&left);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (Ok(client), Ok(server)) = (client, TcpStream::connect(to)) else {
+                    continue;
+                };
+                let (up, down) = (
+                    (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                    (server, client),
+                );
+                thread::spawn(move || forward(up, None));
+                let left = Arc::clone(&shared);
+                thread::spawn(move || forward(down, Some(&left)));
+            }
+        });
+        Self { address, left }
+    }
+}
+
+fn forward((mut from, mut to): (TcpStream, TcpStream), left: Option<&AtomicU64>) {
+    let mut buffer = [0; 512];
+    while let Ok(n) = from.read(&mut buffer) {
+        if n == 0 {
+            break;
+        }
+        if let Some(left) = left {
+            let before = left.fetch_sub(n as u64, Ordering::SeqCst);
+            if before == u64::MAX {
+                left.store(u64::MAX, Ordering::SeqCst);
+            } else if before <= n as u64 {
+                left.store(u64::MAX, Ordering::SeqCst);
+                let _ = to.write_all(&buffer[..n / 2]);
+                break;
+            }
+        }
+        if to.write_all(&buffer[..n]).is_err() {
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+fn address_of(uri: &str) -> SocketAddr {
+    let rest = uri.strip_prefix("mongodb://").unwrap();
+    rest.split('/').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn connections_cut_in_the_middle_of_an_answer_lose_and_double_nothing() {
+    let direct = server();
+    let cutter = Cutter::start(address_of(&direct));
+    let uri = format!("mongodb://{}/?directConnection=true", cutter.address);
+    let lessons = lessons();
+    for seed in 0..20_u64 {
+        let guard = [Guard::Transaction, Guard::Journal][seed as usize % 2];
+        let run = fresh_run();
+        drop(
+            builder(&direct, &run, guard)
+                .create(&["node0", "node1"], json!(0))
+                .unwrap(),
+        );
+        let mut draws = Draws(seed);
+        let left = Arc::clone(&cutter.left);
+        let stop = Arc::new(AtomicU64::new(0));
+        let cuts = {
+            let stop = Arc::clone(&stop);
+            thread::spawn(move || {
+                while stop.load(Ordering::SeqCst) == 0 {
+                    left.store(200 + draws.next(40_000), Ordering::SeqCst);
+                    while left.load(Ordering::SeqCst) != u64::MAX
+                        && stop.load(Ordering::SeqCst) == 0
+                    {
+                        thread::park_timeout(Duration::from_millis(5));
+                    }
+                }
+                left.store(u64::MAX, Ordering::SeqCst);
+            })
+        };
+        let trained = train(&uri, &run, guard, &lessons);
+        stop.store(1, Ordering::SeqCst);
+        cuts.join().unwrap();
+        drop(trained.unwrap_or_else(|error| panic!("seed {seed}: {error:?}")));
+        let store = builder(&direct, &run, guard).open().unwrap();
+        assert_uninterrupted(&store, &lessons, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn a_killed_server_loses_and_doubles_nothing() {
+    let lessons = lessons();
+    for standalone in [false, true] {
+        let guard = if standalone {
+            Guard::Journal
+        } else {
+            Guard::Transaction
+        };
+        let mut server = MongoServer::start_with(ServerOptions {
+            standalone,
+            durable: true,
+        });
+        let uri = server.uri();
+        for seed in 0..4_u64 {
+            let run = fresh_run();
+            drop(
+                builder(&uri, &run, Guard::Auto)
+                    .create(&["node0", "node1"], json!(0))
+                    .unwrap(),
+            );
+            let mut draws = Draws(seed);
+            let trained = thread::scope(|scope| {
+                let training = scope.spawn(|| train(&uri, &run, Guard::Auto, &lessons));
+                for _ in 0..2 {
+                    thread::park_timeout(Duration::from_millis(20 + draws.next(400)));
+                    server.restart();
+                }
+                training.join().unwrap()
+            });
+            let store = trained.unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+            assert_eq!(store.guard(), guard);
+            assert_uninterrupted(&store, &lessons, &format!("seed {seed}"));
+        }
+    }
+}
+
+const CHILD: &str = "KATO_MONGODB_TEST_CHILD";
+
+/// Trains where it is told to, and says how far it is.
+#[test]
+fn child_trains_until_it_is_killed() {
+    let Ok(told) = env::var(CHILD) else { return };
+    let (uri, rest) = told.split_once(' ').unwrap();
+    let (run, guard) = rest.split_once(' ').unwrap();
+    let guard = if guard == "journal" {
+        Guard::Journal
+    } else {
+        Guard::Transaction
+    };
+    let run = run.parse().unwrap();
+    println!("\nready");
+    std::io::stdout().flush().unwrap();
+    train(uri, &run, guard, &lessons()).unwrap();
+    println!("\ndone");
+}
+
+#[test]
+fn a_killed_trainer_loses_and_doubles_nothing() {
+    let uri = server();
+    let lessons = lessons();
+    for seed in 0..16_u64 {
+        let (guard, name) = [
+            (Guard::Transaction, "transaction"),
+            (Guard::Journal, "journal"),
+        ][seed as usize % 2];
+        let run = fresh_run();
+        drop(
+            builder(&uri, &run, guard)
+                .create(&["node0", "node1"], json!(0))
+                .unwrap(),
+        );
+        let mut draws = Draws(seed);
+        for _ in 0..2 {
+            let mut child = Command::new(env::current_exe().unwrap())
+                .args([
+                    "crashes::child_trains_until_it_is_killed",
+                    "--exact",
+                    "--nocapture",
+                ])
+                .env(CHILD, format!("{uri} {run} {name}"))
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            assert!(lines.map(Result::unwrap).any(|line| line == "ready"));
+            thread::park_timeout(Duration::from_millis(draws.next(500)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let store = train(&uri, &run, guard, &lessons)
+            .unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+        assert_uninterrupted(&store, &lessons, &format!("seed {seed}"));
+    }
+}

@@ -1,0 +1,12 @@
+//! The store through its public interface, against a real server.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+mod conformance;
+mod crashes;
+mod layout;
+mod safety;
+mod support;

@@ -1,0 +1,65 @@
+//! The `Retry-After` header.
+
+use std::time::{Duration, SystemTime};
+
+/// How long a server wishes the caller to wait, by the value of its `Retry-After` header: whole seconds, or an HTTP date, which is
+/// compared with `now`. `None` for anything else.
+///
+/// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+/// use kato_retry::retry_after;
+///
+/// let now = UNIX_EPOCH + Duration::from_secs(784_111_777);
+/// assert_eq!(retry_after("120", now), Some(Duration::from_secs(120)));
+/// assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:47 GMT", now), Some(Duration::from_secs(10)));
+/// assert_eq!(retry_after("soon", now), None);
+/// ```
+#[must_use]
+pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = httpdate::parse_http_date(value).ok()?;
+    Some(at.duration_since(now).unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn seconds_and_dates_are_read() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let check = |text: &str, expected: Option<u64>| {
+            assert_eq!(
+                retry_after(text, now),
+                expected.map(Duration::from_secs),
+                "{text}"
+            );
+        };
+        check("3", Some(3));
+        check(" 120 ", Some(120));
+        check("Sun, 06 Nov 1994 08:49:47 GMT", Some(10));
+        check("Sun, 06 Nov 1994 08:49:07 GMT", Some(0));
+        check("soon", None);
+        check("-1", None);
+        check("", None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in ".{0,40}") {
+            let _ = retry_after(&text, SystemTime::UNIX_EPOCH);
+        }
+
+        #[test]
+        fn a_date_that_is_written_is_read(seconds in 1u64..10_000_000) {
+            let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            let text = httpdate::fmt_http_date(at);
+            prop_assert_eq!(retry_after(&text, SystemTime::UNIX_EPOCH), Some(Duration::from_secs(seconds)));
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The runs of a data directory.
+
+mod create;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kato_model::RunName;
+use kato_store::{EmbeddedStore, PatternStore as _};
+use serde_json::Value;
+
+use self::walk::{Found, scratch_path};
+use crate::disk::{Disk, parent_of};
+use crate::facts::run_name_like;
+use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock, is_held, state_lock};
+use crate::{
+    Archive, BackendKind, ManifestFile, Origin, Run, RunBackend, RunFacts, RunId, RunLocation,
+    RunManifest, RunPlace, RunsError, state_file,
+};
+
+/// Why a run on a server is not treated like one on the disk.
+const ON_A_SERVER: &str =
+    "what it learned is on the server; train another run, or use the server's means";
+
+/// A directory of knowledge bases and state files.
+#[derive(Debug)]
+pub(crate) struct DirectoryPlace {
+    dir: PathBuf,
+    disk: Disk,
+}
+
+impl DirectoryPlace {
+    pub(crate) fn open(dir: PathBuf) -> Result<Self, RunsError> {
+        Self::on(Disk::default(), dir)
+    }
+
+    fn on(disk: Disk, dir: PathBuf) -> Result<Self, RunsError> {
+        let reason = if !dir.is_dir() {
+            "it does not exist, or is a file"
+        } else if EmbeddedStore::exists(&dir) {
+            "it is a knowledge base itself; give the directory around it"
+        } else {
+            return Ok(Self { dir, disk });
+        };
+        Err(RunsError::NoPlace { path: dir, reason })
+    }
+
+    /// Clears away what processes left that died at a change.
+    fn sweep(&self) -> Result<(), RunsError> {
+        for scratch in Found::in_directory(&self.dir)?.scratch {
+            match Lock::of_knowledge_base(&scratch) {
+                Ok(lock) => {
+                    // Before the lock goes, so that nobody is disturbed who begins here meanwhile.
+                    self.disk.remove_dir(&scratch)?;
+                    drop(lock);
+                }
+                // Somebody is at work there, or has just ended.
+                Err(RunsError::InUse { .. }) => {}
+                Err(_) if !scratch.exists() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds a run's lock, and tells who does if that is another.
+    fn hold(run: &Run) -> Result<Lock, RunsError> {
+        let held = match &run.location {
+            RunLocation::StateFile(path) => Lock::hold(&state_lock(path), path),
+            location => Lock::of_knowledge_base(location.path().unwrap_or(Path::new(""))),
+        };
+        held.map_err(|error| match error {
+            RunsError::InUse { path, .. } => RunsError::InUse {
+                path,
+                process: run.manifest.process,
+            },
+            error => error,
+        })
+    }
+
+    /// The directory of a run, if it is a knowledge base.
+    fn knowledge_base<'r>(run: &'r Run, action: &'static str) -> Result<&'r Path, RunsError> {
+        match &run.location {
+            RunLocation::Directory(path) => Ok(path),
+            _ => Err(RunsError::Unsupported {
+                run: run.in_words(),
+                action,
+                reason: ON_A_SERVER,
+            }),
+        }
+    }
+
+    /// A run that is made here.
+    fn descendant(&self, manifest: &RunManifest, name: &RunName, origin: Origin) -> RunManifest {
+        let backend = backend_at(&self.dir.join(name.as_str()));
+        manifest.clone().descendant(name, backend, origin)
+    }
+}
+
+impl RunPlace for DirectoryPlace {
+    fn list(&self) -> Result<Vec<Run>, RunsError> {
+        let found = Found::in_directory(&self.dir)?;
+        let stores = found
+            .knowledge_bases
+            .into_iter()
+            .map(RunLocation::Directory);
+        let states = found.state_files.into_iter().map(RunLocation::StateFile);
+        let mut runs: Vec<Run> = stores.chain(states).map(look_at).collect();
+        runs.sort_by(Run::by_name);
+        Ok(runs)
+    }
+
+    fn record(&self, run: &Run, manifest: &RunManifest) -> Result<(), RunsError> {
+        let file = match &run.location {
+            RunLocation::StateFile(_) if manifest.name != run.manifest.name => {
+                return Err(RunsError::Unsupported {
+                    run: run.in_words(),
+                    action: "renamed",
+                    reason: "the server knows its nodes by this name; begin another run for another name",
+                });
+            }
+            RunLocation::StateFile(path) => ManifestFile::beside_state(path),
+            _ => ManifestFile::in_knowledge_base(Self::knowledge_base(run, "recorded")?),
+        };
+        let _lock = Self::hold(run)?;
+        self.sweep()?;
+        file.write_to(&self.disk, manifest)
+    }
+
+    fn clone_run(&self, run: &Run, name: &RunName) -> Result<(), RunsError> {
+        let from = Self::knowledge_base(run, "cloned")?;
+        let _lock = Self::hold(run)?;
+        self.sweep()?;
+        // Under the lock: what is copied is what is written down.
+        let was = derived(from, false)?;
+        let origin = Origin::Cloned {
+            id: run.manifest.id.clone(),
+            name: run.manifest.name.clone(),
+        };
+        let manifest = self.descendant(&was.manifest, name, origin);
+        create::copy(&self.disk, from, &self.dir, name, &manifest)
+    }
+
+    fn export(&self, run: &Run, out: &Path) -> Result<Archive, RunsError> {
+        let dir = Self::knowledge_base(run, "exported")?;
+        let store = EmbeddedStore::open_read_only(dir).map_err(RunsError::store(dir))?;
+        let recorded = ManifestFile::in_knowledge_base(dir).read()?;
+        let facts = RunFacts::of_store(&store, backend_at(dir), false);
+        let facts = facts.map_err(RunsError::store(dir))?;
+        let mut manifest = facts.manifest(recorded, &run.manifest.name, None);
+        manifest.id = run.manifest.id.clone();
+        Archive::export_on(&self.disk, &store, &manifest, out)
+    }
+
+    fn import(&self, archive: &Archive, name: &RunName) -> Result<(), RunsError> {
+        self.sweep()?;
+        let was = archive.manifest();
+        let origin = Origin::Imported {
+            id: was.id.clone(),
+            name: was.name.clone(),
+        };
+        let manifest = self.descendant(was, name, origin);
+        create::import(&self.disk, archive, &self.dir, name, &manifest)
+    }
+
+    fn delete(&self, run: &Run) -> Result<(), RunsError> {
+        self.sweep()?;
+        let dir = match &run.location {
+            RunLocation::StateFile(path) => {
+                return state_file::delete(&self.disk, path, Self::hold(run)?);
+            }
+            _ => Self::knowledge_base(run, "deleted")?,
+        };
+        let lock = Self::hold(run)?;
+        let parent = parent_of(dir);
+        let scratch = scratch_path(&parent, RunId::generate().as_str());
+        // Windows renames no directory with open files.
+        let lock = (!cfg!(windows)).then_some(lock);
+        self.disk.rename(dir, &scratch)?;
+        self.disk.flush_dir(&parent)?;
+        self.disk.remove_dir(&scratch)?;
+        drop(lock);
+        self.disk.flush_dir(&parent)
+    }
+}
+
+/// A run as it is found.
+fn look_at(location: RunLocation) -> Run {
+    let found = match &location {
+        RunLocation::StateFile(path) => {
+            let recorded = ManifestFile::beside_state(path).read();
+            recorded.and_then(|recorded| {
+                Ok(Run {
+                    is_recorded: recorded.is_some(),
+                    manifest: state_file::manifest(path, recorded)?,
+                    location: location.clone(),
+                    disk_bytes: None,
+                    problem: None,
+                })
+            })
+        }
+        location => {
+            let dir = location.path().unwrap_or(Path::new(""));
+            derived(dir, is_held(&dir.join(KNOWLEDGE_BASE_LOCK)))
+        }
+    };
+    found.unwrap_or_else(|error| unreadable(location, &error))
+}
+
+/// A knowledge base as it is found; `is_locked` if another holds its lock.
+fn derived(dir: &Path, is_locked: bool) -> Result<Run, RunsError> {
+    let recorded = ManifestFile::in_knowledge_base(dir).read()?;
+    let store = EmbeddedStore::open_read_only(dir).map_err(RunsError::store(dir))?;
+    let facts = RunFacts::of_store(&store, backend_at(dir), is_locked);
+    let facts = facts.map_err(RunsError::store(dir))?;
+    Ok(Run {
+        is_recorded: recorded.is_some(),
+        manifest: facts.manifest(recorded, &name_of(dir), created(dir)),
+        location: RunLocation::Directory(dir.to_owned()),
+        disk_bytes: store.disk_bytes(),
+        problem: None,
+    })
+}
+
+/// What is known of a run that cannot be read.
+fn unreadable(location: RunLocation, error: &RunsError) -> Run {
+    let path = location.path().unwrap_or(Path::new(""));
+    let (file, backend) = match &location {
+        RunLocation::StateFile(path) => {
+            let backend = RunBackend::new(BackendKind::Kato, &absolute(path));
+            (ManifestFile::beside_state(path), backend)
+        }
+        _ => (ManifestFile::in_knowledge_base(path), backend_at(path)),
+    };
+    let recorded = file.read().ok().flatten();
+    let is_recorded = recorded.is_some();
+    let manifest = recorded.unwrap_or_else(|| {
+        let id = RunId::of_unrecorded(&backend.place);
+        let created = created(path);
+        RunManifest::new(id, name_of(path), created, &[], Value::Null, backend)
+    });
+    Run {
+        manifest,
+        is_recorded,
+        location,
+        disk_bytes: None,
+        problem: Some(error.with_causes()),
+    }
+}
+
+fn backend_at(dir: &Path) -> RunBackend {
+    RunBackend::new(BackendKind::Embedded, &absolute(dir))
+}
+
+fn absolute(path: &Path) -> String {
+    let canonical = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+    canonical.map_or_else(
+        |_| path.display().to_string(),
+        |path| path.display().to_string(),
+    )
+}
+
+/// When a knowledge base was made, as far as its files tell.
+fn created(dir: &Path) -> Option<std::time::SystemTime> {
+    let file = [dir.join(KNOWLEDGE_BASE_LOCK), dir.to_owned()];
+    file.iter()
+        .find_map(|path| fs::metadata(path).and_then(|file| file.modified()).ok())
+}
+
+/// A name of a run after its directory or file.
+fn name_of(path: &Path) -> RunName {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    run_name_like(file.split('.').next().unwrap_or_default())
+}

@@ -1,0 +1,126 @@
+//! Making runs in a data directory: under another name first, which is no run, and at the end under its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kato_model::RunName;
+use kato_store::{EmbeddedOptions, EmbeddedStore};
+
+use super::walk::scratch_path;
+use crate::disk::Disk;
+use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock};
+use crate::{Archive, ManifestFile, RunManifest, RunsError};
+
+/// The directory of a knowledge base's segments, which are never changed once they are written.
+const SEGMENTS: &str = "segments";
+
+/// Copies a knowledge base, whose lock the caller holds. Segments are linked; all else may be changed in place and is copied.
+pub(super) fn copy(
+    disk: &Disk,
+    from: &Path,
+    dir: &Path,
+    name: &RunName,
+    manifest: &RunManifest,
+) -> Result<(), RunsError> {
+    appear(disk, dir, name, |scratch| {
+        disk.create_dir(scratch)?;
+        let lock = Lock::of_knowledge_base(scratch)?;
+        let segments = scratch.join(SEGMENTS);
+        disk.create_dir(&segments)?;
+        for (path, file) in files(&from.join(SEGMENTS))? {
+            disk.link(&path, &segments.join(file))?;
+        }
+        disk.flush_dir(&segments)?;
+        for (path, file) in files(from)? {
+            let text = file.to_string_lossy();
+            let is_its_own = text.starts_with('.') || text.ends_with(".tmp");
+            if !is_its_own && file != KNOWLEDGE_BASE_LOCK && file != crate::manifest_file::FILE {
+                disk.copy(&path, &scratch.join(file))?;
+            }
+        }
+        ManifestFile::in_knowledge_base(scratch).write_to(disk, manifest)?;
+        Ok(lock)
+    })
+}
+
+/// Makes a knowledge base of an exported run.
+pub(super) fn import(
+    disk: &Disk,
+    archive: &Archive,
+    dir: &Path,
+    name: &RunName,
+    manifest: &RunManifest,
+) -> Result<(), RunsError> {
+    appear(disk, dir, name, |scratch| {
+        let mut options = EmbeddedOptions::default();
+        if let Some(contents) = &archive.manifest().contents {
+            options.attribute_limits = contents.attribute_limits;
+        }
+        let configuration = archive.manifest().configuration.clone();
+        let nodes = archive.manifest().nodes();
+        disk.create_dir(scratch)?;
+        let store = EmbeddedStore::create_with(scratch, &nodes, configuration, options)
+            .map_err(RunsError::store(scratch))?;
+        archive.import_into(&store)?;
+        store.compact().map_err(RunsError::store(scratch))?;
+        ManifestFile::in_knowledge_base(scratch).write_to(disk, manifest)?;
+        Ok(store)
+    })
+}
+
+/// Lets a run appear at once: `make` fills a directory of another name and gives back what keeps others out of it.
+fn appear<L>(
+    disk: &Disk,
+    dir: &Path,
+    name: &RunName,
+    make: impl FnOnce(&Path) -> Result<L, RunsError>,
+) -> Result<(), RunsError> {
+    let target = dir.join(name.as_str());
+    refuse_occupied(&target)?;
+    let scratch = scratch_path(dir, name.as_str());
+    if scratch.exists() {
+        // Whoever left something there has gone, or it would have been held; see the sweep before every change.
+        return Err(RunsError::InUse {
+            path: target,
+            process: None,
+        });
+    }
+    let made = make(&scratch).and_then(|lock| {
+        refuse_occupied(&target)?;
+        // Windows renames no directory with open files.
+        let lock = (!cfg!(windows)).then_some(lock);
+        disk.rename(&scratch, &target)?;
+        disk.flush_dir(dir)?;
+        drop(lock);
+        Ok(())
+    });
+    made.inspect_err(|_| {
+        if scratch.exists() {
+            // Best effort: the next change clears it away.
+            let _ = disk.remove_dir(&scratch);
+        }
+    })
+}
+
+fn refuse_occupied(target: &Path) -> Result<(), RunsError> {
+    if target.symlink_metadata().is_ok() {
+        return Err(RunsError::Exists {
+            path: target.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// The files of a directory.
+fn files(dir: &Path) -> Result<Vec<(PathBuf, std::ffi::OsString)>, RunsError> {
+    let failed = || RunsError::io("list", dir);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).map_err(failed())? {
+        let entry = entry.map_err(failed())?;
+        if entry.file_type().map_err(failed())?.is_file() {
+            files.push((entry.path(), entry.file_name()));
+        }
+    }
+    files.sort();
+    Ok(files)
+}

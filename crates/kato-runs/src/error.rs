@@ -1,0 +1,174 @@
+//! What can go wrong with runs, by what the caller can do about it.
+
+use std::error::Error as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kato_store::{ExchangeError, StoreError};
+
+/// Why an operation on runs was not done. Unless the message says otherwise, everything is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunsError {
+    /// No run has this name or id.
+    #[error("there is no run {wanted:?}; {}", in_words(known))]
+    Unknown {
+        /// What was asked for.
+        wanted: String,
+        /// Names of the runs there are.
+        known: Vec<String>,
+    },
+    /// Several runs are meant.
+    #[error("{wanted:?} may be {}: say more of the id", matches.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        wanted: String,
+        /// The runs, each by name and id.
+        matches: Vec<String>,
+    },
+    /// Another run has the name already.
+    #[error("there is a run {name} already: choose another name, or delete that run")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// Something is where a new run or an export would be.
+    #[error("{} exists already and is not overwritten: choose another name", path.display())]
+    Exists {
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// Somebody trains or changes the run.
+    #[error("{} is in use{}: wait for that to end, or stop it", path.display(), by(*process))]
+    InUse {
+        /// The run's directory or state file, or an export that is being written.
+        path: PathBuf,
+        /// The process that said it trains the run, if any did.
+        process: Option<u32>,
+    },
+    /// This kind of run cannot be treated so.
+    #[error("run {run} cannot be {action}: {reason}")]
+    Unsupported {
+        /// Name of the run.
+        run: String,
+        /// What was asked for, as "renamed".
+        action: &'static str,
+        /// Why not, and what to do instead.
+        reason: &'static str,
+    },
+    /// There is no directory of runs.
+    #[error("{} is no directory of runs: {reason}", path.display())]
+    NoPlace {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// The directory holds no exported run.
+    #[error("{} holds no exported run: give a directory that an export wrote", path.display())]
+    NoExport {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file is not what was written, or not one of ours.
+    #[error("{} is damaged or no file of ours: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What does not add up.
+        reason: String,
+    },
+    /// A file was written by another version.
+    #[error("{} has format version {found}, and this version reads {supported}: use the matching release", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The file's version.
+        found: u64,
+        /// The version that can be read.
+        supported: u64,
+    },
+    /// The store does not fit what is to be imported.
+    #[error("the exported run does not fit this store: {reason}")]
+    Unsuitable {
+        /// Why not.
+        reason: String,
+    },
+    /// The operating system refused an operation.
+    #[error("failed to {action} {}", path.display())]
+    Io {
+        /// What was tried, such as "open".
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The knowledge base cannot be read or written.
+    #[error("failed to use the knowledge base {}", path.display())]
+    Store {
+        /// Where it is.
+        path: PathBuf,
+        /// Why.
+        source: StoreError,
+    },
+    /// Patterns cannot be exported or imported.
+    #[error("failed to transfer the patterns of {}", path.display())]
+    Exchange {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ExchangeError,
+    },
+}
+
+impl RunsError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn store(path: &Path) -> impl FnOnce(StoreError) -> Self {
+        move |source| Self::Store {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
+    }
+}
+
+impl RunsError {
+    /// The message with those of its causes.
+    pub(crate) fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
+    }
+}
+
+fn in_words(known: &[String]) -> String {
+    if known.is_empty() {
+        "there are no runs here".to_owned()
+    } else {
+        format!("the runs are {}", known.join(", "))
+    }
+}
+
+fn by(process: Option<u32>) -> String {
+    process.map_or_else(String::new, |process| {
+        format!(" (its manifest names process {process})")
+    })
+}

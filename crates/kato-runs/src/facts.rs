@@ -1,0 +1,125 @@
+//! Finding out what a run is, whatever its manifest says.
+
+use std::time::SystemTime;
+
+use kato_model::RunName;
+use kato_scheduler::Checkpoint;
+use kato_store::{PatternStore, StoreError};
+use serde_json::Value;
+
+use crate::{CorpusDigest, LevelResult, RunBackend, RunId, RunManifest, RunResults, RunState};
+
+/// What is found of a run; with it a [`RunPlace`](crate::RunPlace) brings a manifest up to date, or derives one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFacts {
+    /// Names of the nodes, from the bottom up.
+    pub nodes: Vec<String>,
+    /// What the knowledge base was configured with.
+    pub configuration: Value,
+    /// The checkpoint of the last commit.
+    pub checkpoint: Value,
+    /// Learn calls of each level, and distinct patterns where they are known.
+    pub levels: Vec<LevelResult>,
+    /// Where the knowledge is.
+    pub backend: RunBackend,
+    /// Whether somebody holds the run's lock.
+    pub is_locked: bool,
+}
+
+impl RunFacts {
+    /// What a store tells.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn of_store(
+        store: &dyn PatternStore,
+        backend: RunBackend,
+        is_locked: bool,
+    ) -> Result<Self, StoreError> {
+        let levels = store.nodes().iter().enumerate().map(|(node_idx, node)| {
+            Ok(LevelResult {
+                node: node.clone(),
+                observations: store.totals(node_idx)?.observations,
+                patterns: None,
+            })
+        });
+        Ok(Self {
+            nodes: store.nodes().to_vec(),
+            configuration: store.configuration().clone(),
+            checkpoint: store.checkpoint(),
+            levels: levels.collect::<Result<_, StoreError>>()?,
+            backend,
+            is_locked,
+        })
+    }
+
+    /// The manifest with these facts. Without a recorded one, the run gets this name, an id by its place, and `created` as the time at
+    /// which it began.
+    #[must_use]
+    pub fn manifest(
+        self,
+        recorded: Option<RunManifest>,
+        name: &RunName,
+        created: Option<SystemTime>,
+    ) -> RunManifest {
+        let (id, name, created) = match &recorded {
+            Some(recorded) => (recorded.id.clone(), recorded.name.clone(), recorded.created),
+            None => (
+                RunId::of_unrecorded(&self.backend.place),
+                name.clone(),
+                created,
+            ),
+        };
+        // Another program's checkpoint is no error here: the run is listed with what is known of it.
+        let checkpoint = Checkpoint::from_json(&self.checkpoint).ok().flatten();
+        let mut manifest = RunManifest::new(
+            id,
+            name,
+            created,
+            &self.nodes,
+            self.configuration,
+            self.backend,
+        );
+        let was = recorded
+            .as_ref()
+            .and_then(|recorded| recorded.results.as_ref());
+        manifest.results = Some(RunResults::of_checkpoint(
+            checkpoint.as_ref(),
+            self.levels,
+            was,
+        ));
+        manifest.corpus = checkpoint
+            .as_ref()
+            .map(|checkpoint| CorpusDigest::of(&checkpoint.corpus));
+        manifest.state = match checkpoint {
+            _ if self.is_locked => RunState::Running,
+            Some(checkpoint) if checkpoint.complete => RunState::Complete,
+            _ => RunState::Interrupted,
+        };
+        if let Some(recorded) = recorded {
+            manifest.updated = recorded.updated;
+            manifest.process = recorded.process.filter(|_| self.is_locked);
+            manifest.corpus = manifest.corpus.or(recorded.corpus);
+            manifest.options = recorded.options;
+            manifest.lineage = recorded.lineage;
+        }
+        manifest
+    }
+}
+
+/// A name for a run that is known by another text, such as that of its directory: what names do not have becomes `_`.
+///
+/// ```
+/// assert_eq!(kato_runs::run_name_like("my-kb.1").as_str(), "my_kb_1");
+/// ```
+#[must_use]
+pub fn run_name_like(text: &str) -> RunName {
+    let kept = |letter: char| match letter.is_ascii_alphanumeric() {
+        true => letter,
+        false => '_',
+    };
+    let name: String = text.chars().take(32).map(kept).collect();
+    // Only a name of no letters is left over, and that is as good as any.
+    name.parse().unwrap_or_else(|_| RunName::from_random(0))
+}

@@ -1,0 +1,54 @@
+//! Locks of runs: the same that their writers hold.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+use crate::RunsError;
+
+/// The lock file of a knowledge base, as its file format has it.
+pub(crate) const KNOWLEDGE_BASE_LOCK: &str = "LOCK";
+
+/// Keeps writers out as long as it lives; the operating system releases it when the process ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Locks a knowledge base, or what is to become one.
+    pub(crate) fn of_knowledge_base(dir: &Path) -> Result<Self, RunsError> {
+        Self::hold(&dir.join(KNOWLEDGE_BASE_LOCK), dir)
+    }
+
+    /// Locks a file, which is made if need be; `what` is told when somebody else holds it.
+    pub(crate) fn hold(file: &Path, what: &Path) -> Result<Self, RunsError> {
+        let handle = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(file)
+            .map_err(RunsError::io("open", file))?;
+        match handle.try_lock() {
+            Ok(()) => Ok(Self { _file: handle }),
+            Err(TryLockError::WouldBlock) => Err(RunsError::InUse {
+                path: what.to_owned(),
+                process: None,
+            }),
+            Err(TryLockError::Error(source)) => Err(RunsError::io("lock", file)(source)),
+        }
+    }
+}
+
+/// Whether somebody holds a lock. Looks by taking it for a moment, shared with others who look.
+pub(crate) fn is_held(file: &Path) -> bool {
+    // Without the file, or without the right to open it, nobody can be said to hold it.
+    let Ok(handle) = File::open(file) else {
+        return false;
+    };
+    matches!(handle.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// The lock file of a server run's state.
+pub(crate) fn state_lock(state: &Path) -> PathBuf {
+    state.with_added_extension("lock")
+}

@@ -1,0 +1,214 @@
+//! The manifest of a run: what it is, where it is, what it came to.
+
+mod parts;
+mod text;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use kato_loader::CorpusIdentity;
+use kato_model::RunName;
+use kato_scheduler::{RunConfiguration, TrainingReport};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub(crate) use self::parts::training;
+pub use self::parts::{
+    BackendKind, CorpusDigest, ExportContents, ExportedFile, LevelResult, Origin, RunBackend,
+    RunLevel, RunResults, RunState, RunTokenizer,
+};
+use self::text::{by_text, rfc3339};
+use crate::RunId;
+
+/// Version of the file.
+pub(crate) const FORMAT_VERSION: u64 = 1;
+
+/// What a run is, where it is, and what it came to; JSON in `run.json`.
+///
+/// A trainer [begins](Self::begin) one, or [goes on](Self::resume) with the one it finds, writes it with a
+/// [`ManifestFile`](crate::ManifestFile), [finishes](Self::finish) it by its report and writes it again. What a crash leaves
+/// outdated, [`Runs`](crate::Runs) finds out anew.
+///
+/// ```
+/// use kato_learner::HierarchicalConceptLearner;
+/// use kato_runs::{BackendKind, RunBackend, RunManifest, RunState};
+/// use kato_scheduler::RunConfiguration;
+///
+/// let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([5, 7]).build()?;
+/// let backend = RunBackend::new(BackendKind::Embedded, "runs/wiki");
+/// let manifest = RunManifest::begin("wiki".parse()?, &RunConfiguration::of(&learner), backend)
+///     .with_option("num_workers", 4);
+/// assert_eq!(manifest.state, RunState::Running);
+/// assert_eq!(manifest.levels[1].database, "wiki_node1_kato");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunManifest {
+    /// Version of this form.
+    pub format_version: u64,
+    /// The run's id.
+    pub id: RunId,
+    /// The run's name.
+    #[serde(with = "by_text")]
+    pub name: RunName,
+    /// When the run began; `None` where nothing tells.
+    #[serde(with = "rfc3339")]
+    pub created: Option<SystemTime>,
+    /// When the manifest was last written; `None` if it never was.
+    #[serde(with = "rfc3339")]
+    pub updated: Option<SystemTime>,
+    /// What the run was doing then.
+    pub state: RunState,
+    /// The process that trained it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    /// What the run learns: a [`RunConfiguration`] as JSON, or what else the knowledge base was configured with.
+    pub configuration: Value,
+    /// The tokenizer; `None` where the configuration is not a training run's.
+    pub tokenizer: Option<RunTokenizer>,
+    /// The corpus; `None` where none is known yet.
+    pub corpus: Option<CorpusDigest>,
+    /// The levels, from the bottom up.
+    pub levels: Vec<RunLevel>,
+    /// Where the knowledge is.
+    pub backend: RunBackend,
+    /// Settings that do not change what is learned, such as the number of workers.
+    #[serde(default)]
+    pub options: BTreeMap<String, Value>,
+    /// What the run came to; `None` before its first session ends.
+    pub results: Option<RunResults>,
+    /// Where the run came from, the latest last; empty for a run that began as one.
+    #[serde(default)]
+    pub lineage: Vec<Origin>,
+    /// What an exported run consists of; `None` where it lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<ExportContents>,
+}
+
+impl RunManifest {
+    /// The manifest of a run that this process begins now.
+    #[must_use]
+    pub fn begin(name: RunName, configuration: &RunConfiguration, backend: RunBackend) -> Self {
+        let nodes = configuration
+            .learner
+            .nodes
+            .iter()
+            .map(|node| node.name.clone());
+        let nodes: Vec<String> = nodes.collect();
+        let mut manifest = Self::new(
+            RunId::generate(),
+            name,
+            Some(now()),
+            &nodes,
+            configuration.to_json(),
+            backend,
+        );
+        manifest.resume();
+        manifest
+    }
+
+    /// The manifest of a run at rest.
+    pub(crate) fn new(
+        id: RunId,
+        name: RunName,
+        created: Option<SystemTime>,
+        nodes: &[String],
+        configuration: Value,
+        backend: RunBackend,
+    ) -> Self {
+        let training = training(&configuration);
+        Self {
+            format_version: FORMAT_VERSION,
+            id,
+            created,
+            updated: None,
+            state: RunState::Interrupted,
+            process: None,
+            tokenizer: training.as_ref().map(|training| RunTokenizer {
+                name: training.tokenizer.clone(),
+                fingerprint: training.tokenizer_fingerprint.clone(),
+            }),
+            corpus: None,
+            levels: RunLevel::all(&name, nodes, training.as_ref()),
+            backend,
+            options: BTreeMap::new(),
+            results: None,
+            lineage: Vec::new(),
+            contents: None,
+            configuration,
+            name,
+        }
+    }
+
+    /// The same with the corpus that the run reads.
+    #[must_use]
+    pub fn with_corpus(mut self, corpus: &CorpusIdentity) -> Self {
+        self.corpus = Some(CorpusDigest::of(corpus));
+        self
+    }
+
+    /// The same with a setting that does not change what is learned.
+    #[must_use]
+    pub fn with_option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.options.insert(name.into(), value.into());
+        self
+    }
+
+    /// This process goes on with the run.
+    pub fn resume(&mut self) {
+        self.state = RunState::Running;
+        self.process = Some(std::process::id());
+        self.updated = Some(now());
+    }
+
+    /// A session of this process ended with this report.
+    pub fn finish(&mut self, report: &TrainingReport) {
+        let earlier = self.results.as_ref().and_then(|results| results.seconds);
+        let mut results = RunResults::of_report(report);
+        results.seconds = results
+            .seconds
+            .map(|seconds| seconds + earlier.unwrap_or(0.0));
+        self.results = Some(results);
+        self.state = match report.complete {
+            true => RunState::Complete,
+            false => RunState::Interrupted,
+        };
+        self.process = None;
+        self.updated = Some(now());
+    }
+
+    /// The names of the levels, from the bottom up.
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        self.levels.iter().map(|level| level.node.clone()).collect()
+    }
+
+    /// The same run under another name, with the ids and databases that follow from it.
+    pub(crate) fn renamed(mut self, name: &RunName) -> Self {
+        self.levels = RunLevel::all(name, &self.nodes(), training(&self.configuration).as_ref());
+        self.name = name.clone();
+        self.updated = Some(now());
+        self
+    }
+
+    /// A run of its own that begins as this one is, at rest.
+    pub(crate) fn descendant(self, name: &RunName, backend: RunBackend, origin: Origin) -> Self {
+        let mut manifest = self.renamed(name);
+        manifest.id = RunId::generate();
+        manifest.created = manifest.updated;
+        manifest.process = None;
+        if manifest.state == RunState::Running {
+            manifest.state = RunState::Interrupted;
+        }
+        manifest.backend = backend;
+        manifest.lineage.push(origin);
+        manifest.contents = None;
+        manifest
+    }
+}
+
+/// The time, to the second as it is written.
+pub(crate) fn now() -> SystemTime {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    SystemTime::UNIX_EPOCH + Duration::from_secs(now.unwrap_or_default().as_secs())
+}

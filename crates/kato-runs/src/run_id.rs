@@ -1,0 +1,94 @@
+//! Ids of runs: unique, so that two runs of one name are two runs.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+/// Most characters that are taken for an id.
+const MAX_LENGTH: usize = 64;
+
+/// The id of a run: the time at which it began and 64 random bits, as in `20261121T180231Z-3f9c2ab41d7e0c55`. Never cut; a unique
+/// beginning is enough to ask for a run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(String);
+
+/// A text that is no id of a run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no id of a run: an id is 1 to {MAX_LENGTH} ASCII letters, digits and hyphens")]
+pub struct InvalidRunId {
+    text: String,
+}
+
+impl RunId {
+    /// The id of a run that begins at `now`, in UTC, with these random bits.
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    /// use kato_runs::RunId;
+    ///
+    /// let id = RunId::new(UNIX_EPOCH + Duration::from_secs(1_000_000_000), 255);
+    /// assert_eq!(id.as_str(), "20010909T014640Z-00000000000000ff");
+    /// ```
+    #[must_use]
+    pub fn new(now: SystemTime, random: u64) -> Self {
+        let time = humantime::format_rfc3339_seconds(now.max(SystemTime::UNIX_EPOCH)).to_string();
+        let time = time.replace(['-', ':'], "");
+        Self(format!("{time}-{random:016x}"))
+    }
+
+    /// An id that no other run has: by the system's clock and its random numbers.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self::new(SystemTime::now(), uuid::Uuid::new_v4().as_u64_pair().1)
+    }
+
+    /// The id of a run that has recorded none, by where it is: the same as long as it stays there.
+    pub(crate) fn of_unrecorded(place: &str) -> Self {
+        let digest = blake3::hash(place.as_bytes()).to_hex();
+        Self(format!("unrecorded-{}", &digest[..16]))
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for RunId {
+    type Err = InvalidRunId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRunId> {
+        let is_ours = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        if (1..=MAX_LENGTH).contains(&text.len()) && text.bytes().all(is_ours) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidRunId {
+                text: text.to_owned(),
+            })
+        }
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = InvalidRunId;
+
+    fn try_from(text: String) -> Result<Self, InvalidRunId> {
+        text.parse()
+    }
+}
+
+impl From<RunId> for String {
+    fn from(id: RunId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}

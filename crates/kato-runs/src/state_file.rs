@@ -1,0 +1,93 @@
+//! Runs whose nodes are on a server, by the file that keeps their position.
+
+use std::fs;
+use std::path::Path;
+
+use kato_model::RunName;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::disk::{Disk, parent_of};
+use crate::lock::{Lock, is_held, state_lock};
+use crate::manifest_file::{STATE_SUFFIX, check_version};
+use crate::{BackendKind, LevelResult, ManifestFile, RunBackend, RunFacts, RunManifest, RunsError};
+
+/// The version of the file that is read.
+const FORMAT_VERSION: u64 = 1;
+
+/// What a state file tells of its run.
+#[derive(Debug, Deserialize)]
+struct State {
+    run: RunNameText,
+    server: String,
+    nodes: Vec<String>,
+    configuration: Value,
+    checkpoint: Value,
+    observations: Vec<u64>,
+    new_patterns: Option<Vec<u64>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct RunNameText(RunName);
+
+impl TryFrom<String> for RunNameText {
+    type Error = kato_model::InvalidRunName;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse().map(Self)
+    }
+}
+
+/// Whether a file's name is that of a run's state.
+pub(crate) fn is_state(name: &str) -> bool {
+    name.ends_with(STATE_SUFFIX)
+}
+
+/// The manifest of a run by its state file.
+pub(crate) fn manifest(
+    path: &Path,
+    recorded: Option<RunManifest>,
+) -> Result<RunManifest, RunsError> {
+    let bytes = fs::read(path).map_err(RunsError::io("read", path))?;
+    let damaged = |error: serde_json::Error| RunsError::damaged(path, error.to_string());
+    let value: Value = serde_json::from_slice(&bytes).map_err(damaged)?;
+    check_version(path, &value, FORMAT_VERSION)?;
+    let state = State::deserialize(value).map_err(damaged)?;
+    let levels = state
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(node_idx, node)| LevelResult {
+            node: node.clone(),
+            observations: state.observations.get(node_idx).copied().unwrap_or(0),
+            patterns: state
+                .new_patterns
+                .as_ref()
+                .and_then(|new| new.get(node_idx).copied()),
+        });
+    let facts = RunFacts {
+        levels: levels.collect(),
+        nodes: state.nodes,
+        configuration: state.configuration,
+        checkpoint: state.checkpoint,
+        backend: RunBackend::new(BackendKind::Kato, &state.server),
+        is_locked: is_held(&state_lock(path)),
+    };
+    let created = fs::metadata(path).and_then(|file| file.modified()).ok();
+    let mut manifest = facts.manifest(recorded, &state.run.0, created);
+    if manifest.name != state.run.0 {
+        // Its nodes are known by this name, whatever the manifest says.
+        manifest = manifest.renamed(&state.run.0);
+    }
+    Ok(manifest)
+}
+
+/// Removes the files that keep the position of a run whose lock is held; first the state itself, without which the rest is nothing.
+pub(crate) fn delete(disk: &Disk, path: &Path, lock: Lock) -> Result<(), RunsError> {
+    disk.remove_file(path)?;
+    disk.remove_file(ManifestFile::beside_state(path).path())?;
+    drop(lock);
+    disk.remove_file(&state_lock(path))?;
+    disk.flush_dir(&parent_of(path))
+}

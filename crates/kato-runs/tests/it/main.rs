@@ -1,0 +1,13 @@
+//! Runs through the public interface.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+mod archive;
+mod manage;
+mod manifest;
+mod server_runs;
+mod support;
+mod training;

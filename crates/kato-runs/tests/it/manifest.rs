@@ -1,0 +1,84 @@
+//! The form of a manifest.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use kato_runs::{BackendKind, RunBackend, RunId, RunManifest};
+use kato_scheduler::RunConfiguration;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{Place, learner, name};
+
+/// What differs from run to run is replaced.
+fn redacted(manifest: &RunManifest) -> Value {
+    let mut value = serde_json::to_value(manifest).unwrap();
+    for (pointer, replacement) in [
+        ("/id", json!("[id]")),
+        ("/created", json!("[time]")),
+        ("/updated", json!("[time]")),
+        ("/process", json!("[process]")),
+        ("/corpus/digest", json!("[digest]")),
+        ("/results/seconds", json!("[seconds]")),
+        ("/configuration", json!("[configuration]")),
+        ("/tokenizer/fingerprint", json!("[fingerprint]")),
+    ] {
+        if let Some(found) = value.pointer_mut(pointer).filter(|found| !found.is_null()) {
+            *found = replacement;
+        }
+    }
+    value
+}
+
+#[test]
+fn the_form_of_a_manifest() {
+    let place = Place::new();
+    let report = place.train("wiki", u64::MAX);
+    let backend = RunBackend::new(BackendKind::Embedded, "runs/wiki");
+    let corpus = kato_loader::StreamingDatasetLoader::builder()
+        .with_input(place.path("corpus.jsonl"))
+        .build()
+        .unwrap()
+        .identity();
+    let configuration = RunConfiguration::of(&learner());
+    let mut manifest = RunManifest::begin(name("wiki"), &configuration, backend)
+        .with_corpus(&corpus)
+        .with_option("num_workers", 2);
+    insta::assert_json_snapshot!("begun", redacted(&manifest));
+    manifest.finish(&report);
+    insta::assert_json_snapshot!("finished", redacted(&manifest));
+    let text = serde_json::to_string(&manifest).unwrap();
+    assert_eq!(
+        serde_json::from_str::<RunManifest>(&text).unwrap(),
+        manifest
+    );
+}
+
+#[test]
+fn credentials_are_not_kept() {
+    let place = |uri| RunBackend::new(BackendKind::Mongodb, uri).place;
+    assert_eq!(
+        place("mongodb://u:p@h1:1,h2:2/db?replicaSet=r"),
+        "mongodb://h1:1,h2:2"
+    );
+    assert_eq!(place("mongodb+srv://u:p/q?@h"), "mongodb+srv://h");
+    assert_eq!(
+        place("mongodb://u:p@h/?authMechanismProperties=AWS_SESSION_TOKEN:s"),
+        "mongodb://h"
+    );
+    assert_eq!(place("http://127.0.0.1:8000"), "http://127.0.0.1:8000");
+    assert_eq!(place("runs/wiki"), "runs/wiki");
+}
+
+proptest! {
+    #[test]
+    fn ids_are_ordered_by_time_and_read_back(a in 0u64..10_000_000_000, b in 0u64..10_000_000_000, bits: u64) {
+        let id = |seconds| RunId::new(UNIX_EPOCH + Duration::from_secs(seconds), bits);
+        prop_assert_eq!(id(a).cmp(&id(b)), a.cmp(&b));
+        prop_assert_eq!(id(a).as_str().parse::<RunId>().unwrap(), id(a));
+    }
+
+    #[test]
+    fn any_text_is_an_id_or_refused(text in ".{0,80}") {
+        let _ = text.parse::<RunId>();
+    }
+}

@@ -1,0 +1,525 @@
+//! The dispatcher against anything that may happen: a seeded schedule of slow, dying and racing workers, of commits that take
+//! their time and memory that runs short, on a clock that only the schedule turns.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::*;
+
+/// SplitMix64: a schedule is its seed.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n.max(1)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A sample: batch and position.
+type Sample = (u64, usize);
+
+/// A worker as the dispatcher cannot see it.
+#[derive(Debug, Default)]
+struct SimulatedWorker {
+    mailbox: Option<AssignmentId>,
+    in_hand: Option<(AssignmentId, u64)>,
+    learned: Vec<AssignmentId>,
+    epoch: u64,
+    is_asked: bool,
+    is_dead: bool,
+}
+
+/// What a worker told and the dispatcher has not heard yet.
+#[derive(Debug)]
+enum News {
+    Began(usize, AssignmentId),
+    Learned(usize, AssignmentId),
+    Staged(usize, Vec<AssignmentId>),
+    Died(usize, Option<(AssignmentId, usize)>),
+    Committed,
+}
+
+/// How a schedule is made.
+#[derive(Debug, Clone, Copy)]
+struct Schedule {
+    seed: u64,
+    n_workers: usize,
+    n_batches: u64,
+    distribution: Distribution,
+    attempts: u32,
+}
+
+impl Schedule {
+    fn of(seed: u64) -> Self {
+        let mut draw = Draw(seed);
+        Self {
+            seed,
+            n_workers: 1 + draw.below(8) as usize,
+            n_batches: draw.below(60),
+            distribution: Distribution::ALL[draw.below(3) as usize],
+            attempts: 1 + draw.below(3) as u32,
+        }
+    }
+}
+
+struct Simulation {
+    schedule: Schedule,
+    draw: Draw,
+    dispatch: Dispatch,
+    workers: Vec<SimulatedWorker>,
+    news: VecDeque<News>,
+    /// Documents of each batch taken in.
+    batches: Vec<usize>,
+    /// Samples over which every worker dies.
+    deadly: BTreeSet<Sample>,
+    /// Samples of each staged assignment, by epoch.
+    staged: BTreeMap<u64, Vec<Sample>>,
+    failed: Vec<Sample>,
+    committed: Vec<Sample>,
+    /// Batches in the epochs up to the last commit.
+    closed: VecDeque<usize>,
+    is_committing: Option<u64>,
+    n_committed: u64,
+    clock: u64,
+    most_held: usize,
+    is_ended: bool,
+}
+
+impl Simulation {
+    fn new(schedule: Schedule) -> Self {
+        let Schedule {
+            seed,
+            n_workers,
+            distribution,
+            attempts,
+            ..
+        } = schedule;
+        Self {
+            schedule,
+            draw: Draw(seed ^ 0x5eed),
+            dispatch: Dispatch::new(distribution, n_workers, attempts),
+            workers: (0..n_workers).map(|_| SimulatedWorker::default()).collect(),
+            news: VecDeque::new(),
+            batches: Vec::new(),
+            deadly: BTreeSet::new(),
+            staged: BTreeMap::new(),
+            failed: Vec::new(),
+            committed: Vec::new(),
+            closed: VecDeque::new(),
+            is_committing: None,
+            n_committed: 0,
+            clock: 0,
+            most_held: 0,
+            is_ended: false,
+        }
+    }
+
+    /// The samples of an assignment.
+    fn samples(&self, id: AssignmentId) -> Vec<Sample> {
+        let assignment = self.dispatch.assignment(id).expect("it is not staged yet");
+        let batch = assignment.batch.0;
+        let first: usize = self.batches[..batch as usize].iter().sum();
+        let n_documents = self.batches[batch as usize];
+        let is_selected = |at: &usize| match &assignment.selection {
+            Selection::All => true,
+            Selection::Residue { of, residue } => (first + at) as u64 % of == *residue,
+            Selection::Positions(positions) => positions.contains(at),
+        };
+        (0..n_documents)
+            .filter(is_selected)
+            .filter(|at| !assignment.excluded.contains(at))
+            .map(|at| (batch, at))
+            .collect()
+    }
+
+    /// Everything that the dispatcher wants, at once, as its thread does.
+    fn obey(&mut self) {
+        for _ in 0..10_000 {
+            let Some(command) = self.dispatch.next_command() else {
+                return;
+            };
+            match command {
+                Command::Mail { worker, assignment } => {
+                    let state = &mut self.workers[worker];
+                    assert_eq!(state.mailbox, None, "a mailbox holds one assignment");
+                    state.mailbox = Some(assignment);
+                }
+                Command::TakeBack { worker } => {
+                    let taken = self.workers[worker].mailbox.take();
+                    self.dispatch.taken_back(worker, taken);
+                }
+                Command::Stage { worker } => self.workers[worker].is_asked = true,
+                Command::Replace { worker } => {
+                    assert!(
+                        self.workers[worker].is_dead,
+                        "only a dead worker is replaced"
+                    );
+                    self.workers[worker] = SimulatedWorker::default();
+                }
+                Command::Commit { epoch } => {
+                    assert_eq!(self.is_committing, None, "one commit at a time");
+                    assert_eq!(epoch, self.n_committed, "commits are in order");
+                    self.is_committing = Some(epoch);
+                }
+            }
+        }
+        panic!("the dispatcher never stops commanding");
+    }
+
+    fn hear(&mut self) {
+        let Some(news) = self.news.pop_front() else {
+            return;
+        };
+        match news {
+            News::Began(worker, id) => self.dispatch.began(worker, id),
+            News::Learned(worker, id) => self.dispatch.learned(worker, id),
+            News::Staged(worker, ids) => {
+                for id in &ids {
+                    let epoch = self
+                        .dispatch
+                        .assignment(*id)
+                        .expect("it is staged once")
+                        .epoch;
+                    let samples = self.samples(*id);
+                    self.staged.entry(epoch).or_default().extend(samples);
+                }
+                self.dispatch.staged(worker, &ids);
+            }
+            News::Died(worker, over) => {
+                let sample =
+                    over.and_then(|(id, at)| Some((self.dispatch.assignment(id)?.batch.0, at)));
+                if self.dispatch.died(worker, over) == Verdict::Failed {
+                    self.failed.push(sample.expect("only a sample fails"));
+                }
+            }
+            News::Committed => {
+                let epoch = self.is_committing.take().expect("a commit was under way");
+                self.committed
+                    .extend(self.staged.remove(&epoch).unwrap_or_default());
+                self.n_committed += 1;
+                let n_batches = self.closed.pop_front().expect("the epoch was closed");
+                let mut expected: Vec<Sample> = (0..n_batches)
+                    .flat_map(|batch| (0..self.batches[batch]).map(move |at| (batch as u64, at)))
+                    .collect();
+                let failed = |sample: &Sample| self.failed.contains(sample);
+                expected.retain(|sample| !failed(sample));
+                let mut found = self.committed.clone();
+                found.sort_unstable();
+                assert_eq!(
+                    found, expected,
+                    "a commit is a prefix, each sample in it once"
+                );
+                self.dispatch.committed();
+            }
+        }
+    }
+
+    /// One worker does one thing.
+    fn work(&mut self, idx: usize) {
+        let clock = self.clock;
+        let state = &mut self.workers[idx];
+        if state.is_dead {
+            return;
+        }
+        if let Some((id, until)) = state.in_hand {
+            if clock < until {
+                return;
+            }
+            let over = self
+                .samples(id)
+                .into_iter()
+                .find(|sample| self.deadly.contains(sample) || self.draw.one_in(400));
+            let state = &mut self.workers[idx];
+            if let Some((_, at)) = over {
+                state.is_dead = true;
+                self.news.push_back(News::Died(idx, Some((id, at))));
+                return;
+            }
+            state.in_hand = None;
+            state.learned.push(id);
+            self.news.push_back(News::Learned(idx, id));
+            if self.draw.one_in(4) {
+                self.stage(idx);
+            }
+            return;
+        }
+        if state.is_asked {
+            self.stage(idx);
+            return;
+        }
+        let Some(id) = state.mailbox else {
+            return;
+        };
+        let epoch = self
+            .dispatch
+            .assignment(id)
+            .expect("it is not staged yet")
+            .epoch;
+        if epoch != self.workers[idx].epoch && !self.stage(idx) {
+            return;
+        }
+        // A stuck worker, now and then.
+        let takes = if self.draw.one_in(30) {
+            200
+        } else {
+            self.draw.below(9)
+        };
+        let state = &mut self.workers[idx];
+        state.epoch = epoch;
+        state.mailbox = None;
+        state.in_hand = Some((id, clock + takes));
+        self.news.push_back(News::Began(idx, id));
+    }
+
+    /// False when the worker died over it.
+    fn stage(&mut self, idx: usize) -> bool {
+        let is_deadly = self.draw.one_in(60);
+        let state = &mut self.workers[idx];
+        state.is_asked = false;
+        if state.learned.is_empty() {
+            return true;
+        }
+        if is_deadly {
+            state.is_dead = true;
+            self.news.push_back(News::Died(idx, None));
+            return false;
+        }
+        let ids = std::mem::take(&mut state.learned);
+        self.news.push_back(News::Staged(idx, ids));
+        true
+    }
+
+    fn load(&mut self) {
+        if self.batches.len() as u64 >= self.schedule.n_batches || self.draw.one_in(100) {
+            self.is_ended = true;
+            self.dispatch.end();
+            self.close();
+            return;
+        }
+        let n_documents = 1 + self.draw.below(6) as usize;
+        let batch = self.dispatch.add_batch(n_documents, None);
+        assert_eq!(batch.0, self.batches.len() as u64);
+        self.batches.push(n_documents);
+        for at in 0..n_documents {
+            if self.draw.one_in(80) {
+                self.deadly.insert((batch.0, at));
+            }
+        }
+        if self.draw.one_in(7) {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        self.closed.push_back(self.batches.len());
+        self.dispatch.close_epoch();
+    }
+
+    fn run(&mut self) {
+        for _ in 0..200_000 {
+            self.clock += 1;
+            self.obey();
+            if self.is_ended && self.dispatch.is_done() && self.news.is_empty() {
+                return;
+            }
+            self.most_held = self.most_held.max(self.dispatch.n_waiting());
+            match self.draw.below(6) {
+                0 if !self.is_ended && self.dispatch.wants_work() => self.load(),
+                0 | 1 => self.hear(),
+                2 if self.is_committing.is_some() && self.draw.one_in(5) => {
+                    if !self.news.iter().any(|news| matches!(news, News::Committed)) {
+                        self.news.push_back(News::Committed);
+                    }
+                }
+                3 if self.draw.one_in(50) => {
+                    let is_short = self.draw.one_in(2);
+                    self.dispatch.press(is_short);
+                }
+                4 if self.schedule.distribution == Distribution::WorkStealing
+                    && self.draw.one_in(30) =>
+                {
+                    let n = self.draw.below(10) as usize;
+                    self.dispatch.activate(n);
+                }
+                _ => {
+                    let idx = self.draw.below(self.workers.len() as u64) as usize;
+                    self.work(idx);
+                }
+            }
+        }
+        panic!("the run hangs");
+    }
+}
+
+/// Runs one schedule; a failure names its seed.
+fn check(seed: u64) {
+    let schedule = Schedule::of(seed);
+    let mut simulation = Simulation::new(schedule);
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| simulation.run()));
+    if let Err(panic) = ended {
+        eprintln!("failed: {schedule:?}");
+        std::panic::resume_unwind(panic);
+    }
+    let all: usize = simulation.batches.iter().sum();
+    assert_eq!(
+        simulation.committed.len() + simulation.failed.len(),
+        all,
+        "{schedule:?}"
+    );
+    let failed: BTreeSet<Sample> = simulation.failed.iter().copied().collect();
+    assert_eq!(
+        failed.len(),
+        simulation.failed.len(),
+        "{schedule:?}: a sample fails once"
+    );
+    assert!(simulation.deadly.is_subset(&failed), "{schedule:?}");
+    // A sample that is not deadly fails only by bad luck, as often as attempts allow.
+    assert!(
+        schedule.attempts == 1 || failed.len() <= simulation.deadly.len() + 3,
+        "{schedule:?}"
+    );
+    // What waits is bounded, however slow a worker is. What dead workers held comes on top.
+    let most = schedule.n_workers * (MOST_WAITING + 3) * 2 + 60;
+    assert!(
+        simulation.most_held <= most,
+        "{schedule:?}: {} waited",
+        simulation.most_held
+    );
+    assert!(simulation.dispatch.batches.is_empty(), "{schedule:?}");
+}
+
+#[test]
+fn every_schedule_commits_every_sample_once_and_in_order() {
+    for seed in 0..5_000 {
+        check(seed);
+    }
+}
+
+/// Which worker gets which sample, in a run without faults.
+fn who_gets_what(
+    distribution: Distribution,
+    n_workers: usize,
+    pace: u64,
+) -> BTreeMap<Sample, usize> {
+    let mut dispatch = Dispatch::new(distribution, n_workers, 1);
+    let mut simulation = Simulation::new(Schedule {
+        seed: pace,
+        n_workers,
+        n_batches: 30,
+        distribution,
+        attempts: 1,
+    });
+    let mut found = BTreeMap::new();
+    let mut in_mail: Vec<(usize, AssignmentId)> = Vec::new();
+    loop {
+        while let Some(command) = dispatch.next_command() {
+            if let Command::Mail { worker, assignment } = command {
+                in_mail.push((worker, assignment));
+            }
+        }
+        if simulation.batches.len() < 30 && dispatch.wants_work() {
+            dispatch.add_batch(5, None);
+            simulation.batches.push(5);
+            continue;
+        }
+        if in_mail.is_empty() {
+            return found;
+        }
+        // In any order, as threads would.
+        let next = simulation.draw.below(in_mail.len() as u64) as usize;
+        let (worker, id) = in_mail.remove(next);
+        std::mem::swap(&mut simulation.dispatch, &mut dispatch);
+        for sample in simulation.samples(id) {
+            assert_eq!(
+                found.insert(sample, worker),
+                None,
+                "a sample is handed out once"
+            );
+        }
+        std::mem::swap(&mut simulation.dispatch, &mut dispatch);
+        dispatch.began(worker, id);
+        dispatch.learned(worker, id);
+        dispatch.staged(worker, &[id]);
+    }
+}
+
+#[test]
+fn static_distributions_are_the_same_at_any_pace() {
+    for n_workers in [1, 2, 4, 8] {
+        let of = |distribution, pace| who_gets_what(distribution, n_workers, pace);
+        for distribution in [Distribution::RoundRobin, Distribution::Contiguous] {
+            let first = of(distribution, 0);
+            assert_eq!(first.len(), 150);
+            assert!(
+                (1..20).all(|pace| of(distribution, pace) == first),
+                "{distribution}"
+            );
+        }
+        let round_robin = of(Distribution::RoundRobin, 0);
+        for ((batch, at), worker) in round_robin {
+            assert_eq!(worker, (batch as usize * 5 + at) % n_workers);
+        }
+        assert_eq!(of(Distribution::WorkStealing, 0).len(), 150);
+    }
+}
+
+#[test]
+fn what_waits_for_a_stuck_worker_goes_to_an_idle_one() {
+    let mut dispatch = Dispatch::new(Distribution::WorkStealing, 2, 1);
+    let mut mail = BTreeMap::new();
+    for _ in 0..4 {
+        dispatch.add_batch(1, None);
+    }
+    dispatch.end();
+    let run = |dispatch: &mut Dispatch, mail: &mut BTreeMap<usize, AssignmentId>| {
+        while let Some(command) = dispatch.next_command() {
+            match command {
+                Command::Mail { worker, assignment } => {
+                    mail.insert(worker, assignment);
+                }
+                Command::TakeBack { worker } => {
+                    let taken = mail.remove(&worker);
+                    dispatch.taken_back(worker, taken);
+                }
+                _ => {}
+            }
+        }
+    };
+    run(&mut dispatch, &mut mail);
+    for worker in [0, 1] {
+        let id = mail.remove(&worker).expect("both have mail");
+        dispatch.began(worker, id);
+    }
+    run(&mut dispatch, &mut mail);
+    assert_eq!(
+        mail.len(),
+        2,
+        "each has one in its hands and one in its mailbox"
+    );
+    // Worker 0 never comes back from its first one; worker 1 does all the rest.
+    let mut done = 0;
+    let mut in_hand = AssignmentId(1);
+    loop {
+        dispatch.learned(1, in_hand);
+        done += 1;
+        run(&mut dispatch, &mut mail);
+        let Some(next) = mail.remove(&1) else {
+            break;
+        };
+        dispatch.began(1, next);
+        run(&mut dispatch, &mut mail);
+        in_hand = next;
+    }
+    assert_eq!((done, mail.len()), (3, 0));
+}

@@ -1,0 +1,167 @@
+//! Which worker learns which sample.
+
+use std::ops::Range;
+
+use kato_loader::{DocumentBatch, DocumentRef};
+
+/// Which worker learns which sample. The result of a run is the same for each of them; what differs is how evenly workers are
+/// kept busy, and whether a second run gives every worker the same samples.
+///
+/// The unit is a sample, or for a backend that takes [documents by number](crate::WorkSize::Documents) such a group of them, which
+/// has to stay the same for any number of workers.
+///
+/// ```
+/// use kato_scheduler::Distribution;
+///
+/// assert_eq!(Distribution::default(), Distribution::WorkStealing);
+/// assert_eq!("round-robin".parse(), Ok(Distribution::RoundRobin));
+/// assert!("random".parse::<Distribution>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Distribution {
+    /// Whoever is free takes the next samples, and one without work takes over what waits for another. Keeps all workers busy
+    /// whatever the samples are like; who learns what depends on timing.
+    #[default]
+    WorkStealing,
+    /// Sample `i` of the corpus goes to worker `i mod num_workers`. Reproducible; as fast as the slowest worker.
+    RoundRobin,
+    /// Each batch of samples is cut into one run of neighbours for each worker. Reproducible for equal batches; as fast as the
+    /// slowest worker.
+    Contiguous,
+}
+
+/// A text that names no [`Distribution`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no distribution: use work-stealing, round-robin or contiguous")]
+pub struct UnknownDistribution(String);
+
+impl Distribution {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::WorkStealing, Self::RoundRobin, Self::Contiguous];
+
+    /// The name, as it is parsed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WorkStealing => "work-stealing",
+            Self::RoundRobin => "round-robin",
+            Self::Contiguous => "contiguous",
+        }
+    }
+}
+
+impl std::fmt::Display for Distribution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Distribution {
+    type Err = UnknownDistribution;
+
+    fn from_str(name: &str) -> Result<Self, UnknownDistribution> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|distribution| distribution.name() == name)
+            .ok_or_else(|| UnknownDistribution(name.to_owned()))
+    }
+}
+
+/// The samples of a batch that an assignment is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Selection {
+    All,
+    /// Those whose number in the corpus has this remainder.
+    Residue {
+        of: u64,
+        residue: u64,
+    },
+    /// Those at these positions in the batch.
+    Positions(Range<usize>),
+}
+
+impl Selection {
+    /// The samples with their positions in the batch.
+    pub(crate) fn of<'a>(
+        &self,
+        batch: &'a DocumentBatch,
+    ) -> impl Iterator<Item = (usize, DocumentRef<'a>)> {
+        let selection = self.clone();
+        batch
+            .iter()
+            .enumerate()
+            .filter(move |(at, document)| match &selection {
+                Self::All => true,
+                Self::Residue { of, residue } => document.index % of == *residue,
+                Self::Positions(positions) => positions.contains(at),
+            })
+    }
+}
+
+/// How a batch of `n_documents` is cut: for each assignment its worker, if one is set, and its samples. `group` is the batch's number
+/// where batches must not be cut.
+pub(crate) fn assignments_of(
+    distribution: Distribution,
+    n_workers: usize,
+    n_documents: usize,
+    group: Option<u64>,
+) -> Vec<(Option<usize>, Selection)> {
+    /// Groups that one worker gets in a row.
+    const RUN: u64 = 4;
+
+    let worker_of = |number: u64| Some((number % n_workers.max(1) as u64) as usize);
+    match (distribution, group) {
+        (Distribution::WorkStealing, _) => vec![(None, Selection::All)],
+        (Distribution::RoundRobin, Some(group)) => vec![(worker_of(group), Selection::All)],
+        (Distribution::Contiguous, Some(group)) => vec![(worker_of(group / RUN), Selection::All)],
+        (Distribution::RoundRobin, None) => {
+            let of = n_workers as u64;
+            let residue = |worker| Selection::Residue {
+                of,
+                residue: worker as u64,
+            };
+            (0..n_workers)
+                .map(|worker| (Some(worker), residue(worker)))
+                .collect()
+        }
+        (Distribution::Contiguous, None) => {
+            let bound = |worker: usize| n_documents * worker / n_workers;
+            (0..n_workers)
+                .map(|worker| (worker, bound(worker)..bound(worker + 1)))
+                .filter(|(_, positions)| !positions.is_empty())
+                .map(|(worker, positions)| (Some(worker), Selection::Positions(positions)))
+                .collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn contiguous_runs_cover_a_batch_once_and_evenly(n_workers in 1_usize..9, n_documents in 1_usize..100) {
+            let mut next = 0;
+            for (_, selection) in assignments_of(Distribution::Contiguous, n_workers, n_documents, None) {
+                let Selection::Positions(positions) = selection else { panic!("{selection:?}") };
+                prop_assert_eq!(positions.start, next);
+                prop_assert!(positions.len() <= n_documents.div_ceil(n_workers));
+                next = positions.end;
+            }
+            prop_assert_eq!(next, n_documents);
+        }
+
+        #[test]
+        fn groups_stay_whole_for_any_number_of_workers(n_workers in 1_usize..9, group in 0_u64..1000) {
+            for distribution in Distribution::ALL {
+                let cut = assignments_of(distribution, n_workers, 8, Some(group));
+                prop_assert_eq!(cut.len(), 1);
+                prop_assert!(cut[0].0.is_none_or(|worker| worker < n_workers));
+                prop_assert_eq!(&cut[0].1, &Selection::All);
+            }
+        }
+    }
+}

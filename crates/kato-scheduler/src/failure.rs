@@ -1,0 +1,123 @@
+//! What becomes of samples that cannot be learned, and how they are told.
+
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+/// What a run does about samples that cannot be learned and about workers that die.
+///
+/// A sample over which a worker dies (a panic in a tokenizer, for example) is tried again by another one; so is everything that the
+/// dead worker had not staged. A sample that has failed [`attempts`](Self::attempts) times is recorded, and the rest goes on.
+///
+/// ```
+/// use kato_scheduler::{FailurePolicy, OnFailure};
+///
+/// let policy = FailurePolicy { on_failure: OnFailure::Skip, most_failures: Some(100), ..FailurePolicy::default() };
+/// assert_eq!(policy.attempts.get(), 2);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailurePolicy {
+    /// What happens when a sample has failed for good. Default: the run ends with its error.
+    pub on_failure: OnFailure,
+    /// Attempts at a sample that takes a worker down, the first included. What is refused for its content is not tried
+    /// again: it would be refused again. Default: 2.
+    pub attempts: NonZeroU32,
+    /// Samples that may fail in one session, bad records not included; one more ends the run. Default: any number.
+    pub most_failures: Option<u64>,
+    /// Workers that may be replaced in one session; one more ends the run. Default: 16.
+    pub worker_restarts: u32,
+}
+
+/// What happens when a sample has failed for good.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The run ends with the error; what was committed is safe.
+    #[default]
+    End,
+    /// The sample is counted and listed, and the run goes on.
+    Skip,
+}
+
+impl Default for FailurePolicy {
+    fn default() -> Self {
+        Self {
+            on_failure: OnFailure::End,
+            attempts: NonZeroU32::new(2).expect("2 is not 0"),
+            most_failures: None,
+            worker_restarts: 16,
+        }
+    }
+}
+
+/// Why a sample failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// The learner cannot learn it: its text has no tokens in the vocabulary, for example.
+    Unlearnable,
+    /// A node refused what was to be learned.
+    Refused,
+    /// Workers died over it.
+    WorkerDied,
+}
+
+/// Failed samples by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct FailureCounts {
+    /// [`FailureKind::Unlearnable`].
+    pub unlearnable: u64,
+    /// [`FailureKind::Refused`].
+    pub refused: u64,
+    /// [`FailureKind::WorkerDied`].
+    pub worker_died: u64,
+}
+
+impl FailureCounts {
+    /// Counts one more.
+    pub(crate) fn count(&mut self, kind: FailureKind) {
+        match kind {
+            FailureKind::Unlearnable => self.unlearnable += 1,
+            FailureKind::Refused => self.refused += 1,
+            FailureKind::WorkerDied => self.worker_died += 1,
+        }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.unlearnable + self.refused + self.worker_died
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.unlearnable += other.unlearnable;
+        self.refused += other.refused;
+        self.worker_died += other.worker_died;
+    }
+}
+
+/// A sample that has failed for good: an entry of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct FailedSample {
+    pub(crate) document: String,
+    pub(crate) sample_idx: u64,
+    pub(crate) kind: FailureKind,
+    /// Level at which it failed; what lies below was learned, unless the sample was refused at several levels.
+    pub(crate) level: usize,
+    pub(crate) attempts: u32,
+    pub(crate) reason: String,
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
+    let mut reason = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        reason.push_str(": ");
+        reason.push_str(&error.to_string());
+        cause = error.source();
+    }
+    reason
+}

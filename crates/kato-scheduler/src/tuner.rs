@@ -1,0 +1,146 @@
+//! How many workers pay, found out while a run goes on. No clock of its own.
+
+use std::time::Duration;
+
+/// Growth of the throughput below which more workers do not pay.
+const GAIN: f64 = 1.05;
+
+/// Samples of one measurement at least, so that chance is small beside [`GAIN`].
+const SAMPLES: u64 = 200;
+
+/// Longest and shortest measurement.
+const LONGEST: Duration = Duration::from_secs(10);
+const SHORTEST: Duration = Duration::from_millis(500);
+
+/// Measurements to wait before another look at whether more, or fewer, would be better.
+const REST: u32 = 20;
+
+/// Climbs to the number of workers beyond which throughput grows no more: doubles it while that pays, goes back one step when it
+/// does not, and looks again now and then, because servers and their load change.
+#[derive(Debug)]
+pub(crate) struct Tuner {
+    most: usize,
+    active: usize,
+    /// The number from which the present one was reached, and its throughput.
+    before: Option<(usize, f64)>,
+    rest: u32,
+    since: Option<(Duration, u64)>,
+}
+
+impl Tuner {
+    /// Begins with two workers, or one where there are no more.
+    pub(crate) fn new(most: usize) -> Self {
+        let most = most.max(1);
+        Self {
+            most,
+            active: most.min(2),
+            before: None,
+            rest: 0,
+            since: None,
+        }
+    }
+
+    /// Workers that are to be given work.
+    pub(crate) fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Told how many samples were learned until now; returns whether the number of workers changed.
+    pub(crate) fn observe(&mut self, now: Duration, samples: u64) -> bool {
+        let Some((since, before)) = self.since else {
+            self.since = Some((now, samples));
+            return false;
+        };
+        let (elapsed, learned) = (now.saturating_sub(since), samples.saturating_sub(before));
+        let is_enough = learned >= SAMPLES && elapsed >= SHORTEST;
+        if learned == 0 || !(is_enough || elapsed >= LONGEST) {
+            return false;
+        }
+        self.since = Some((now, samples));
+        let rate = learned as f64 / elapsed.as_secs_f64();
+        let was = self.active;
+        self.active = self.next(rate);
+        if self.active != was {
+            // What was begun by the old number belongs to neither measurement.
+            self.since = None;
+        }
+        self.active != was
+    }
+
+    fn next(&mut self, rate: f64) -> usize {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return self.active;
+        }
+        match self.before.take() {
+            Some((fewer, slower)) if rate < slower * GAIN => {
+                self.rest = REST;
+                fewer
+            }
+            _ if self.active < self.most => {
+                self.before = Some((self.active, rate));
+                self.most.min(self.active * 2)
+            }
+            _ => {
+                self.rest = REST;
+                self.active
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs the tuner against a throughput by number of workers for some seconds; the number at the end.
+    fn settle(tuner: &mut Tuner, start: u64, seconds: u64, rate: impl Fn(usize) -> f64) -> usize {
+        let mut samples = start as f64 * 1e6;
+        for tick in 0..seconds * 10 {
+            samples += rate(tuner.active()) / 10.0;
+            tuner.observe(
+                Duration::from_millis(start * 1000 + tick * 100),
+                samples as u64,
+            );
+        }
+        tuner.active()
+    }
+
+    #[test]
+    fn climbs_while_it_pays_and_no_further() {
+        for (most, limit, expected) in [
+            (16, 4.0_f64, 4..=4),
+            (16, 3.0, 4..=4),
+            (16, 1.0, 2..=2),
+            (16, 100.0, 16..=16),
+            (3, 100.0, 3..=3),
+            (1, 9.0, 1..=1),
+        ] {
+            let found = settle(&mut Tuner::new(most), 0, 9, |workers| {
+                1_000.0 * limit.min(workers as f64)
+            });
+            assert!(
+                expected.contains(&found),
+                "{most} workers at most, {limit} pay: {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn follows_a_server_that_changes() {
+        let mut tuner = Tuner::new(16);
+        let limited = |limit: f64| move |workers: usize| 1_000.0 * limit.min(workers as f64);
+        assert_eq!(settle(&mut tuner, 0, 9, limited(2.0)), 2);
+        assert_eq!(settle(&mut tuner, 10, 60, limited(100.0)), 16);
+    }
+
+    #[test]
+    fn a_slow_server_is_measured_over_longer_times() {
+        assert_eq!(
+            settle(&mut Tuner::new(8), 0, 300, |workers| 3.0 * workers as f64),
+            8
+        );
+        // Nothing at all says nothing.
+        assert_eq!(settle(&mut Tuner::new(8), 0, 300, |_| 0.0), 2);
+    }
+}

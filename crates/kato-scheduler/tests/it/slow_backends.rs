@@ -1,0 +1,282 @@
+//! Backends that wait: stalls are told with what they wait for, connections are counted, and memory that runs short slows down.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
+use kato_scheduler::{
+    Activity, Backend, ConnectionBudget, Distribution, OnStall, RefusedSample, RunConfiguration,
+    Teacher, TrainError, TrainingEvent, TrainingOptions, WorkSize, Workers, loader_at_checkpoint,
+    train_parallel_with,
+};
+use serde_json::Value;
+
+use crate::support::{
+    Corpus, LEARNER, Oracle, Outcome, Settings, go_on, in_time, memory_store, plain_records,
+};
+
+/// Nodes elsewhere that answer when they are let.
+#[derive(Debug)]
+struct Elsewhere {
+    nodes: Vec<String>,
+    configuration: Value,
+    /// Whether the nodes answer.
+    is_stuck: AtomicBool,
+    /// Sample that node 1 refuses.
+    refused: Option<u64>,
+    pool: usize,
+    open_teachers: AtomicUsize,
+    most_teachers: AtomicUsize,
+}
+
+impl Elsewhere {
+    fn new(pool: usize) -> Self {
+        Self {
+            nodes: LEARNER
+                .node_names()
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            configuration: RunConfiguration::of(&LEARNER).to_json(),
+            is_stuck: AtomicBool::new(false),
+            refused: None,
+            pool,
+            open_teachers: AtomicUsize::new(0),
+            most_teachers: AtomicUsize::new(0),
+        }
+    }
+
+    fn refused_in(&self, documents: &Range<u64>) -> Option<u64> {
+        self.refused.filter(|sample| documents.contains(sample))
+    }
+}
+
+struct ElsewhereTeacher<'a>(&'a Elsewhere);
+
+impl Backend for Elsewhere {
+    type Part = ();
+
+    fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+    fn configuration(&self) -> &Value {
+        &self.configuration
+    }
+    fn checkpoint(&self) -> Value {
+        Value::Null
+    }
+    fn work_size(&self) -> WorkSize {
+        WorkSize::Documents(NonZeroUsize::MIN)
+    }
+    fn teacher<'a>(
+        &'a self,
+        _learner: &'a HierarchicalConceptLearner,
+    ) -> Result<Box<dyn Teacher<Part = ()> + 'a>, TrainError> {
+        let n = self.open_teachers.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_teachers.fetch_max(n, Ordering::SeqCst);
+        Ok(Box::new(ElsewhereTeacher(self)))
+    }
+    fn connections(&self) -> Option<ConnectionBudget> {
+        Some(ConnectionBudget {
+            pool: self.pool,
+            per_worker: self.nodes.len(),
+        })
+    }
+    fn interrupt(&self) {
+        self.is_stuck.store(false, Ordering::SeqCst);
+    }
+    fn commit(&self, _parts: Vec<()>, _checkpoint: Value) -> Result<(), TrainError> {
+        Ok(())
+    }
+    fn observations(&self, _node_idx: usize) -> Result<u64, TrainError> {
+        Ok(0)
+    }
+    fn count_patterns(&self, _node_idx: usize) -> Result<Option<u64>, TrainError> {
+        Ok(None)
+    }
+}
+
+impl Teacher for ElsewhereTeacher<'_> {
+    type Part = ();
+
+    fn learn(
+        &mut self,
+        document: TextDocument<'_>,
+        scratch: &mut LearnScratch,
+    ) -> Result<(), LearnError> {
+        LEARNER.plan(&document, scratch)?;
+        Ok(())
+    }
+    fn finish_work(
+        &mut self,
+        documents: Range<u64>,
+        activity: &Activity,
+    ) -> Result<Vec<RefusedSample>, TrainError> {
+        let _waiting = activity.enter("waiting for node1 to answer");
+        while self.0.is_stuck.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let refused = |sample_idx| RefusedSample {
+            sample_idx,
+            node_idx: 1,
+            source: "too many symbols".into(),
+        };
+        Ok(self
+            .0
+            .refused_in(&documents)
+            .map(refused)
+            .into_iter()
+            .collect())
+    }
+    fn observations(&self, _node_idx: usize) -> u64 {
+        0
+    }
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+    fn take_part(&mut self) -> Result<Option<()>, TrainError> {
+        Ok(None)
+    }
+}
+
+impl Drop for ElsewhereTeacher<'_> {
+    fn drop(&mut self) {
+        self.0.open_teachers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn train_elsewhere(
+    corpus: &Corpus,
+    backend: &Elsewhere,
+    options: &TrainingOptions,
+    on_event: impl FnMut(TrainingEvent),
+) -> Result<kato_scheduler::TrainingReport, TrainError> {
+    let mut loader = loader_at_checkpoint(corpus.strict(), &Value::Null)?;
+    train_parallel_with(&mut loader, &LEARNER, backend, options, on_event)
+}
+
+#[test]
+fn a_stall_is_told_with_what_is_waited_for_and_the_run_goes_on() {
+    in_time(|| {
+        let corpus = Corpus::new(&plain_records(20));
+        let backend = Elsewhere::new(100);
+        backend.is_stuck.store(true, Ordering::SeqCst);
+        let mut options = Settings::EAGER.options();
+        options.stall_timeout = Duration::from_millis(150);
+        let mut told = Vec::new();
+        let report = train_elsewhere(&corpus, &backend, &options, |event| {
+            if let TrainingEvent::Stalled(stall) = event {
+                backend.is_stuck.store(false, Ordering::SeqCst);
+                told.push(stall);
+            }
+        })
+        .unwrap();
+        assert!(report.stalls >= 1 && report.complete);
+        let stack: Vec<&str> = told[0]
+            .stack
+            .iter()
+            .map(|frame| frame.what.as_str())
+            .collect();
+        assert!(stack[0].starts_with("learning samples "), "{stack:?}");
+        assert_eq!(stack[1], "waiting for node1 to answer");
+        assert!(
+            told[0]
+                .to_string()
+                .contains(" > waiting for node1 to answer ("),
+            "{}",
+            told[0]
+        );
+    });
+}
+
+#[test]
+fn a_stall_may_end_the_run() {
+    in_time(|| {
+        let corpus = Corpus::new(&plain_records(20));
+        let backend = Elsewhere::new(100);
+        backend.is_stuck.store(true, Ordering::SeqCst);
+        let mut options = Settings::EAGER.options();
+        options.stall_timeout = Duration::from_millis(150);
+        options.on_stall = OnStall::End;
+        let error = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap_err();
+        assert!(error.to_string().contains("waiting for node1"), "{error}");
+        assert_eq!(backend.open_teachers.load(Ordering::SeqCst), 0);
+    });
+}
+
+#[test]
+fn what_a_node_refuses_is_listed_with_its_level() {
+    in_time(|| {
+        let corpus = Corpus::new(&plain_records(20));
+        let backend = Elsewhere {
+            refused: Some(7),
+            ..Elsewhere::new(100)
+        };
+        let error =
+            train_elsewhere(&corpus, &backend, &Settings::EAGER.options(), |_| {}).unwrap_err();
+        assert!(matches!(error, TrainError::Refused { .. }), "{error}");
+        let mut options = Settings::EAGER.lenient();
+        options.ledger = Some(corpus.path("errors"));
+        let report = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap();
+        assert_eq!((report.samples_processed, report.failures.refused), (19, 1));
+        let entries = crate::support::ledger_entries(&corpus.path("errors"));
+        assert_eq!(entries.len(), 1);
+        assert_eq!(
+            (&entries[0]["sample_idx"], &entries[0]["level"]),
+            (&7.into(), &1.into())
+        );
+        assert_eq!(entries[0]["reason"], "too many symbols");
+    });
+}
+
+#[test]
+fn workers_fit_the_connections() {
+    in_time(|| {
+        let corpus = Corpus::new(&plain_records(20));
+        let backend = Elsewhere::new(7);
+        let mut options = Settings::EAGER.options();
+        options.num_workers = Workers::Auto;
+        let report = train_elsewhere(&corpus, &backend, &options, |_| {});
+        // The budget for memory of the tests is nothing: one worker.
+        assert_eq!(report.unwrap().num_workers, 1);
+        options.memory_budget = 1 << 30;
+        let report = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap();
+        assert_eq!(
+            (
+                report.num_workers,
+                backend.most_teachers.load(Ordering::SeqCst)
+            ),
+            (2, 2)
+        );
+        options.num_workers = Workers::Exactly(NonZeroUsize::new(3).unwrap());
+        let error = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            message.contains("need 9") && message.contains("pool has 7"),
+            "{message}"
+        );
+        assert_eq!(backend.open_teachers.load(Ordering::SeqCst), 0);
+    });
+}
+
+#[test]
+fn memory_that_runs_short_slows_down_and_changes_nothing() {
+    let corpus = Corpus::new(&plain_records(200));
+    let oracle = Oracle::of(&LEARNER, corpus.strict());
+    for distribution in Distribution::ALL {
+        let store = memory_store(&LEARNER);
+        let settings = Settings {
+            distribution,
+            workers: 4,
+            ..Settings::EAGER
+        };
+        let mut options = settings.options();
+        options.memory_ceiling = Some(1);
+        let report = go_on(corpus.strict(), &LEARNER, &store, &options, |_| {}).unwrap();
+        assert_eq!(Outcome::from(&report), oracle.outcome);
+        oracle.assert_learned(&store);
+    }
+}

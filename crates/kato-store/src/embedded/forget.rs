@@ -1,0 +1,250 @@
+//! Forgetting: a segment written again without some of its patterns.
+
+use std::borrow::Cow;
+use std::iter::Peekable;
+use std::path::Path;
+use std::slice;
+use std::sync::Arc;
+
+use kato_model::PatternName;
+
+use super::segment::{NodeCursor, Segment, SegmentWriter, WrittenSegment};
+use super::vectors::MergedVectors;
+use crate::StoreError;
+
+/// Whether a segment holds one of the names, which ascend in every node.
+pub(super) fn holds_any(
+    segment: &Arc<Segment>,
+    doomed: &[Vec<PatternName>],
+) -> Result<bool, StoreError> {
+    for (node_idx, names) in doomed.iter().enumerate() {
+        let (Some(first), Some(last)) = (names.first(), names.last()) else {
+            continue;
+        };
+        let mut doomed = Doomed::new(names);
+        let leading = first.leading_u64();
+        let mut cursor = NodeCursor::from_leading(Arc::clone(segment), node_idx, leading)?;
+        while let Some(name) = cursor.name().filter(|name| name <= last) {
+            if doomed.holds(&name) {
+                return Ok(true);
+            }
+            cursor.advance()?;
+        }
+    }
+    Ok(false)
+}
+
+/// Writes a segment without the patterns of these names, which ascend in every node. Vectors and documents stay.
+///
+/// What still refers to a forgotten pattern refers to its name as text from then on. Memory: 24 bytes for each name that is
+/// forgotten, and the text symbols of one node.
+pub(super) fn write_without(
+    segment: &Arc<Segment>,
+    doomed: &[Vec<PatternName>],
+    path: &Path,
+) -> Result<WrittenSegment, StoreError> {
+    let mut writer = SegmentWriter::create(path)?;
+    let mut below = Forgotten::default();
+    for (node_idx, names) in doomed.iter().enumerate() {
+        let forgotten = Forgotten::find(segment, node_idx, names)?;
+        let numbers = Numbers::new(segment, node_idx, &forgotten, &below)?;
+        writer.begin_node(numbers.texts.iter().map(AsRef::as_ref))?;
+        let mut symbols = Vec::new();
+        let mut rest = Rest::new(segment, node_idx, &forgotten)?;
+        while let Some(cursor) = rest.next_pattern()? {
+            let (record, name) = (cursor.record()?, cursor.name());
+            symbols.clear();
+            for symbol in record.symbols(cursor.width()) {
+                symbols.push(numbers.of(symbol).ok_or_else(|| segment.bad_block())?);
+            }
+            let extras = record.extras().ok_or_else(|| segment.bad_block())?;
+            let name = name.ok_or_else(|| segment.bad_block())?;
+            writer.push(name, record.frequency, &symbols, &extras)?;
+        }
+        writer.end_node()?;
+        let mut vectors = MergedVectors::new(slice::from_ref(segment), node_idx)?;
+        while let Some((name, vector)) = vectors.next_vector()? {
+            writer.push_vector(name, &vector)?;
+        }
+        below = forgotten;
+    }
+    let documents = segment.documents()?;
+    let documents = documents
+        .iter()
+        .map(|(sample_idx, id)| (*sample_idx, id.as_str()));
+    writer.finish(documents)
+}
+
+/// Walks along ascending names beside others that ascend.
+struct Doomed<'a>(Peekable<slice::Iter<'a, PatternName>>);
+
+impl<'a> Doomed<'a> {
+    fn new(names: &'a [PatternName]) -> Self {
+        Self(names.iter().peekable())
+    }
+
+    /// Whether a name is among them; names asked for ascend.
+    fn holds(&mut self, name: &PatternName) -> bool {
+        while self.0.next_if(|doomed| *doomed < name).is_some() {}
+        self.0.peek() == Some(&name)
+    }
+}
+
+/// Patterns of a node that go, by rank in the old segment and by name; both ascend.
+#[derive(Default)]
+struct Forgotten {
+    ranks: Vec<u32>,
+    names: Vec<PatternName>,
+}
+
+impl Forgotten {
+    fn find(
+        segment: &Arc<Segment>,
+        node_idx: usize,
+        names: &[PatternName],
+    ) -> Result<Self, StoreError> {
+        let mut found = Self::default();
+        let Some(first) = names.first() else {
+            return Ok(found);
+        };
+        let mut doomed = Doomed::new(names);
+        let leading = first.leading_u64();
+        let mut cursor = NodeCursor::from_leading(Arc::clone(segment), node_idx, leading)?;
+        while let Some(name) = cursor.name().filter(|_| doomed.0.peek().is_some()) {
+            if doomed.holds(&name) {
+                found.ranks.push(cursor.rank() as u32);
+                found.names.push(name);
+            }
+            cursor.advance()?;
+        }
+        Ok(found)
+    }
+}
+
+/// Walks along the patterns of a node that stay.
+struct Rest<'a> {
+    cursor: NodeCursor,
+    forgotten: Peekable<slice::Iter<'a, u32>>,
+    begun: bool,
+}
+
+impl<'a> Rest<'a> {
+    fn new(
+        segment: &Arc<Segment>,
+        node_idx: usize,
+        forgotten: &'a Forgotten,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            cursor: NodeCursor::new(Arc::clone(segment), node_idx)?,
+            forgotten: forgotten.ranks.iter().peekable(),
+            begun: false,
+        })
+    }
+
+    /// The cursor at the next pattern that stays.
+    fn next_pattern(&mut self) -> Result<Option<&NodeCursor>, StoreError> {
+        if self.begun {
+            self.cursor.advance()?;
+        }
+        self.begun = true;
+        while self
+            .forgotten
+            .next_if(|&&rank| u64::from(rank) == self.cursor.rank())
+            .is_some()
+        {
+            self.cursor.advance()?;
+        }
+        Ok(self.cursor.name().map(|_| &self.cursor))
+    }
+}
+
+/// The new numbers of a node's symbols.
+struct Numbers<'a> {
+    /// Patterns of the node below in the old segment.
+    n_below: u32,
+    below: &'a Forgotten,
+    /// Patterns of the node below that stay.
+    n_left: u32,
+    /// The new dictionary: text that is still in use, and names that have become text.
+    texts: Vec<Cow<'a, str>>,
+    /// Old rank in the dictionary → new one; of text that is out of use, nothing.
+    of_text: Vec<Option<u32>>,
+    /// Place in `below` → rank in the new dictionary.
+    of_forgotten: Vec<Option<u32>>,
+}
+
+impl<'a> Numbers<'a> {
+    fn new(
+        segment: &'a Arc<Segment>,
+        node_idx: usize,
+        forgotten: &Forgotten,
+        below: &'a Forgotten,
+    ) -> Result<Self, StoreError> {
+        let dictionary = segment.dictionary(node_idx)?;
+        let n_below = segment.n_below(node_idx) as u32;
+        let mut text_in_use = vec![false; dictionary.len()];
+        let mut name_in_use = vec![false; below.ranks.len()];
+        let mut rest = Rest::new(segment, node_idx, forgotten)?;
+        while let Some(cursor) = rest.next_pattern()? {
+            for symbol in cursor.record()?.symbols(cursor.width()) {
+                let in_use = match symbol.checked_sub(n_below) {
+                    Some(text) => text_in_use.get_mut(text as usize),
+                    None => match below.ranks.binary_search(&symbol) {
+                        Ok(place) => name_in_use.get_mut(place),
+                        Err(_) => continue,
+                    },
+                };
+                *in_use.ok_or_else(|| segment.bad_block())? = true;
+            }
+        }
+        // By text, as a dictionary is; where a text comes from is the second part.
+        let mut texts: Vec<(Cow<'a, str>, Source)> = Vec::new();
+        let used = |flags: Vec<bool>| flags.into_iter().enumerate().filter(|&(_, used)| used);
+        for (rank, _) in used(text_in_use) {
+            let text = dictionary.get(rank).ok_or_else(|| segment.bad_block())?;
+            texts.push((text.into(), Source::Text(rank)));
+        }
+        for (place, _) in used(name_in_use) {
+            let text = below.names[place].prefixed().to_string();
+            texts.push((text.into(), Source::Forgotten(place)));
+        }
+        texts.sort_unstable();
+        let mut of_text = vec![None; dictionary.len()];
+        let mut of_forgotten = vec![None; below.ranks.len()];
+        for (rank, (_, source)) in (0..).zip(&texts) {
+            match *source {
+                Source::Text(old) => of_text[old] = Some(rank),
+                Source::Forgotten(place) => of_forgotten[place] = Some(rank),
+            }
+        }
+        Ok(Self {
+            n_below,
+            below,
+            n_left: n_below - below.ranks.len() as u32,
+            texts: texts.into_iter().map(|(text, _)| text).collect(),
+            of_text,
+            of_forgotten,
+        })
+    }
+
+    /// The new number of a symbol; `None` if it is none of the node's.
+    fn of(&self, symbol: u32) -> Option<u32> {
+        let text = match symbol.checked_sub(self.n_below) {
+            Some(text) => *self.of_text.get(text as usize)?,
+            None => match self.below.ranks.binary_search(&symbol) {
+                Ok(place) => self.of_forgotten[place],
+                Err(before) => return Some(symbol - before as u32),
+            },
+        };
+        Some(self.n_left + text?)
+    }
+}
+
+/// Where a text of the new dictionary comes from.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// The old dictionary, at this rank.
+    Text(usize),
+    /// The name of a forgotten pattern, at this place among them.
+    Forgotten(usize),
+}

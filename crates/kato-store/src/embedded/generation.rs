@@ -1,0 +1,144 @@
+//! Generations: the newest commit and the one before it, which opening goes back to when the newest is damaged.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::directory::{missing_is_corrupt, open_segments, remove_orphans};
+use super::manifest::{FILE, Manifest, PREVIOUS_FILE, SegmentEntry};
+use super::options::DamagePolicy;
+use super::segment::Segment;
+use crate::StoreError;
+
+/// How often a reader looks again when a writer has merged away what the manifest named.
+const ATTEMPTS: usize = 10;
+
+/// That opening went back to the commit before the newest one, because the newest was damaged.
+///
+/// What is there is an earlier state of the run, whole and with the checkpoint that belongs to it: training that goes on from
+/// there comes to the same result. `Display` says what was damaged and where it went back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// The file that is damaged, or missing.
+    pub path: PathBuf,
+    /// What does not add up.
+    pub reason: String,
+    /// Number of the commit that it went back to.
+    pub n_commits: u64,
+    /// Commits that were given up: 0 when the newest only had merged segments, `None` when its number cannot be read.
+    pub lost_commits: Option<u64>,
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, reason) = (self.path.display(), &self.reason);
+        write!(
+            f,
+            "{path} is damaged: {reason}; went back to commit {}, the last one that is whole",
+            self.n_commits
+        )
+    }
+}
+
+/// What a directory holds, as it was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) manifest: Manifest,
+    /// Parallel to the manifest's segments.
+    pub(super) segments: Vec<Arc<Segment>>,
+    /// Segments of the commit before, which stay until the next one.
+    pub(super) previous: Vec<SegmentEntry>,
+    pub(super) recovery: Option<Recovery>,
+}
+
+/// Finds the newest commit of a directory, or the one before it.
+pub(super) fn find(dir: &Path, policy: DamagePolicy) -> Result<Found, StoreError> {
+    let mut newest = open_newest(dir);
+    for _ in 1..ATTEMPTS {
+        // A writer may remove segments between reading the manifest and opening them; the next manifest names others.
+        if !is_missing_file(&newest.result) {
+            break;
+        }
+        newest = open_newest(dir);
+    }
+    let damage = match newest.result.map_err(missing_is_corrupt) {
+        Ok((manifest, segments)) => {
+            // Only the newest counts: whatever is wrong with the one before is no reason to complain.
+            let previous = Manifest::read(dir, PREVIOUS_FILE).ok().flatten();
+            return Ok(Found {
+                manifest,
+                segments,
+                previous: previous.map_or_else(Vec::new, |previous| previous.segments),
+                recovery: None,
+            });
+        }
+        Err(error) => error,
+    };
+    let (StoreError::Corrupt { path, reason }, DamagePolicy::GoBack) = (&damage, policy) else {
+        return Err(damage);
+    };
+    let Ok(Some(previous)) = Manifest::read(dir, PREVIOUS_FILE) else {
+        return Err(damage);
+    };
+    let Ok(segments) = open_segments(dir, &previous) else {
+        return Err(damage);
+    };
+    let lost = |newest: u64| newest.saturating_sub(previous.n_commits);
+    Ok(Found {
+        recovery: Some(Recovery {
+            path: path.clone(),
+            reason: reason.clone(),
+            n_commits: previous.n_commits,
+            lost_commits: newest.n_commits.map(lost),
+        }),
+        previous: previous.segments.clone(),
+        manifest: previous,
+        segments,
+    })
+}
+
+/// Makes what was found the only thing that is there: for the one writer, before anything else is written.
+pub(super) fn settle(dir: &Path, found: &Found) -> Result<(), StoreError> {
+    if found.recovery.is_some() {
+        // In place of the damaged one: the next commit keeps what is there as the previous generation.
+        found.manifest.replace(dir, FILE)?;
+    }
+    let previous = found.previous.iter().map(|entry| entry.file.as_str());
+    let named: HashSet<&str> = found.manifest.files().chain(previous).collect();
+    remove_orphans(dir, &named)
+}
+
+type Opened = (Manifest, Vec<Arc<Segment>>);
+
+struct Newest {
+    result: Result<Opened, StoreError>,
+    /// Its number, if that much can be read.
+    n_commits: Option<u64>,
+}
+
+fn open_newest(dir: &Path) -> Newest {
+    let manifest = match Manifest::read(dir, FILE) {
+        Ok(Some(manifest)) => Ok(manifest),
+        Ok(None) if Manifest::exists(dir) => {
+            Err(StoreError::corrupt(&dir.join(FILE), "it is not there"))
+        }
+        Ok(None) => Err(StoreError::Missing {
+            path: dir.to_owned(),
+        }),
+        Err(error) => Err(error),
+    };
+    Newest {
+        n_commits: manifest.as_ref().ok().map(|manifest| manifest.n_commits),
+        result: manifest.and_then(|manifest| {
+            let segments = open_segments(dir, &manifest)?;
+            Ok((manifest, segments))
+        }),
+    }
+}
+
+fn is_missing_file<T>(result: &Result<T, StoreError>) -> bool {
+    matches!(result, Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound)
+}

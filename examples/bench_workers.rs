@@ -1,0 +1,100 @@
+//! Measures how training scales with the number of workers, per backend.
+//!
+//! ```text
+//! cargo run --release --example bench_workers                                       # this repository's text, embedded
+//! cargo run --release --example bench_workers -- corpus.jsonl --samples 20000
+//! cargo run --release --example bench_workers -- corpus.jsonl --backends embedded,kato:http://127.0.0.1:8000,mongodb://127.0.0.1:27017
+//! ```
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use kato_examples::bench_workers::{Bench, Table};
+use kato_examples::exit::exit_code;
+use kato_examples::inspect::show;
+use kato_examples::interrupt::stop_on_interrupt;
+use kato_examples::repository;
+use kato_learner::HierarchicalConceptLearner;
+use kato_scheduler::{Distribution, StopSignal};
+
+/// Measures how training scales with the number of workers, per backend.
+///
+/// Trains the same samples again and again, each time into a run of its own that is removed afterwards: for every backend and every
+/// number of workers, in turn, so that a slow moment of the machine meets all of them. The table has samples per second (median over
+/// the repetitions, smallest and largest), speed-up against one worker, and efficiency: speed-up by workers. More workers than
+/// cores cannot make a backend in this process faster.
+///
+/// Every repetition's knowledge is compared with that of the first: the same learn calls on every level, or it is an error.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Files to learn from. Default: this repository's README and docs.
+    #[arg(value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    /// Samples of each measurement at most.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    samples: u64,
+    /// Numbers of workers.
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "1,2,4,8"
+    )]
+    workers: Vec<NonZeroUsize>,
+    /// Backends: embedded (in a temporary directory), kato:URL, mongodb:URI.
+    #[arg(
+        long,
+        value_name = "BACKEND,…",
+        value_delimiter = ',',
+        default_value = "embedded"
+    )]
+    backends: Vec<String>,
+    /// Which worker learns which sample: work-stealing, round-robin or contiguous.
+    #[arg(long, value_name = "HOW", default_value = "work-stealing")]
+    distribution: Distribution,
+    /// Measurements of each.
+    #[arg(long, value_name = "N", default_value = "3")]
+    repeat: NonZeroUsize,
+    /// Chunk size of each level.
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "5,7,9"
+    )]
+    levels: Vec<usize>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let stop = StopSignal::default();
+    exit_code(run(&Args::parse(), &stop), &stop)
+}
+
+fn run(args: &Args, stop: &StopSignal) -> Result<()> {
+    stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+    let inputs = match args.inputs.is_empty() {
+        true => repository::own_text(),
+        false => args.inputs.clone(),
+    };
+    ensure!(!inputs.is_empty(), "name a file to learn from");
+    let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+        .chunk_sizes(args.levels.iter().copied())
+        .build()?;
+    let bench = Bench {
+        learner,
+        inputs,
+        samples: args.samples,
+        distribution: args.distribution,
+        stop: stop.clone(),
+    };
+    let table = Table::measure(&bench, &args.backends, &args.workers, args.repeat)?;
+    show(&table, args.json)
+}
