@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use kato_client::{Calls, KatoClient, KatoClientBuilder, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
@@ -26,6 +27,9 @@ const BATCH: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not 0");
 /// Connections to the server, unless the caller says otherwise.
 const CONNECTIONS: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");
 
+/// How long a server may go on with requests of a process that is gone, unless the caller says otherwise.
+const SETTLE: Duration = Duration::from_secs(2);
+
 /// Threads that move requests; planning is done by the workers' own.
 const IO_THREADS: usize = 2;
 
@@ -38,6 +42,7 @@ pub struct RemoteBackendBuilder {
     state: PathBuf,
     batch: NonZeroUsize,
     connections: NonZeroUsize,
+    settle: Duration,
 }
 
 /// The nodes of a server, taught by [`train_parallel_with`](kato_scheduler::train_parallel_with).
@@ -51,6 +56,7 @@ pub struct RemoteBackend {
     run: RunName,
     batch: NonZeroUsize,
     connections: NonZeroUsize,
+    settle: Duration,
     file: StateFile,
     path: PathBuf,
     /// Of a server that knows no idempotency keys; found out when the first teacher is made.
@@ -86,6 +92,13 @@ impl RemoteBackendBuilder {
         self
     }
 
+    /// How long a server without idempotency keys may go on with requests of a process that has died: after a crash it is given this
+    /// time before it is asked what arrived. Default 2 s.
+    pub const fn settle(mut self, settle: Duration) -> Self {
+        self.settle = settle;
+        self
+    }
+
     /// Opens the run, or begins it where there is no file of its state. Sends nothing yet.
     ///
     /// # Errors
@@ -118,19 +131,32 @@ impl RemoteBackendBuilder {
         };
         let client = self.client.build().map_err(teach)?;
         let server = client.base_url().to_owned();
-        let mut state = match file.read()? {
+        let found = file.read()?;
+        let is_new = found.is_none();
+        let mut state = match found {
             Some(state) => state,
             None => State::new(self.run.as_str(), &server, names, configuration),
         };
-        // The store of what was taught is committed before the file; a crash may have come between the two.
         let taught = match EmbeddedStore::exists(&taught_dir(&self.state)) {
-            true => Some(open_taught(&self.state, &state)?),
+            true => Some(open_taught(&self.state, &state, self.settle)?),
             false => None,
         };
+        // The store of what was taught is committed before the file; a crash may have come between the two.
         let committed = taught.as_ref().map(Taught::state);
         if let Some(committed) = committed.filter(|committed| !committed.is_null()) {
-            state = serde_json::from_value(committed)
+            let committed: State = serde_json::from_value(committed)
                 .map_err(|source| TrainError::Checkpoint { source })?;
+            // The first commit is made before anything is taught.
+            if is_new && committed.observations.iter().any(|&n| n > 0) {
+                return Err(TrainError::State {
+                    action: "find",
+                    path: self.state,
+                    source: std::io::Error::other(
+                        "what the run taught lies beside it: put the file back, or remove the directory .taught as well to begin anew",
+                    ),
+                });
+            }
+            state = committed;
         }
         if state.run != self.run.as_str() {
             let difference = format!(
@@ -153,6 +179,7 @@ impl RemoteBackendBuilder {
             run: self.run,
             batch: self.batch,
             connections: self.connections,
+            settle: self.settle,
             file,
             path: self.state,
             taught: taught.map_or_else(OnceLock::new, |taught| OnceLock::from(Some(taught))),
@@ -179,6 +206,7 @@ impl RemoteBackend {
             state: state.into(),
             batch: BATCH,
             connections: CONNECTIONS,
+            settle: SETTLE,
         }
     }
 
@@ -262,7 +290,7 @@ impl RemoteBackend {
         });
         let taught = match knows_keys {
             true => None,
-            false => Some(open_taught(&self.path, &self.state())?),
+            false => Some(open_taught(&self.path, &self.state(), self.settle)?),
         };
         Ok(self.taught.get_or_init(|| taught).as_ref())
     }
@@ -282,13 +310,14 @@ fn taught_dir(state: &Path) -> PathBuf {
     state.with_extension("taught")
 }
 
-fn open_taught(path: &Path, state: &State) -> Result<Taught, TrainError> {
+fn open_taught(path: &Path, state: &State, settle: Duration) -> Result<Taught, TrainError> {
     let reservation = Reservation::open(path.with_extension("reserved"))?;
     Taught::open(
         &taught_dir(path),
         &state.nodes,
         &state.configuration,
         reservation,
+        settle,
     )
 }
 

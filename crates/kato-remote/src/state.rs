@@ -106,12 +106,12 @@ impl StateFile {
             Err(damaged) => match self.read_one(&self.previous()) {
                 Ok(Some(state)) => {
                     tracing::warn!(path = %self.path.display(), "the state is damaged: going back to the commit before");
+                    // Or the next commit would keep the damaged one as the previous.
+                    replace_file(&self.path, &state)?;
                     Ok(Some(state))
                 }
                 _ => Err(damaged),
             },
-            // A crash between the two renames of a replacement.
-            Ok(None) => self.read_one(&self.previous()),
             found => found,
         }
     }
@@ -137,13 +137,22 @@ impl StateFile {
     /// Replaces the state, durably: a crash leaves the old one or the new one.
     pub(crate) fn write(&self, state: &State) -> Result<(), TrainError> {
         let state = state.with_checksum().map_err(failed("write", &self.path))?;
-        match fs::rename(&self.path, self.previous()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(failed("keep", &self.path)(error));
-            }
-            _ => {}
-        }
+        self.keep().map_err(failed("keep", &self.path))?;
         replace_file(&self.path, &state)
+    }
+
+    /// Keeps the present state as the previous one; there is a whole present one all the time.
+    fn keep(&self) -> io::Result<()> {
+        let text = match fs::read(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            text => text?,
+        };
+        let parent = parent_of(&self.path);
+        let mut file = tempfile::NamedTempFile::new_in(parent)?;
+        file.write_all(&text)?;
+        file.as_file().sync_all()?;
+        file.persist(self.previous())?;
+        Ok(())
     }
 
     fn previous(&self) -> PathBuf {
@@ -166,8 +175,7 @@ pub(crate) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, T
 /// Replaces a file by JSON content, durably: a crash leaves the old content or the new.
 pub(crate) fn replace_file(path: &Path, content: &impl Serialize) -> Result<(), TrainError> {
     let replace = || -> io::Result<()> {
-        let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
+        let parent = parent_of(path);
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
         serde_json::to_writer(&mut file, content)?;
         file.write_all(b"\n")?;
@@ -180,6 +188,11 @@ pub(crate) fn replace_file(path: &Path, content: &impl Serialize) -> Result<(), 
         Ok(())
     };
     replace().map_err(failed("write", path))
+}
+
+fn parent_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TrainError {

@@ -20,9 +20,6 @@ use tokio::sync::Mutex;
 
 use crate::reserve::Reservation;
 
-/// How long a server may go on with requests of a process that is gone.
-const SETTLE: Duration = Duration::from_secs(2);
-
 /// Questions that are under way at a time.
 const QUESTIONS: usize = 16;
 
@@ -41,6 +38,7 @@ pub(crate) struct Taught {
     /// Documents before this number are in doubt, unless they are committed.
     doubt_end: u64,
     n_committed: AtomicU64,
+    settle: Duration,
     is_settled: Mutex<bool>,
     /// Learn calls of patterns that arrived and are in no commit; of every pattern that this session asked about.
     arrived: Mutex<HashMap<(usize, PatternName), u64>>,
@@ -53,6 +51,7 @@ impl Taught {
         nodes: &[String],
         configuration: &Value,
         reservation: Reservation,
+        settle: Duration,
     ) -> Result<Self, TrainError> {
         let store = match EmbeddedStore::exists(dir) {
             true => EmbeddedStore::open(dir),
@@ -63,6 +62,7 @@ impl Taught {
             doubt_end: reservation.end(),
             reservation,
             n_committed: AtomicU64::new(0),
+            settle,
             is_settled: Mutex::default(),
             arrived: Mutex::default(),
         })
@@ -86,7 +86,7 @@ impl Taught {
     pub(crate) async fn settle(&self) {
         let mut is_settled = self.is_settled.lock().await;
         if self.is_in_doubt() && !*is_settled {
-            tokio::time::sleep(SETTLE).await;
+            tokio::time::sleep(self.settle).await;
         }
         *is_settled = true;
     }

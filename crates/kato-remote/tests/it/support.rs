@@ -119,14 +119,20 @@ impl TestServer {
         }
     }
 
-    /// Stops the server, and reads the knowledge bases of the run's nodes.
-    pub(crate) fn stop(self) -> Vec<String> {
+    /// Stops the server.
+    pub(crate) fn end(self) -> PathBuf {
         self.stop.send(()).unwrap();
         self.runtime.block_on(self.served).unwrap();
+        self.dir
+    }
+
+    /// Stops the server, and reads the knowledge bases of the run's nodes.
+    pub(crate) fn stop(self) -> Vec<String> {
+        let dir = self.end();
         let run: RunName = RUN.parse().unwrap();
         let export = |node: &&str| {
             let id = processor_id(&run.node_id(node), "kato");
-            let store = EmbeddedStore::open_read_only(&self.dir.join("nodes").join(id)).unwrap();
+            let store = EmbeddedStore::open_read_only(&dir.join("nodes").join(id)).unwrap();
             export(&KnowledgeBase::at(&store, 0).unwrap())
         };
         learner().node_names().iter().map(export).collect()
@@ -154,6 +160,7 @@ pub(crate) fn backend(
     let learner = learner();
     RemoteBackend::builder(client(addr), RUN.parse().unwrap(), state)
         .batch(NonZeroUsize::new(batch).unwrap())
+        .settle(Duration::from_millis(50))
         .build(&learner, &RunConfiguration::of(&learner))
 }
 
