@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,9 @@ const CONNECTIONS: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");
 
 /// How long a server may go on with requests of a process that is gone, unless the caller says otherwise.
 const SETTLE: Duration = Duration::from_secs(2);
+
+/// How long work that is under way is waited for when the run is to end.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Threads that move requests; planning is done by the workers' own.
 const IO_THREADS: usize = 2;
@@ -258,20 +262,26 @@ impl RemoteBackend {
         ids.map(|id| self.client.fork_with(options(id))).collect()
     }
 
-    /// Waits for work, or until the run is to end.
+    /// Waits for work; once the run is to end, only for a moment longer. Work that is under way is not given up at once, because the
+    /// sessions that it uses could not be closed.
     pub(crate) fn unless_interrupted<T>(
         &self,
         work: impl Future<Output = Result<T, TrainError>>,
     ) -> Result<T, TrainError> {
         let mut interrupted = self.interrupted.subscribe();
         self.block_on(async {
+            let mut work = pin!(work);
             tokio::select! {
-                done = work => done,
-                _ = interrupted.wait_for(|is_interrupted| *is_interrupted) => Err(TrainError::Teach {
+                done = &mut work => return done,
+                _ = interrupted.wait_for(|is_interrupted| *is_interrupted) => {}
+            }
+            let done = tokio::time::timeout(GRACE, work).await;
+            done.unwrap_or_else(|_| {
+                Err(TrainError::Teach {
                     node: self.run.to_string(),
                     source: "the run ended while the server was waited for".into(),
-                }),
-            }
+                })
+            })
         })
     }
 
@@ -307,11 +317,11 @@ impl RemoteBackend {
 
 /// Where what was taught lies.
 fn taught_dir(state: &Path) -> PathBuf {
-    state.with_extension("taught")
+    state.with_added_extension("taught")
 }
 
 fn open_taught(path: &Path, state: &State, settle: Duration) -> Result<Taught, TrainError> {
-    let reservation = Reservation::open(path.with_extension("reserved"))?;
+    let reservation = Reservation::open(path.with_added_extension("reserved"))?;
     Taught::open(
         &taught_dir(path),
         &state.nodes,

@@ -1,7 +1,7 @@
 //! Runs whose nodes are on a server, by the file that keeps their position.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kato_model::RunName;
 use serde::Deserialize;
@@ -14,6 +14,11 @@ use crate::{BackendKind, LevelResult, ManifestFile, RunBackend, RunFacts, RunMan
 
 /// The version of the file that is read.
 const FORMAT_VERSION: u64 = 1;
+
+/// Whether a directory's name is that of the store beside a state file that keeps what a server was taught: it is part of that run.
+pub(crate) fn is_taught(name: &str) -> bool {
+    name.ends_with(".json.taught")
+}
 
 /// What a state file tells of its run.
 #[derive(Debug, Deserialize)]
@@ -49,11 +54,8 @@ pub(crate) fn manifest(
     path: &Path,
     recorded: Option<RunManifest>,
 ) -> Result<RunManifest, RunsError> {
-    let bytes = fs::read(path).map_err(RunsError::io("read", path))?;
-    let damaged = |error: serde_json::Error| RunsError::damaged(path, error.to_string());
-    let value: Value = serde_json::from_slice(&bytes).map_err(damaged)?;
-    check_version(path, &value, FORMAT_VERSION)?;
-    let state = State::deserialize(value).map_err(damaged)?;
+    // As the trainer does: where the newest is damaged, the commit before it is taken.
+    let state = read(path).or_else(|error| read(&previous(path)).map_err(|_| error))?;
     let levels = state
         .nodes
         .iter()
@@ -83,9 +85,28 @@ pub(crate) fn manifest(
     Ok(manifest)
 }
 
+fn read(path: &Path) -> Result<State, RunsError> {
+    let bytes = fs::read(path).map_err(RunsError::io("read", path))?;
+    let damaged = |error: serde_json::Error| RunsError::damaged(path, error.to_string());
+    let value: Value = serde_json::from_slice(&bytes).map_err(damaged)?;
+    check_version(path, &value, FORMAT_VERSION)?;
+    State::deserialize(value).map_err(damaged)
+}
+
+/// The state of the commit before.
+fn previous(path: &Path) -> PathBuf {
+    path.with_added_extension("previous")
+}
+
 /// Removes the files that keep the position of a run whose lock is held; first the state itself, without which the rest is nothing.
 pub(crate) fn delete(disk: &Disk, path: &Path, lock: Lock) -> Result<(), RunsError> {
     disk.remove_file(path)?;
+    disk.remove_file(&previous(path))?;
+    disk.remove_file(&path.with_added_extension("reserved"))?;
+    let taught = path.with_added_extension("taught");
+    if taught.exists() {
+        disk.remove_dir(&taught)?;
+    }
     disk.remove_file(ManifestFile::beside_state(path).path())?;
     drop(lock);
     disk.remove_file(&state_lock(path))?;

@@ -5,4 +5,5 @@
 mod equality;
 mod proxy;
 mod repetition;
+mod sessions;
 mod support;

@@ -75,7 +75,7 @@ fn work_that_was_done_behind_the_last_commit_counts_once_when_it_is_sent_again()
             }
             if !extensions {
                 fs::write(
-                    state.with_extension("reserved"),
+                    state.with_added_extension("reserved"),
                     format!("{{\"end\":{}}}", second + 7),
                 )
                 .unwrap();
@@ -122,7 +122,7 @@ fn a_stock_server_that_was_cleared_is_noticed() {
     server.end();
     fs::remove_dir_all(dir.path().join("data")).unwrap();
     let server = TestServer::start(&dir.path().join("data"), false);
-    fs::write(state.with_extension("reserved"), "{\"end\":25}").unwrap();
+    fs::write(state.with_added_extension("reserved"), "{\"end\":25}").unwrap();
     let again = backend(server.addr, &state, 4).unwrap();
     let error = train_there(&again, documents(&text), 1).unwrap_err();
     let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kato_store::EmbeddedStore;
 
 use crate::RunsError;
-use crate::state_file::is_state;
+use crate::state_file::{is_state, is_taught};
 
 /// How the names of directories begin and end that are being made or removed.
 const SCRATCH: (&str, &str) = (".kato-", ".partial");
@@ -62,7 +62,7 @@ impl Found {
         let name = name.to_string_lossy();
         if kind.is_dir() && name.starts_with(SCRATCH.0) && name.ends_with(SCRATCH.1) {
             self.scratch.push(path);
-        } else if name.starts_with('.') {
+        } else if name.starts_with('.') || is_taught(&name) {
         } else if kind.is_file() && is_state(&name) {
             self.state_files.push(path);
         } else if kind.is_dir() && EmbeddedStore::exists(&path) {
