@@ -102,8 +102,8 @@ impl StateFile {
     /// The state; `None` where there is no file. If it is damaged, the one before it: work since then is sent again, and acts
     /// once.
     pub(crate) fn read(&self) -> Result<Option<State>, TrainError> {
-        match self.read_one(&self.path) {
-            Err(damaged) => match self.read_one(&self.previous()) {
+        match read_state(&self.path) {
+            Err(damaged) => match read_state(&self.previous()) {
                 Ok(Some(state)) => {
                     tracing::warn!(path = %self.path.display(), "the state is damaged: going back to the commit before");
                     // Or the next commit would keep the damaged one as the previous.
@@ -114,24 +114,6 @@ impl StateFile {
             },
             found => found,
         }
-    }
-
-    fn read_one(&self, path: &Path) -> Result<Option<State>, TrainError> {
-        let Some(state) = read_file::<State>(path)? else {
-            return Ok(None);
-        };
-        let damaged = |reason: String| failed("read", path)(io::Error::other(reason));
-        if state.format_version != FORMAT_VERSION {
-            let found = state.format_version;
-            return Err(damaged(format!(
-                "it has version {found}, and this program knows {FORMAT_VERSION}"
-            )));
-        }
-        let expected = state.with_checksum().map_err(failed("read", path))?;
-        if state != expected {
-            return Err(damaged("its checksum does not match".to_owned()));
-        }
-        Ok(Some(state))
     }
 
     /// Replaces the state, durably: a crash leaves the old one or the new one.
@@ -158,6 +140,25 @@ impl StateFile {
     fn previous(&self) -> PathBuf {
         self.path.with_added_extension("previous")
     }
+}
+
+/// The state in a file, checked; `None` where there is no file.
+fn read_state(path: &Path) -> Result<Option<State>, TrainError> {
+    let Some(state) = read_file::<State>(path)? else {
+        return Ok(None);
+    };
+    let damaged = |reason: String| failed("read", path)(io::Error::other(reason));
+    if state.format_version != FORMAT_VERSION {
+        let found = state.format_version;
+        return Err(damaged(format!(
+            "it has version {found}, and this program knows {FORMAT_VERSION}"
+        )));
+    }
+    let expected = state.with_checksum().map_err(failed("read", path))?;
+    if state != expected {
+        return Err(damaged("its checksum does not match".to_owned()));
+    }
+    Ok(Some(state))
 }
 
 /// The JSON content of a file; `None` where there is none.
