@@ -12,13 +12,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use indicatif::ProgressBar;
 use kato_analysis::{Comparison, Snapshot, SnapshotOptions};
-use kato_examples::backend::{Access, open_store};
 use kato_examples::exit::exit_code;
 use kato_examples::inspect::show;
-use kato_model::RunName;
+use kato_examples::knowledge_base::{Access, KnowledgeBaseArgs};
 use kato_scheduler::StopSignal;
 
 /// Takes a snapshot of a knowledge base: how often its patterns were learned, and how its levels are made of each other.
@@ -35,47 +34,29 @@ use kato_scheduler::StopSignal;
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage.
 #[derive(Debug, Parser)]
+#[command(name = "analyze")]
 struct Args {
-    /// The knowledge base: a directory, embedded:DIR, or mongodb:URI with --run.
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = "kato-kb",
-        conflicts_with = "compare"
-    )]
-    kb: String,
-    /// Which run of a MongoDB.
-    #[arg(long, value_name = "NAME")]
-    run: Option<RunName>,
+    #[command(flatten)]
+    knowledge_base: KnowledgeBaseArgs,
     /// How many of the most frequent patterns of each node the snapshot lists, in its JSON.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 10,
-        conflicts_with = "compare"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Pairs of patterns that the Jaccard index is averaged over.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 1000,
-        conflicts_with = "compare"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 1000)]
     pairs: usize,
     /// Seed for drawing the pairs.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        conflicts_with = "compare"
-    )]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Write the snapshot to FILE as JSON as well; FILE is replaced.
-    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
     /// Compare two snapshots instead.
-    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"])]
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["BEFORE", "AFTER"],
+        conflicts_with_all = ["kb", "run", "top", "pairs", "seed", "snapshot"]
+    )]
     compare: Option<Vec<PathBuf>>,
     /// Print one JSON object to standard output.
     #[arg(long)]
@@ -83,7 +64,12 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit_code(run(&Args::parse()), &StopSignal::default())
+    let args = Args::parse();
+    if args.compare.is_none() {
+        let checked = args.knowledge_base.check();
+        checked.unwrap_or_else(|error| error.format(&mut Args::command()).exit());
+    }
+    exit_code(run(&args), &StopSignal::default())
 }
 
 fn run(args: &Args) -> Result<()> {
@@ -91,8 +77,9 @@ fn run(args: &Args) -> Result<()> {
         let comparison = Comparison::of(&read(before)?, &read(after)?);
         return show(&comparison, args.json);
     }
-    let store = open_store(&args.kb, args.run.as_ref(), Access::Read)?;
-    let spinner = ProgressBar::new_spinner().with_message(format!("reading {}", args.kb));
+    let store = args.knowledge_base.open(Access::Read)?;
+    let reading = format!("reading {}", args.knowledge_base);
+    let spinner = ProgressBar::new_spinner().with_message(reading);
     spinner.enable_steady_tick(Duration::from_millis(100));
     let options = SnapshotOptions {
         top: args.top,

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use kato_examples::bench_workers::{Bench, Table};
+use kato_examples::bench_workers::{Bench, MeasuredBackend, Table};
 use kato_examples::exit::exit_code;
 use kato_examples::inspect::show;
 use kato_examples::interrupt::stop_on_interrupt;
@@ -27,7 +27,11 @@ use kato_scheduler::{Distribution, StopSignal};
 /// the repetitions, smallest and largest), speed-up against one worker, and efficiency: speed-up by workers. More workers than
 /// cores cannot make a backend in this process faster.
 ///
-/// Every repetition's knowledge is compared with that of the first: the same learn calls on every level, or it is an error.
+/// Every repetition's knowledge is compared with that of the first: the same learn calls and distinct patterns on every level, or it
+/// is an error.
+///
+/// With --json the result is one JSON object on standard output: cores, samples, distribution, and rows, each with backend, workers,
+/// samples_per_sec, slowest, fastest, speed_up and efficiency (1 is ideal).
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, Parser)]
@@ -36,7 +40,7 @@ struct Args {
     #[arg(value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// Samples of each measurement at most.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
     /// Numbers of workers.
     #[arg(
@@ -46,14 +50,14 @@ struct Args {
         default_value = "1,2,4,8"
     )]
     workers: Vec<NonZeroUsize>,
-    /// Backends: embedded (in a temporary directory), kato:URL, mongodb:URI.
+    /// Backends: embedded (in a temporary directory), kato:URL, mongodb:URI (mongodb alone takes the URI from KATO_MONGODB_URI).
     #[arg(
         long,
         value_name = "BACKEND,…",
         value_delimiter = ',',
         default_value = "embedded"
     )]
-    backends: Vec<String>,
+    backends: Vec<MeasuredBackend>,
     /// Which worker learns which sample: work-stealing, round-robin or contiguous.
     #[arg(long, value_name = "HOW", default_value = "work-stealing")]
     distribution: Distribution,

@@ -9,13 +9,12 @@ use std::io::{self, IsTerminal, Write, stderr, stdin};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::{Parser, ValueEnum};
+use clap::{CommandFactory, Parser, ValueEnum};
 use kato_analysis::{CleanupOptions, CleanupPlan, References};
 use kato_examples::analysis::Cleanup;
-use kato_examples::backend::{Access, open_store};
 use kato_examples::exit::exit_code;
 use kato_examples::inspect::show;
-use kato_model::RunName;
+use kato_examples::knowledge_base::{Access, KnowledgeBaseArgs};
 use kato_scheduler::StopSignal;
 
 /// Forgets the patterns of a knowledge base that were learned less often than --threshold, in one commit.
@@ -33,18 +32,15 @@ use kato_scheduler::StopSignal;
 ///
 /// Exit codes: 0 done, also when nothing was to go or the answer was no, 1 error, 2 wrong usage.
 #[derive(Debug, Parser)]
+#[command(name = "cleanup")]
 struct Args {
-    /// The knowledge base: a directory, embedded:DIR, or mongodb:URI with --run.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: String,
-    /// Which run of a MongoDB.
-    #[arg(long, value_name = "NAME")]
-    run: Option<RunName>,
+    #[command(flatten)]
+    knowledge_base: KnowledgeBaseArgs,
     /// Forget patterns learned less often than this.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     threshold: u64,
     /// What happens where a rare pattern is part of one that stays.
-    #[arg(long, value_enum, default_value_t = Policy::Keep)]
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Policy::Keep)]
     references: Policy,
     /// Node that the threshold counts for, such as node0; may be repeated. Default: all.
     #[arg(long = "node", value_name = "NAME")]
@@ -69,7 +65,10 @@ enum Policy {
 }
 
 fn main() -> ExitCode {
-    exit_code(run(&Args::parse()), &StopSignal::default())
+    let args = Args::parse();
+    let checked = args.knowledge_base.check();
+    checked.unwrap_or_else(|error| error.format(&mut Args::command()).exit());
+    exit_code(run(&args), &StopSignal::default())
 }
 
 fn run(args: &Args) -> Result<()> {
@@ -78,7 +77,7 @@ fn run(args: &Args) -> Result<()> {
     } else {
         Access::Write
     };
-    let store = open_store(&args.kb, args.run.as_ref(), access)?;
+    let store = args.knowledge_base.open(access)?;
     let references = match args.references {
         Policy::Keep => References::Keep,
         Policy::Cascade => References::Cascade,
@@ -88,7 +87,12 @@ fn run(args: &Args) -> Result<()> {
         ..CleanupOptions::new(args.threshold, references)
     };
     let plan = CleanupPlan::of(store.as_ref(), &options)?;
-    let mut cleanup = Cleanup::planned(&args.kb, args.threshold, references, &plan);
+    let mut cleanup = Cleanup::planned(
+        args.knowledge_base.to_string(),
+        args.threshold,
+        references,
+        &plan,
+    );
     if !args.json {
         show(&cleanup, false)?;
     }

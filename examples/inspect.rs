@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use indicatif::ProgressBar;
+use kato_examples::backend::warn_of_recovery;
 use kato_examples::exit::exit_code;
 use kato_examples::inspect::{
     Decoder, Histograms, Overview, PatternView, export, find, import, show,
@@ -36,6 +37,7 @@ use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
 #[derive(Debug, Parser)]
+#[command(name = "inspect")]
 struct Args {
     /// Directory of the knowledge base.
     #[arg(long, value_name = "DIR", default_value = "kato-kb")]
@@ -80,9 +82,11 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     if let Some(file) = &args.import {
         stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
         let store = EmbeddedStore::open(&args.kb)?;
+        warn_of_recovery(&store);
         return show(&import(&one_node(&store, args)?, file, stop)?, args.json);
     }
     let store = EmbeddedStore::open_read_only(&args.kb)?;
+    warn_of_recovery(&store);
     if let Some(file) = &args.export {
         stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
         let exported = export(&one_node(&store, args)?, file, stop)?;

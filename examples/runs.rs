@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use kato_examples::backend::Backend;
 use kato_examples::exit::exit_code;
 use kato_examples::inspect::show;
 use kato_examples::runs::{Deleted, Exported, RunList, RunView, confirm, runs_in};
@@ -20,8 +21,9 @@ use kato_scheduler::StopSignal;
 /// Manages training runs: lists, shows, renames, clones, exports, imports and deletes them.
 ///
 /// A run is a knowledge base in the directory given by --in or one level deeper, or a file NAME.kato-run.json of a run whose nodes
-/// are on a KATO server; in a MongoDB, every run there. RUN is its name, its id or the beginning of one, or its directory. Reading works also while a run is trained, and
-/// shows its last commit; a change needs the run for itself, and is done as a whole or not at all, also when this program is killed.
+/// are on a KATO server; in a MongoDB, every run there. RUN is its name, its id or the beginning of one, or its directory. Reading
+/// works also while a run is trained, and shows its last commit; a change needs the run for itself, and is done as a whole or not at
+/// all, also when this program is killed.
 ///
 /// With --json every answer is one JSON object on standard output. list, discover: runs, an array of runs. show, record, rename, clone,
 /// import: a run, with manifest (its run.json), location, is_recorded, disk_bytes and problem. export: exported, the directory, and
@@ -32,14 +34,15 @@ use kato_scheduler::StopSignal;
 struct Args {
     #[command(subcommand)]
     command: Command,
-    /// Directory around the knowledge bases, or `mongodb:` and the URI of a MongoDB.
+    /// Directory around the knowledge bases, or mongodb:URI (mongodb alone takes the URI from KATO_MONGODB_URI).
     #[arg(
         long = "in",
         value_name = "DIR|mongodb:URI",
         default_value = ".",
-        global = true
+        global = true,
+        value_parser = Backend::or_directory
     )]
-    place: String,
+    place: Backend,
     /// Print one JSON object to standard output.
     #[arg(long, global = true)]
     json: bool,
@@ -49,14 +52,14 @@ struct Args {
 enum Command {
     /// All runs, one a line.
     List,
-    /// The runs that have no run.json, one a line.
+    /// The runs that nobody recorded, one a line.
     Discover,
     /// Everything known of a run.
     Show {
         /// Name, id or directory.
         run: String,
     },
-    /// Write down what is known of a run without run.json, and give it an id.
+    /// Write the run.json of a run that has none, and give it an id; in a MongoDB, the same in its record.
     Record {
         /// Name, id or directory.
         run: String,

@@ -26,6 +26,7 @@ use kato_examples::source::{SOURCE_HELP, SourceArgs, Sources};
 use kato_examples::training::destination::DestinationArgs;
 use kato_examples::training::errors::ErrorArgs;
 use kato_examples::training::reporter::{ProgressMode, Reporter};
+use kato_examples::training::seconds::seconds;
 use kato_examples::training::summary::summary;
 use kato_learner::{
     ChunkSpan, Delimiter, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy,
@@ -51,7 +52,7 @@ use serde_json::Value;
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 3 done but samples failed (with --fail-on-errors), 130 interrupted and ready to be
 /// resumed.
 #[derive(Debug, Parser)]
-#[command(after_long_help = SOURCE_HELP)]
+#[command(name = "train", after_long_help = SOURCE_HELP)]
 struct Args {
     /// What to learn from; see below. Default: this repository's README and docs; with --resume the files of the run, at the
     /// revisions that they had.
@@ -123,13 +124,13 @@ struct Args {
     #[arg(long, value_name = "SIZE")]
     memory_ceiling: Option<ByteSize>,
     /// Seconds between commits at most: a crash costs no more work than this.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    commit_interval: f64,
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    commit_interval: Duration,
     /// Print one JSON object with the result to standard output.
     #[arg(long)]
     json: bool,
     /// How progress is shown on standard error: silent, summary (a line every ten seconds), bar (where standard error is no
-    /// terminal, lines), detailed (the bar, and a line for everything that happens), json (an object a line).
+    /// terminal, lines), detailed (the bar, and a line for every commit), json (an object a line, each with the key event).
     #[arg(long, value_name = "HOW", value_enum, default_value_t = ProgressMode::Bar)]
     progress: ProgressMode,
     /// Show no progress: the same as --progress silent.
@@ -217,9 +218,8 @@ fn options(args: &Args) -> Result<TrainingOptions> {
     options.memory_budget =
         usize::try_from(args.memory.0).context("--memory is too large for this machine")?;
     options.memory_ceiling = args.memory_ceiling.map(|ceiling| ceiling.0);
-    options.commit_interval =
-        Duration::try_from_secs_f64(args.commit_interval).context("--commit-interval")?;
-    args.errors.apply(&mut options)?;
+    options.commit_interval = args.commit_interval;
+    args.errors.apply(&mut options);
     options.ledger = args.source.skips_bad().then(|| args.destination.ledger());
     Ok(options)
 }

@@ -1,4 +1,4 @@
-//! Where knowledge lies, as an argument names it, and opening the stores among these places.
+//! Where knowledge lies, as an argument names it.
 
 use std::env;
 use std::fmt;
@@ -6,10 +6,7 @@ use std::io::{Write, stderr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, bail};
-use kato_model::RunName;
-use kato_mongodb::MongoStore;
-use kato_store::{EmbeddedStore, PatternStore};
+use kato_store::EmbeddedStore;
 
 /// Variable that holds the address of a MongoDB, so that no password stands on a command line.
 pub const MONGODB_URI: &str = "KATO_MONGODB_URI";
@@ -55,6 +52,23 @@ impl FromStr for Backend {
     }
 }
 
+impl Backend {
+    /// What [`FromStr`] takes, or a directory by its path alone.
+    ///
+    /// # Errors
+    ///
+    /// When it begins as another place does, and is none.
+    pub fn or_directory(text: &str) -> Result<Self, InvalidBackend> {
+        let kind = text.split(':').next().unwrap_or_default();
+        match text.parse() {
+            Err(InvalidBackend) if !matches!(kind, "embedded" | "kato" | "mongodb" | "") => {
+                Ok(Self::Embedded(text.into()))
+            }
+            parsed => parsed,
+        }
+    }
+}
+
 /// Without credentials.
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,50 +95,6 @@ fn without_credentials(address: &str) -> String {
         "" => hosts.to_owned(),
         scheme => format!("{scheme}://{hosts}"),
     }
-}
-
-/// What a store is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Also while another process writes.
-    Read,
-    /// By one process at a time.
-    Write,
-}
-
-/// Opens the store at a place: a directory, `embedded:DIR`, or the databases of `run` in `mongodb:URI`. When it had to go back to an
-/// older commit, standard error tells.
-///
-/// # Errors
-///
-/// When there is none, it cannot be read, another process writes to it, or nobody says which run of a MongoDB is meant.
-pub fn open_store(
-    place: &str,
-    run: Option<&RunName>,
-    access: Access,
-) -> Result<Box<dyn PatternStore>> {
-    let dir = match place.parse() {
-        Ok(Backend::Kato(_)) => bail!("the knowledge of a server can only be read by the server"),
-        Ok(Backend::Mongodb(uri)) => {
-            let run =
-                run.context("say which run of the MongoDB: --run NAME (`runs list` shows them)")?;
-            let builder = MongoStore::builder(uri, run.clone());
-            return Ok(match access {
-                Access::Read => Box::new(builder.open_read_only()?),
-                Access::Write => Box::new(builder.open()?),
-            });
-        }
-        Ok(Backend::Embedded(dir)) => dir,
-        Err(InvalidBackend) if place == "mongodb" => return Err(InvalidBackend.into()),
-        // A plain directory.
-        Err(InvalidBackend) => PathBuf::from(place),
-    };
-    let store = match access {
-        Access::Read => EmbeddedStore::open_read_only(&dir)?,
-        Access::Write => EmbeddedStore::open(&dir)?,
-    };
-    warn_of_recovery(&store);
-    Ok(Box::new(store))
 }
 
 /// Tells when a store had to go back to an older commit.
@@ -161,6 +131,19 @@ mod tests {
         }
         for text in ["", "my-kb", "embedded:", "kato:", "mongodb:", "redis:x"] {
             assert!(text.parse::<Backend>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_directory_may_be_named_by_its_path_alone() {
+        for dir in ["my-kb", "a/b", "C:\\kb", "redis:x"] {
+            let place = Backend::or_directory(dir).unwrap();
+            assert_eq!(place, Backend::Embedded(dir.into()));
+        }
+        let place = Backend::or_directory("embedded:my-kb").unwrap();
+        assert_eq!(place, Backend::Embedded("my-kb".into()));
+        for text in ["", "embedded:", "kato:", "mongodb:"] {
+            assert!(Backend::or_directory(text).is_err(), "{text}");
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod exit;
 pub mod generation;
 pub mod inspect;
 pub mod interrupt;
+pub mod knowledge_base;
 pub mod meter;
 pub mod open;
 pub mod prediction;

@@ -15,6 +15,8 @@ use kato_scheduler::RunConfiguration;
 use kato_store::{EmbeddedStore, PatternStore};
 use kato_tokenizer::Tokenizer;
 
+use crate::backend::warn_of_recovery;
+
 /// How long opening may take before it is told.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -26,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// When there is none, it cannot be read, or its tokenizer is not at hand.
 pub fn open(kb: &Path) -> Result<Hierarchy> {
     let store = EmbeddedStore::open_read_only(kb)?;
+    warn_of_recovery(&store);
     let run = RunConfiguration::from_json(store.configuration()).with_context(|| {
         format!(
             "{} does not tell how it was trained: train it with the example `train`",

@@ -10,25 +10,22 @@ use kato_runs::{Archive, Origin, Run, RunLocation, RunManifest, Runs};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::backend::Backend;
 use crate::inspect::View;
 use crate::inspect::layout::table;
 
-/// The runs of a directory, or of a MongoDB: `mongodb:` and its URI, or the URI alone.
+/// The runs of a place.
 ///
 /// # Errors
 ///
-/// When there is no such place.
-pub fn runs_in(place: &str) -> Result<Runs> {
-    let uri = place
-        .strip_prefix("mongodb:")
-        .map(|rest| match rest.starts_with("//") {
-            true => place,
-            false => rest,
-        });
-    let uri = uri.or_else(|| place.starts_with("mongodb+srv://").then_some(place));
-    Ok(match uri {
-        Some(uri) => Runs::in_mongodb(uri)?,
-        None => Runs::in_directory(place)?,
+/// When there is no such place, or it does not know its runs.
+pub fn runs_in(place: &Backend) -> Result<Runs> {
+    Ok(match place {
+        Backend::Embedded(dir) => Runs::in_directory(dir)?,
+        Backend::Mongodb(uri) => Runs::in_mongodb(uri)?,
+        Backend::Kato(_) => bail!(
+            "a server does not know its runs: name the directory with their NAME.kato-run.json"
+        ),
     })
 }
 
@@ -174,7 +171,8 @@ impl View for RunView {
         }
         if let Some(corpus) = &manifest.corpus {
             let files = HumanCount(corpus.files);
-            lines.push(("corpus", format!("{files} files, {}", corpus.digest)));
+            let noun = if corpus.files == 1 { "file" } else { "files" };
+            lines.push(("corpus", format!("{files} {noun}, {}", corpus.digest)));
         }
         if let Some(results) = &manifest.results {
             let (samples, errors) = (HumanCount(results.samples), HumanCount(results.errors));
@@ -205,7 +203,7 @@ impl View for RunView {
 fn id(run: &Run) -> String {
     match run.is_recorded {
         true => run.manifest.id.to_string(),
-        false => format!("{} (no run.json; `record` writes one)", run.manifest.id),
+        false => format!("{} (not recorded; `runs record` does)", run.manifest.id),
     }
 }
 

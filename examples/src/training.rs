@@ -2,5 +2,7 @@
 
 pub mod destination;
 pub mod errors;
+pub mod manifest;
 pub mod reporter;
+pub mod seconds;
 pub mod summary;

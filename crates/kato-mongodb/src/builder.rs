@@ -2,34 +2,23 @@
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kato_model::{AttributeLimits, RunName, processor_id};
 use kato_store::StoreError;
 use mongodb::bson::doc;
 use serde_json::Value;
 
+use crate::Guard;
 use crate::core::{Core, Live, live_of};
 use crate::engine::Engine;
-use crate::fault::{DUPLICATE_KEY, Fault};
-use crate::layout::{JOURNAL, PATTERNS, RUN, prepare_node, prepare_run, run_database};
-use crate::lease::{Lease, acquire, keep, of_new};
-use crate::record::{FORMAT, NodeEntry, RunRecord, read, records};
-use crate::server::{Server, durable};
+use crate::founding::{check_empty, chosen, found, settled};
+use crate::layout::{JOURNAL, RUN, run_database};
+use crate::lease::{Lease, acquire, keep};
+use crate::record::{FORMAT, NodeEntry, RunRecord, read};
+use crate::server::Server;
+use crate::sessions::Sessions;
 use crate::store::MongoStore;
-
-/// How a commit is applied exactly once, whatever fails in between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Guard {
-    /// [`Transaction`](Self::Transaction) where the server has transactions, else [`Journal`](Self::Journal).
-    #[default]
-    Auto,
-    /// Every bulk of upserts and the note that it is applied are one transaction. For replica sets and sharded clusters.
-    Transaction,
-    /// What the documents of a bulk held is written down first; after a crash, comparing tells which upserts are still to be
-    /// done. For any server; nobody else may write into the run's databases meanwhile, which is checked where it matters.
-    Journal,
-}
 
 /// How to reach, create and open the store of a run. Made by [`MongoStore::builder`].
 #[derive(Clone)]
@@ -99,8 +88,8 @@ impl MongoStoreBuilder {
         Self { patience, ..self }
     }
 
-    /// How commits are kept exact; [`Guard::Auto`] unless set. A commit that waits to be carried out is safe under either: do not
-    /// change it between a crash and the next opening.
+    /// How commits are kept exact; [`Guard::Auto`] unless set. A commit that a crash left to be finished goes on under the guard
+    /// that it began with.
     #[must_use]
     pub fn guard(self, guard: Guard) -> Self {
         Self { guard, ..self }
@@ -154,29 +143,17 @@ impl MongoStoreBuilder {
     ) -> Result<MongoStore, StoreError> {
         let (engine, server) = self.connect()?;
         let database = run_database(self.run.as_str());
-        let guard = self.guard;
-        let record = RunRecord {
-            id: RUN.to_owned(),
-            format: FORMAT,
-            run: self.run.as_str().to_owned(),
-            nodes,
-            configuration: configuration.to_string(),
-            persistence: self.limits.persistence.get() as i64,
-            metadata_values: self
-                .limits
-                .metadata_values
-                .map(|values| values.get() as i64),
-            checkpoint: Value::Null.to_string(),
-            commit: 0,
-            pending: None,
-            owner: None,
-            sharded: self.sharded,
-        };
-        let (lease, record, guard) = engine.run({
+        let (guard, in_flight) = (self.guard, self.max_in_flight);
+        let record = self.record(nodes, &configuration);
+        let (lease, record, means) = engine.run({
             let server = Arc::clone(&server);
-            async move { found(&server, &database, record, is_new, guard).await }
+            async move {
+                let means = chosen(&server, guard, in_flight).await?;
+                let (lease, record) = found(&server, &database, record, is_new, &means.1).await?;
+                Ok::<_, StoreError>((Some(lease), record, means))
+            }
         })?;
-        Ok(self.assemble(engine, server, record, Some(lease), guard, configuration))
+        Ok(self.assemble(engine, server, record, lease, means, configuration))
     }
 
     /// Opens the store of a run for writing, and finishes what a crash left unfinished.
@@ -189,17 +166,17 @@ impl MongoStoreBuilder {
     pub fn open(self) -> Result<MongoStore, StoreError> {
         let (engine, server) = self.connect()?;
         let database = run_database(self.run.as_str());
-        let guard = self.guard;
-        let (lease, record, guard) = engine.run({
+        let (guard, in_flight) = (self.guard, self.max_in_flight);
+        let (lease, record, means) = engine.run({
             let (server, database) = (Arc::clone(&server), database.clone());
             async move {
-                let guard = chosen(&server, guard).await?;
-                let (lease, record) = acquire(&server, &database).await?;
-                Ok::<_, StoreError>((lease, record, guard))
+                let means = chosen(&server, guard, in_flight).await?;
+                let (lease, record) = acquire(&server, &database, &means.1).await?;
+                Ok::<_, StoreError>((Some(lease), record, means))
             }
         })?;
         let configuration = configuration_of(&record, &server, &database)?;
-        let store = self.assemble(engine, server, record, Some(lease), guard, configuration);
+        let store = self.assemble(engine, server, record, lease, means, configuration);
         store.settle()?;
         Ok(store)
     }
@@ -218,16 +195,16 @@ impl MongoStoreBuilder {
         let database = run_database(self.run.as_str());
         let patience = self.patience;
         let guard = self.guard;
-        let (record, guard) = engine.run({
+        let (record, means) = engine.run({
             let (server, database) = (Arc::clone(&server), database.clone());
             async move {
-                let guard = chosen(&server, guard).await?;
+                let means = chosen(&server, guard, 0).await?;
                 let record = settled(&server, &database, patience).await?;
-                Ok::<_, StoreError>((record, guard))
+                Ok::<_, StoreError>((record, means))
             }
         })?;
         let configuration = configuration_of(&record, &server, &database)?;
-        Ok(self.assemble(engine, server, record, None, guard, configuration))
+        Ok(self.assemble(engine, server, record, None, means, configuration))
     }
 
     /// Opens knowledge bases that are no run of ours, such as a KATO wrote, for reading: each node by its name and the name of its
@@ -239,21 +216,30 @@ impl MongoStoreBuilder {
     pub fn open_foreign(self, nodes: &[(&str, &str)]) -> Result<MongoStore, StoreError> {
         let (engine, server) = self.connect()?;
         let nodes = entries(nodes);
-        let guard = engine.run({
+        let means = engine.run({
             let (server, nodes, guard) = (Arc::clone(&server), nodes.clone(), self.guard);
             async move {
                 for node in &nodes {
                     check_empty(&server, &node.database, false).await?;
                 }
-                chosen(&server, guard).await
+                chosen(&server, guard, 0).await
             }
         })?;
         let record = RunRecord {
+            sharded: false,
+            ..self.record(nodes, &Value::Null)
+        };
+        Ok(self.assemble(engine, server, record, None, means, Value::Null))
+    }
+
+    /// The record of a run that begins.
+    fn record(&self, nodes: Vec<NodeEntry>, configuration: &Value) -> RunRecord {
+        RunRecord {
             id: RUN.to_owned(),
             format: FORMAT,
             run: self.run.as_str().to_owned(),
             nodes,
-            configuration: Value::Null.to_string(),
+            configuration: configuration.to_string(),
             persistence: self.limits.persistence.get() as i64,
             metadata_values: self
                 .limits
@@ -263,9 +249,10 @@ impl MongoStoreBuilder {
             commit: 0,
             pending: None,
             owner: None,
-            sharded: false,
-        };
-        Ok(self.assemble(engine, server, record, None, guard, Value::Null))
+            sessions: Vec::new(),
+            sharded: self.sharded,
+            manifest: None,
+        }
     }
 
     /// Whether there is such a run.
@@ -289,7 +276,7 @@ impl MongoStoreBuilder {
         server: Arc<Server>,
         record: RunRecord,
         lease: Option<Lease>,
-        guard: Guard,
+        (guard, sessions): (Guard, Sessions),
         configuration: Value,
     ) -> MongoStore {
         let database = run_database(self.run.as_str());
@@ -316,6 +303,7 @@ impl MongoStoreBuilder {
             max_in_flight: self.max_in_flight,
             chunk: self.chunk,
             lease,
+            sessions: Arc::new(sessions),
             live: RwLock::new(live),
             scans: Mutex::default(),
             held: AtomicUsize::new(0),
@@ -371,100 +359,4 @@ fn configuration_of(
         path: server.path(database),
         reason: format!("the configuration is no JSON: {error}"),
     })
-}
-
-/// The guard that the server can have.
-async fn chosen(server: &Arc<Server>, guard: Guard) -> Result<Guard, StoreError> {
-    match guard {
-        Guard::Auto if server.hello().await?.transactions => Ok(Guard::Transaction),
-        Guard::Auto => Ok(Guard::Journal),
-        guard => Ok(guard),
-    }
-}
-
-/// Founds a run: collections first, the record last, so that what is half done counts as nothing.
-async fn found(
-    server: &Arc<Server>,
-    database: &str,
-    mut record: RunRecord,
-    is_new: bool,
-    guard: Guard,
-) -> Result<(Lease, RunRecord, Guard), StoreError> {
-    let exists = || StoreError::Exists {
-        path: server.path(database),
-    };
-    if read(server, database).await?.is_some() {
-        return Err(exists());
-    }
-    let guard = chosen(server, guard).await?;
-    for node in &record.nodes {
-        check_empty(server, &node.database, is_new).await?;
-    }
-    for node in &record.nodes {
-        prepare_node(server, &node.database, record.sharded).await?;
-    }
-    prepare_run(server, database).await?;
-    let (lease, owner) = of_new(server.hello().await?.now);
-    record.owner = Some(owner);
-    let insert = || async {
-        let records = records(server, database);
-        match records.insert_one(&record).write_concern(durable()).await {
-            Ok(_) => Ok(true),
-            Err(error) => match Fault::from(error) {
-                fault if fault.code() == Some(DUPLICATE_KEY) => Ok(false),
-                fault => Err(fault),
-            },
-        }
-    };
-    if !server.retry("create a run", insert).await? {
-        // Ours, by an attempt that was not answered, or that of somebody who was faster.
-        let found = read(server, database).await?.and_then(|found| found.owner);
-        if found.is_none_or(|owner| owner.id != lease.id) {
-            return Err(exists());
-        }
-    }
-    Ok((lease, record, guard))
-}
-
-/// Checks that a database holds no patterns, or some.
-async fn check_empty(
-    server: &Arc<Server>,
-    database: &str,
-    should_be: bool,
-) -> Result<(), StoreError> {
-    let patterns = server.collection(database, PATTERNS);
-    let find = || async { Ok(patterns.find_one(doc! {}).await?) };
-    let is_empty = server.retry("look for patterns", find).await?.is_none();
-    let path = server.path(database);
-    match (should_be, is_empty) {
-        (true, false) => Err(StoreError::NotAKnowledgeBase { path }),
-        (false, true) => Err(StoreError::Missing { path }),
-        _ => Ok(()),
-    }
-}
-
-/// The record, once nothing is pending.
-async fn settled(
-    server: &Arc<Server>,
-    database: &str,
-    patience: Duration,
-) -> Result<RunRecord, StoreError> {
-    let start = Instant::now();
-    loop {
-        let missing = || StoreError::Missing {
-            path: server.path(database),
-        };
-        let record = read(server, database).await?.ok_or_else(missing)?;
-        if record.pending.is_none() {
-            return Ok(record);
-        }
-        if start.elapsed() >= patience {
-            return Err(StoreError::Unanswered {
-                place: server.path(database).display().to_string(),
-                action: "finish its last commit",
-                source: "no writer does: open it for writing once".into(),
-            });
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }

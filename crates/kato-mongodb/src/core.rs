@@ -2,29 +2,26 @@
 
 use std::future::Future;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use kato_model::AttributeLimits;
 use kato_store::StoreError;
 use mongodb::bson::oid::ObjectId;
-use mongodb::bson::{Document, doc, serialize_to_bson};
+use mongodb::bson::{Document, RawDocumentBuf, doc, serialize_to_bson};
+use mongodb::error::Error;
 use serde_json::Value;
 
 use crate::Guard;
-use crate::apply::{Bulk, Context, apply};
+use crate::bulks::{self, bulk_id};
 use crate::engine::Engine;
-use crate::item::Item;
-use crate::layout::{APPLIED, JOURNAL, PATTERNS, RUN, SYMBOLS, clear_node, clear_run};
+use crate::layout::{APPLIED, JOURNAL, RUN, clear_node, clear_run};
 use crate::lease::Lease;
-use crate::merge::{Merge, SymbolSums};
 use crate::record::{Action, NodeEntry, Pending, RunRecord, read, records};
 use crate::scan;
 use crate::server::{Server, durable};
+use crate::sessions::Sessions;
 use crate::staged::{Source, blobs_filter};
 use crate::{extras, staged};
-
-/// Bytes of one bulk, at most, unless a single upsert takes more.
-const BULK_BYTES: u64 = 4 << 20;
 
 /// An open store.
 #[derive(Debug)]
@@ -41,6 +38,7 @@ pub(crate) struct Core {
     pub(crate) sharded: bool,
     /// `None` for readers.
     pub(crate) lease: Option<Arc<Lease>>,
+    pub(crate) sessions: Arc<Sessions>,
     pub(crate) live: RwLock<Live>,
     /// Scans that commits must not show in.
     pub(crate) scans: Mutex<Vec<Weak<scan::Source>>>,
@@ -121,8 +119,9 @@ impl Core {
         (live.checkpoint, live.commit) = (record.checkpoint(), record.commit);
         if let Some(pending) = record.pending {
             self.read_scans_ahead()?;
-            let sources = pending.staged.iter().cloned().map(Source::remote).collect();
-            self.carry_out(&pending, sources, true)?;
+            let remote = pending.staged.iter().cloned().map(Source::remote);
+            let sources: Vec<Source> = remote.collect();
+            self.carry_out(&pending, &sources, true)?;
         }
         live.unsettled = false;
         Ok(())
@@ -164,6 +163,7 @@ impl Core {
             token: ObjectId::new(),
             action,
             staged: batches.iter().map(|staged| staged.record.clone()).collect(),
+            guard: self.guard,
             chunk: self.chunk as i64,
         };
         batches.iter().for_each(staged::Staged::keep);
@@ -182,8 +182,8 @@ impl Core {
         }
         (live.checkpoint, live.commit) = (checkpoint, pending.number);
         if is_more {
-            let sources = batches.into_iter().map(staged::Staged::source).collect();
-            match self.carry_out(&pending, sources, false) {
+            let sources: Vec<Source> = batches.into_iter().map(staged::Staged::source).collect();
+            match self.carry_out(&pending, &sources, false) {
                 Err(error) if error.is_transient() => {
                     // Decided and durable; whoever reads or writes next carries it out to the end.
                     tracing::warn!(%error, "a commit is decided and not yet applied");
@@ -248,7 +248,7 @@ impl Core {
     fn carry_out(
         &self,
         pending: &Pending,
-        sources: Vec<Source>,
+        sources: &[Source],
         replay: bool,
     ) -> Result<(), StoreError> {
         match pending.action {
@@ -263,51 +263,15 @@ impl Core {
                 })?;
             }
             Action::Learn | Action::Forget => {
-                let subtract = pending.action == Action::Forget;
-                self.apply_all(pending, &sources, subtract, replay)?;
-                extras::apply(self, &sources)?;
+                bulks::apply_all(self, pending, sources, replay)?;
+                extras::apply(self, sources)?;
             }
         }
         self.finish(pending)
     }
 
-    fn apply_all(
-        &self,
-        pending: &Pending,
-        sources: &[Source],
-        subtract: bool,
-        replay: bool,
-    ) -> Result<(), StoreError> {
-        let context = Context {
-            server: Arc::clone(&self.server),
-            run: self.database.clone(),
-            lease: Arc::clone(self.writer()?),
-            token: pending.token,
-            guard: self.guard,
-            limits: self.limits,
-            subtract,
-            replay,
-        };
-        let mut bulks = Bulks::new(self, context, pending);
-        let outcome = (0..self.nodes.len())
-            .try_for_each(|node_idx| bulks.apply_node(sources, node_idx, subtract));
-        bulks.wait(outcome)?;
-        if subtract {
-            let databases: Vec<_> = self
-                .nodes
-                .iter()
-                .map(|node| node.database.clone())
-                .collect();
-            for database in databases {
-                let gone = doc! {"q": {"pattern_member_frequency": {"$lte": 0}}, "limit": 0};
-                self.delete(database, SYMBOLS, gone)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Deletes documents, which may be done twice.
-    fn delete(
+    pub(crate) fn delete(
         &self,
         database: String,
         collection: &'static str,
@@ -320,8 +284,8 @@ impl Core {
                     "deletes": [delete.clone()],
                     "writeConcern": {"w": "majority"},
                 };
-                server.database(&database).run_command(command).await?;
-                Ok(())
+                let command = RawDocumentBuf::try_from(&command).map_err(Error::from)?;
+                server.write(&database, command, None).await.map(drop)
             };
             server.retry("forget patterns", delete).await
         })
@@ -352,134 +316,6 @@ impl Core {
             });
         }
         Ok(())
-    }
-}
-
-fn bulk_id(number: i64, rest: &str) -> String {
-    format!("{number:019}/{rest}")
-}
-
-/// Bulks in flight, a bounded number at once.
-struct Bulks<'a> {
-    core: &'a Core,
-    context: Arc<Context>,
-    number: i64,
-    chunk: usize,
-    in_flight: usize,
-    answers: mpsc::Receiver<Result<(), StoreError>>,
-    sender: mpsc::Sender<Result<(), StoreError>>,
-    items: Vec<Item>,
-    bytes: u64,
-    n_bulks: u64,
-}
-
-impl<'a> Bulks<'a> {
-    fn new(core: &'a Core, context: Context, pending: &Pending) -> Self {
-        let (sender, answers) = mpsc::channel();
-        Self {
-            core,
-            context: Arc::new(context),
-            number: pending.number,
-            chunk: (pending.chunk.max(1)) as usize,
-            in_flight: 0,
-            answers,
-            sender,
-            items: Vec::new(),
-            bytes: 0,
-            n_bulks: 0,
-        }
-    }
-
-    /// Patterns, then the symbols and totals that they count: every document in one bulk only.
-    fn apply_node(
-        &mut self,
-        sources: &[Source],
-        node_idx: usize,
-        subtract: bool,
-    ) -> Result<(), StoreError> {
-        let core = self.core;
-        let mut merge = Merge::new(core, sources, node_idx)?;
-        let mut sums = SymbolSums::default();
-        let mut doomed = Vec::new();
-        while let Some(learned) = merge.next()? {
-            sums.add(&learned)?;
-            if subtract {
-                doomed.push(learned.name().to_string());
-                if doomed.len() == self.chunk {
-                    self.forget(node_idx, &mut doomed)?;
-                }
-            } else {
-                self.push(node_idx, Item::Pattern(learned))?;
-            }
-        }
-        self.forget(node_idx, &mut doomed)?;
-        self.flush(node_idx)?;
-        let totals = sums.totals;
-        sums.finish(|word, counts| self.push(node_idx, Item::Symbol(word, counts)))?;
-        self.flush(node_idx)?;
-        if totals.observations > 0 {
-            self.push(node_idx, Item::Totals(totals))?;
-        }
-        self.flush(node_idx)
-    }
-
-    fn forget(&self, node_idx: usize, doomed: &mut Vec<String>) -> Result<(), StoreError> {
-        let doomed = std::mem::take(doomed);
-        if doomed.is_empty() {
-            return Ok(());
-        }
-        let database = self.core.nodes[node_idx].database.clone();
-        let named = doc! {"q": {"name": {"$in": doomed}}, "limit": 0};
-        self.core.delete(database, PATTERNS, named)
-    }
-
-    fn push(&mut self, node_idx: usize, item: Item) -> Result<(), StoreError> {
-        let bytes = item.bytes();
-        if self.items.len() == self.chunk || self.bytes + bytes > BULK_BYTES {
-            self.flush(node_idx)?;
-        }
-        self.bytes += bytes;
-        self.items.push(item);
-        Ok(())
-    }
-
-    /// Sends off what was pushed, once there is room.
-    fn flush(&mut self, node_idx: usize) -> Result<(), StoreError> {
-        if self.items.is_empty() {
-            return Ok(());
-        }
-        if self.in_flight == self.core.max_in_flight {
-            self.answer()?;
-        }
-        let bulk = Bulk {
-            id: bulk_id(self.number, &format!("{:012}", self.n_bulks)),
-            database: self.core.nodes[node_idx].database.clone(),
-            items: std::mem::take(&mut self.items),
-        };
-        self.bytes = 0;
-        self.n_bulks += 1;
-        self.in_flight += 1;
-        let (context, sender) = (Arc::clone(&self.context), self.sender.clone());
-        self.core.engine.spawn(async move {
-            // Whoever waits for answers waits for all.
-            let _ = sender.send(apply(context, bulk).await);
-        });
-        Ok(())
-    }
-
-    fn answer(&mut self) -> Result<(), StoreError> {
-        self.in_flight -= 1;
-        self.answers
-            .recv()
-            .expect("a sender is at hand, and tasks answer")
-    }
-
-    /// Waits for all that is in flight, also after an error.
-    fn wait(mut self, mut outcome: Result<(), StoreError>) -> Result<(), StoreError> {
-        while self.in_flight > 0 {
-            outcome = outcome.and(self.answer());
-        }
-        outcome
     }
 }
 

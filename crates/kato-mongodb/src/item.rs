@@ -1,21 +1,19 @@
-//! The documents of KATO's collections: how each is written by an upsert and read back.
+//! What a commit adds to one document of KATO's collections, and how it is written.
 
 use std::borrow::Cow;
 
-use kato_model::{
-    AttributeLimits, Attributes, DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, FirstSeen,
-    Metadata, PatternName, Symbol,
-};
-use kato_store::{StoredPattern, SymbolCounts, Totals};
-use mongodb::bson::raw::RawArray;
-use mongodb::bson::{RawBsonRef, RawDocument};
+use kato_model::{AttributeLimits, Attributes, EmotiveMap, FirstSeen, add_emotives};
+use kato_store::{SymbolCounts, Totals};
+use mongodb::bson::RawDocument;
+use serde::{Deserialize, Serialize};
 
+use crate::document::{count_in, emotive_sums_in, merged};
 use crate::layout::{PATTERNS, SYMBOLS, TOTALS};
 use crate::learned::{Learned, Word};
 use crate::writer::Writer;
 
 /// What KATO has no place for.
-const OURS: &str = "kato_rs";
+pub(crate) const OURS: &str = "kato_rs";
 
 /// The numbers of a document; of a pattern the first is its frequency.
 pub(crate) type Counts = [u64; 3];
@@ -24,19 +22,36 @@ pub(crate) type Counts = [u64; 3];
 #[derive(Debug, Clone)]
 pub(crate) enum Item {
     Pattern(Learned),
-    Symbol(Word, SymbolCounts),
+    Symbol(Word, SymbolSum),
     Totals(Totals),
 }
 
-/// How an upsert changes the numbers of a document.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Change {
-    /// By adding.
-    Add,
-    /// By taking away.
-    Subtract,
-    /// To these, whatever they were.
-    Set(Counts),
+/// What a commit counts for a symbol.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct SymbolSum {
+    pub(crate) counts: SymbolCounts,
+    /// For every emotive the sum of the means that the learns of the symbol's patterns carried, as KATO adds them up.
+    pub(crate) emotives: EmotiveMap,
+}
+
+impl SymbolSum {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.counts.merge(other.counts);
+        add_emotives(&mut self.emotives, &other.emotives);
+    }
+}
+
+/// A document as it was found and as it is to be. Writing it twice, or late, does what writing it once does: it is written only
+/// over what was found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Target {
+    /// `None` when there is no document yet.
+    pub(crate) before: Option<Counts>,
+    pub(crate) after: Counts,
+    /// A pattern whose attributes are written, too.
+    merged: Option<Box<Learned>>,
+    /// The sums of a symbol.
+    emotives: EmotiveMap,
 }
 
 impl Item {
@@ -76,10 +91,10 @@ impl Item {
         }
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    fn counts(&self) -> Counts {
         match self {
             Self::Pattern(learned) => [learned.frequency, 0, 0],
-            Self::Symbol(_, counts) => [counts.member_frequency, counts.frequency, 0],
+            Self::Symbol(_, sum) => [sum.counts.member_frequency, sum.counts.frequency, 0],
             Self::Totals(totals) => [totals.observations, totals.symbols, totals.member_symbols],
         }
     }
@@ -109,67 +124,162 @@ impl Item {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Pattern(learned) => learned.document_bytes(),
-            Self::Symbol(word, _) => 128 + 2 * word.text().len() as u64,
+            Self::Symbol(word, sum) => {
+                let emotives = sum.emotives.keys().map(|key| key.len() as u64 + 32);
+                128 + 2 * word.text().len() as u64 + 2 * emotives.sum::<u64>()
+            }
             Self::Totals(_) => 256,
         }
     }
 
-    /// Writes the upsert: query, update, and that it may insert.
-    pub(crate) fn write_upsert(&self, change: Change, out: &mut Writer) {
+    /// The document as it is to be, from what was found.
+    pub(crate) fn target(
+        &self,
+        found: Option<&RawDocument>,
+        subtract: bool,
+        limits: &AttributeLimits,
+    ) -> Target {
+        let before = found.map(|found| self.counts_in(found));
+        let mut after = before.unwrap_or_default();
+        for (sum, count) in after.iter_mut().zip(self.counts()) {
+            *sum = if subtract {
+                sum.saturating_sub(count)
+            } else {
+                sum.saturating_add(count)
+            };
+        }
+        let merged = match self {
+            Self::Pattern(learned) if self.needs_merging() => {
+                Some(Box::new(merged(found, learned, limits)))
+            }
+            _ => None,
+        };
+        let mut emotives = EmotiveMap::new();
+        if let Self::Symbol(_, sum) = self
+            && !sum.emotives.is_empty()
+        {
+            emotives.clone_from(&sum.emotives);
+            if subtract {
+                emotives.values_mut().for_each(|value| *value = -*value);
+            }
+            let held = found.map(emotive_sums_in).unwrap_or_default();
+            add_emotives(&mut emotives, &held);
+        }
+        Target {
+            before,
+            after,
+            merged,
+            emotives,
+        }
+    }
+
+    /// Writes an upsert that adds to whatever the document holds, or takes away from it.
+    pub(crate) fn write_increment(&self, subtract: bool, out: &mut Writer) {
         out.document("q", |out| out.text(self.key_field(), &self.key()));
         out.document("u", |out| {
-            self.write_counts(change, out);
+            out.document("$inc", |out| {
+                let sign = if subtract { -1 } else { 1 };
+                for (field, count) in self.count_fields().iter().zip(self.counts()) {
+                    out.integer(field, sign * shown(count));
+                }
+                if let Self::Symbol(_, sum) = self {
+                    let sign = sign as f64;
+                    write_sums(sum.emotives.iter().map(|(key, sum)| (key, sign * sum)), out);
+                }
+            });
             if let Self::Pattern(learned) = self {
                 out.document("$setOnInsert", |out| {
                     write_content(learned, out);
-                    out.document("emotives", |_| {});
-                    out.document("metadata", |_| {});
+                    write_attributes(&Attributes::default(), out);
                 });
-                if let Some(seen) = learned.first_seen {
-                    out.document("$min", |out| {
-                        out.binary("kato_rs.first_seen", &seen_key(seen));
-                    });
-                }
+                write_first_seen(learned, out);
             }
         });
         out.boolean("upsert", true);
     }
 
-    fn write_counts(&self, change: Change, out: &mut Writer) {
-        let fields = self.count_fields();
-        match change {
-            Change::Add | Change::Subtract => {
-                let sign = if matches!(change, Change::Add) { 1 } else { -1 };
-                out.document("$inc", |out| {
-                    for (field, count) in fields.iter().zip(self.counts()) {
-                        out.integer(field, sign * shown(count));
-                    }
-                });
+    /// Writes an update that holds only for what was found.
+    pub(crate) fn write_target(&self, target: &Target, out: &mut Writer) {
+        out.document("q", |out| {
+            out.text(self.key_field(), &self.key());
+            for (field, count) in self
+                .count_fields()
+                .iter()
+                .zip(target.before.into_iter().flatten())
+            {
+                write_condition(field, count, out);
             }
-            Change::Set(counts) => {
-                out.document("$set", |out| {
-                    for (field, count) in fields.iter().zip(counts) {
-                        write_count(field, count, out);
+        });
+        let is_new = target.before.is_none();
+        out.document("u", |out| {
+            let set = if is_new { "$setOnInsert" } else { "$set" };
+            out.document(set, |out| {
+                let whole = target.merged.as_deref();
+                if is_new && let Self::Pattern(learned) = self {
+                    write_content(whole.unwrap_or(learned), out);
+                    if whole.is_none() {
+                        write_attributes(&Attributes::default(), out);
                     }
-                });
+                }
+                match whole {
+                    Some(merged) => write_whole(merged, out),
+                    None => {
+                        for (field, count) in self.count_fields().iter().zip(target.after) {
+                            write_count(field, count, out);
+                        }
+                    }
+                }
+                write_sums(target.emotives.iter().map(|(key, sum)| (key, *sum)), out);
+            });
+            if let Self::Pattern(learned) = self
+                && target.merged.is_none()
+            {
+                write_first_seen(learned, out);
             }
-        }
+        });
+        out.boolean("upsert", is_new);
     }
 }
 
-/// The upsert of a pattern that was merged with what its document held: everything is set.
-pub(crate) fn write_merged(merged: &Learned, out: &mut Writer) {
-    out.document("q", |out| out.text("name", &merged.name().to_string()));
-    out.document("u", |out| {
-        out.document("$set", |out| {
-            out.integer("frequency", shown(merged.frequency));
-            let attributes = merged.attributes.as_deref().cloned().unwrap_or_default();
-            write_attributes(&attributes, out);
-            out.document(OURS, |out| write_ours(merged, &attributes, out));
+/// A condition that a number is what was found; one that is not there was read as nothing.
+fn write_condition(field: &str, count: u64, out: &mut Writer) {
+    if count == 0 {
+        out.document(field, |out| {
+            out.array("$in", |out| {
+                out.integer("0", 0);
+                out.null("1");
+            });
         });
-        out.document("$setOnInsert", |out| write_content(merged, out));
-    });
-    out.boolean("upsert", true);
+        return;
+    }
+    out.integer(field, shown(count));
+    if count > i64::MAX as u64 {
+        out.text(&format!("{OURS}.{field}"), &count.to_string());
+    }
+}
+
+/// The server keeps the earliest.
+fn write_first_seen(learned: &Learned, out: &mut Writer) {
+    if let Some(seen) = learned.first_seen {
+        out.document("$min", |out| {
+            out.binary(&format!("{OURS}.first_seen"), &seen_key(seen));
+        });
+    }
+}
+
+/// Sums of a symbol's emotives; of keys that would be taken for paths there are none.
+fn write_sums<'a>(sums: impl Iterator<Item = (&'a String, f64)>, out: &mut Writer) {
+    for (key, sum) in sums.filter(|(key, _)| is_plain(key)) {
+        out.double(&format!("emotives.{key}"), sum);
+    }
+}
+
+/// A pattern that was merged with what its document held, but for its content.
+fn write_whole(merged: &Learned, out: &mut Writer) {
+    out.integer("frequency", shown(merged.frequency));
+    let attributes = merged.attributes.as_deref().cloned().unwrap_or_default();
+    write_attributes(&attributes, out);
+    out.document(OURS, |out| write_ours(merged, &attributes, out));
 }
 
 fn write_content(learned: &Learned, out: &mut Writer) {
@@ -264,185 +374,8 @@ fn write_count(field: &str, count: u64, out: &mut Writer) {
     }
 }
 
-/// A count: whatever type of number it has, and exactly where it is larger than the database's integers.
-pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
-    let number = match document.get(field) {
-        Ok(Some(RawBsonRef::Int32(number))) => i64::from(number),
-        Ok(Some(RawBsonRef::Int64(number))) => number,
-        Ok(Some(RawBsonRef::Double(number))) => number as i64,
-        _ => 0,
-    };
-    let ours = || {
-        document
-            .get_document(OURS)
-            .ok()?
-            .get_str(field)
-            .ok()?
-            .parse()
-            .ok()
-    };
-    if number == i64::MAX {
-        return ours().unwrap_or(number as u64);
-    }
-    u64::try_from(number).unwrap_or(0)
-}
-
 /// A first sighting in bytes whose order is that of sightings, so that the server keeps the earliest.
 fn seen_key(seen: FirstSeen) -> [u8; 16] {
     let both = u128::from(seen.sample_idx) << 64 | u128::from(seen.token_idx);
     both.to_be_bytes()
-}
-
-fn seen_of(bytes: &[u8]) -> Option<FirstSeen> {
-    let both = u128::from_be_bytes(bytes.try_into().ok()?);
-    Some(FirstSeen {
-        sample_idx: (both >> 64) as u64,
-        token_idx: both as u64,
-    })
-}
-
-/// The totals of a node.
-pub(crate) fn totals_of(document: &RawDocument) -> Totals {
-    let [observations, symbols, member_symbols] =
-        Item::Totals(Totals::default()).counts_in(document);
-    Totals {
-        observations,
-        symbols,
-        member_symbols,
-    }
-}
-
-/// A symbol with its counts; `None` when the document has no name.
-pub(crate) fn symbol_of(document: &RawDocument) -> Option<(Symbol, SymbolCounts)> {
-    let symbol = Symbol::from(document.get_str("name").ok()?);
-    let counts = SymbolCounts {
-        frequency: count_in(document, "frequency"),
-        member_frequency: count_in(document, "pattern_member_frequency"),
-    };
-    Some((symbol, counts))
-}
-
-/// Name and frequency of a pattern.
-pub(crate) fn frequency_of(document: &RawDocument) -> Option<(PatternName, u64)> {
-    let name = document.get_str("name").ok()?.parse().ok()?;
-    Some((name, count_in(document, "frequency")))
-}
-
-/// A pattern; `None` when the document is none.
-pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
-    let (name, frequency) = frequency_of(document)?;
-    let (mut symbols, mut lengths) = (Vec::new(), Vec::new());
-    for event in document.get_array("pattern_data").ok()? {
-        let before = symbols.len();
-        for symbol in event.ok()?.as_array()? {
-            symbols.push(Symbol::from(symbol.ok()?.as_str()?));
-        }
-        lengths.push((symbols.len() - before) as u32);
-    }
-    let mut pattern = StoredPattern::new(name, symbols, frequency);
-    if lengths.iter().any(|&length| length != 1) {
-        pattern.event_lengths = Some(lengths.into());
-    }
-    let ours = document.get_document(OURS).ok();
-    let seen = ours.and_then(|ours| ours.get_binary("first_seen").ok());
-    pattern.first_seen = seen.and_then(|seen| seen_of(seen.bytes));
-    let whole = ours.and_then(|ours| ours.get_str("attributes").ok());
-    if let Some(text) = whole {
-        let attributes: Attributes = serde_json::from_str(text).ok()?;
-        pattern.metadata = attributes.metadata;
-        pattern.emotives = attributes.emotives;
-        pattern.affinity = attributes.affinity;
-        return Some(pattern);
-    }
-    pattern.metadata = metadata_of(document)?;
-    let positions = ours.and_then(|ours| ours.get_array("positions").ok());
-    // `{}` for none, as KATO writes it.
-    if let Ok(Some(RawBsonRef::Array(maps))) = document.get("emotives") {
-        pattern.emotives = window_of(maps, positions)?;
-    }
-    if let Some(affinity) = ours.and_then(|ours| ours.get_document("affinity").ok()) {
-        pattern.affinity = map_of(affinity)?;
-    }
-    Some(pattern)
-}
-
-fn metadata_of(document: &RawDocument) -> Option<Metadata> {
-    let mut metadata = Metadata::default();
-    let Ok(map) = document.get_document("metadata") else {
-        return Some(metadata);
-    };
-    for entry in map {
-        let (key, values) = entry.ok()?;
-        for value in values.as_array()? {
-            metadata.insert_text(key.as_str(), value.ok()?.as_str()?.to_owned(), None);
-        }
-    }
-    Some(metadata)
-}
-
-fn window_of(maps: &RawArray, positions: Option<&RawArray>) -> Option<EmotiveWindow> {
-    let position = |idx: usize| {
-        let pair = positions?.get_array(idx).ok()?;
-        let part = |idx| pair.get_str(idx).ok()?.parse().ok();
-        Some((part(0)?, part(1)?))
-    };
-    let mut window = EmotiveWindow::default();
-    let n_maps = maps.into_iter().count();
-    let persistence = n_maps.try_into().unwrap_or(DEFAULT_PERSISTENCE);
-    for (idx, map) in maps.into_iter().enumerate() {
-        // What KATO learned has no position: older than what training learns, in the order given.
-        let position = position(idx).unwrap_or((0, idx as u64));
-        window.learn(position, map_of(map.ok()?.as_document()?)?, persistence);
-    }
-    Some(window)
-}
-
-fn map_of(map: &RawDocument) -> Option<EmotiveMap> {
-    let mut emotives = EmotiveMap::new();
-    for entry in map {
-        let (key, value) = entry.ok()?;
-        let value = match value {
-            RawBsonRef::Double(value) => value,
-            RawBsonRef::Int32(value) => f64::from(value),
-            RawBsonRef::Int64(value) => value as f64,
-            _ => return None,
-        };
-        emotives.insert(key.to_string(), value);
-    }
-    Some(emotives)
-}
-
-/// A stored pattern as if a batch had taught it, so that more can be merged into it.
-pub(crate) fn learned_of(pattern: StoredPattern) -> Learned {
-    let attributes = Attributes {
-        extra_frequency: 0,
-        event_lengths: None,
-        metadata: pattern.metadata,
-        emotives: pattern.emotives,
-        affinity: pattern.affinity,
-    };
-    Learned {
-        name: *pattern.name.as_bytes(),
-        frequency: pattern.frequency,
-        symbols: pattern.symbols.into_iter().map(Word::from).collect(),
-        event_lengths: pattern.event_lengths,
-        first_seen: pattern.first_seen,
-        attributes: (attributes != Attributes::default()).then(|| Box::new(attributes)),
-    }
-}
-
-/// What a document holds once a batch's part is added to it.
-pub(crate) fn merged(
-    held: Option<&RawDocument>,
-    learned: &Learned,
-    limits: &AttributeLimits,
-) -> Learned {
-    match held.and_then(pattern_of) {
-        Some(held) => {
-            let mut merged = learned_of(held);
-            merged.merge(learned.clone(), limits);
-            merged
-        }
-        None => learned.clone(),
-    }
 }

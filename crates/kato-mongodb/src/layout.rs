@@ -38,17 +38,34 @@ pub(crate) fn run_database(run: &str) -> String {
     format!("{run}{RUN_SUFFIX}")
 }
 
-/// The indexes of KATO: collection, keys, unique.
-fn indexes() -> [(&'static str, Document, bool); 7] {
+/// The indexes of KATO: collection, then keys of each index and whether it is unique.
+fn indexes() -> [(&'static str, Vec<(Document, bool)>); 4] {
+    let by_name = || (doc! {"name": 1}, true);
+    let by_frequency = || (doc! {"frequency": -1, "name": 1}, false);
+    let by_content = (doc! {"pattern_data": 1, "name": 1}, false);
     [
-        (PATTERNS, doc! {"name": 1}, true),
-        (PATTERNS, doc! {"frequency": -1, "name": 1}, false),
-        (PATTERNS, doc! {"pattern_data": 1, "name": 1}, false),
-        (SYMBOLS, doc! {"name": 1}, true),
-        (SYMBOLS, doc! {"frequency": -1, "name": 1}, false),
-        (ACTIONS, doc! {"symbol": 1}, false),
-        (PREDICTIONS, doc! {"unique_id": 1, "time": -1}, false),
+        (PATTERNS, vec![by_name(), by_frequency(), by_content]),
+        (SYMBOLS, vec![by_name(), by_frequency()]),
+        (ACTIONS, vec![(doc! {"symbol": 1}, false)]),
+        (
+            PREDICTIONS,
+            vec![(doc! {"unique_id": 1, "time": -1}, false)],
+        ),
     ]
+}
+
+fn model(keys: &Document, unique: bool) -> IndexModel {
+    // As the driver of KATO names them: keys and directions joined.
+    let name: Vec<String> = keys
+        .iter()
+        .map(|(key, direction)| format!("{key}_{direction}"))
+        .collect();
+    let mut options = IndexOptions::builder().name(name.join("_")).build();
+    options.unique = unique.then_some(true);
+    IndexModel::builder()
+        .keys(keys.clone())
+        .options(options)
+        .build()
 }
 
 /// Makes the collections and indexes of a node as KATO does when it starts; harmless where they are.
@@ -57,27 +74,14 @@ pub(crate) async fn prepare_node(
     database: &str,
     sharded: bool,
 ) -> Result<(), StoreError> {
-    for (collection, keys, unique) in indexes() {
+    for (collection, indexes) in indexes() {
         let collection = server.collection(database, collection);
-        let model = || {
-            // As the driver of KATO names them: keys and directions joined.
-            let name: Vec<String> = keys
-                .iter()
-                .map(|(key, direction)| format!("{key}_{direction}"))
-                .collect();
-            let options = IndexOptions::builder().name(name.join("_"));
-            let options = if unique {
-                options.unique(true).build()
-            } else {
-                options.build()
-            };
-            IndexModel::builder()
-                .keys(keys.clone())
-                .options(options)
-                .build()
-        };
+        let models: Vec<IndexModel> = indexes
+            .iter()
+            .map(|(keys, unique)| model(keys, *unique))
+            .collect();
         let create = || async {
-            collection.create_index(model()).await?;
+            collection.create_indexes(models.clone()).await?;
             Ok(())
         };
         server.retry("create the indexes of a node", create).await?;

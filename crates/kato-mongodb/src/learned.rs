@@ -171,32 +171,39 @@ pub(crate) fn patterns_of<'a>(
 }
 
 /// Cuts patterns into blobs.
-pub(crate) fn blobs_of(
-    patterns: impl Iterator<Item = Learned>,
-) -> Result<Vec<Vec<u8>>, StoreError> {
-    let mut blobs = Vec::new();
-    let (mut part, mut bytes) = (Vec::new(), 0);
-    for learned in patterns {
-        let size = learned.document_bytes();
-        if size > DOCUMENT_LIMIT {
+#[derive(Default)]
+pub(crate) struct Blobs {
+    part: Vec<Learned>,
+    bytes: u64,
+}
+
+impl Blobs {
+    /// Adds a pattern; returns a blob when one is full.
+    pub(crate) fn push(&mut self, learned: Learned) -> Result<Option<Vec<u8>>, StoreError> {
+        let bytes = learned.document_bytes();
+        if bytes > DOCUMENT_LIMIT {
             return Err(StoreError::TooLarge {
                 name: learned.name(),
-                bytes: size,
+                bytes,
                 limit: DOCUMENT_LIMIT,
             });
         }
-        if !part.is_empty() && (part.len() == BLOB_PATTERNS || bytes + size > BLOB_BYTES) {
-            blobs.push(encode(&part)?);
-            part.clear();
-            bytes = 0;
+        let is_full = self.part.len() == BLOB_PATTERNS || self.bytes + bytes > BLOB_BYTES;
+        let full = if is_full { self.finish()? } else { None };
+        self.bytes += bytes;
+        self.part.push(learned);
+        Ok(full)
+    }
+
+    /// The last blob, if anything is left for one.
+    pub(crate) fn finish(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        let part = std::mem::take(&mut self.part);
+        self.bytes = 0;
+        if part.is_empty() {
+            return Ok(None);
         }
-        bytes += size;
-        part.push(learned);
+        encode(&part).map(Some)
     }
-    if !part.is_empty() {
-        blobs.push(encode(&part)?);
-    }
-    Ok(blobs)
 }
 
 /// A blob of anything.
@@ -225,6 +232,7 @@ mod as_json {
     use serde::ser::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
     pub(super) fn serialize<S: Serializer>(
         attributes: &Option<Box<Attributes>>,
         serializer: S,

@@ -15,6 +15,7 @@ use crate::fault::Fault;
 use crate::layout::RUN;
 use crate::record::{Owner, RunRecord, read, records};
 use crate::server::Server;
+use crate::sessions::{Sessions, end};
 
 /// How long a writer that is not heard of keeps its lease.
 const TERM: Duration = Duration::from_secs(30);
@@ -52,21 +53,26 @@ impl Lease {
         !self.lost.load(Ordering::Relaxed) && Instant::now() < until
     }
 
-    /// Lets go: at once for stores of this process, and for others as soon as the server hears of it.
+    /// Lets go: at once for this process, and for others as soon as the server hears of it.
     pub(crate) fn release(&self, engine: &Engine, server: &Arc<Server>, database: &str) {
-        held().remove(&self.id);
-        let (records, id) = (records(server, database), self.id);
-        engine.spawn_to_the_end(async move {
-            let release = records
-                .update_one(
-                    doc! {"_id": RUN, "owner.id": id},
-                    doc! {"$set": {"owner": null}},
-                )
-                .into_future();
-            // Nobody waits; if it fails, the next writer sees that the process is gone, or the lease run out.
-            let _ = tokio::time::timeout(Duration::from_secs(5), release).await;
-        });
+        let (server, database, id) = (Arc::clone(server), database.to_owned(), self.id);
+        held().remove(&id);
+        // Nobody waits; if it fails, the next writer sees that the process is gone, or the lease run out.
+        engine.spawn_to_the_end(async move { give_back(&server, &database, id).await });
     }
+
+    /// [`release`](Self::release), waiting until the server has heard of it.
+    pub(crate) async fn end(&self, server: &Server, database: &str) {
+        held().remove(&self.id);
+        give_back(server, database, self.id).await;
+    }
+}
+
+async fn give_back(server: &Server, database: &str, id: ObjectId) {
+    let records = records(server, database);
+    let mine = doc! {"_id": RUN, "owner.id": id};
+    let release = records.update_one(mine, doc! {"$set": {"owner": null}});
+    let _ = tokio::time::timeout(Duration::from_secs(5), release.into_future()).await;
 }
 
 /// Takes the lease of a run.
@@ -77,6 +83,7 @@ impl Lease {
 pub(crate) async fn acquire(
     server: &Arc<Server>,
     database: &str,
+    sessions: &Sessions,
 ) -> Result<(Lease, RunRecord), StoreError> {
     let id = ObjectId::new();
     loop {
@@ -103,11 +110,13 @@ pub(crate) async fn acquire(
         let update = || async {
             let owner = serialize_to_bson(&owner).map_err(mongodb::error::Error::from)?;
             let records = records(server, database);
-            let update = records.update_one(filter.clone(), doc! {"$set": {"owner": owner}});
+            let taken = doc! {"$set": {"owner": owner, "sessions": sessions.ids()}};
+            let update = records.update_one(filter.clone(), taken);
             Ok(update.await?.matched_count)
         };
         if server.retry("take the lease of a run", update).await? == 1 {
             let lease = Lease::new(id);
+            end(server, &record.sessions).await;
             record.owner = Some(owner);
             // What the writer before committed between our reading and our taking.
             if let Some(latest) = read(server, database).await? {

@@ -9,26 +9,36 @@
 
 mod apply;
 mod builder;
+mod bulks;
+mod copying;
 mod core;
+mod document;
 mod engine;
 mod extras;
 mod fault;
 mod figures;
+mod founding;
+mod guard;
+mod holding;
 mod item;
 mod layout;
 mod learned;
 mod lease;
+mod manifest;
 mod merge;
 mod record;
 mod runs;
 mod scan;
 mod server;
+mod sessions;
 mod sharding;
 mod staged;
 mod store;
+mod visit;
 mod writer;
 
-pub use builder::{Guard, MongoStoreBuilder};
+pub use builder::MongoStoreBuilder;
 pub use figures::Figures;
+pub use guard::Guard;
 pub use runs::{DiscoveredRun, MongoRun, MongoRuns};
 pub use store::MongoStore;

@@ -6,10 +6,11 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
-use kato_model::PatternName;
+use kato_model::{PatternName, add_emotives};
 use kato_store::{StoreError, SymbolCounts, Totals};
 
 use crate::core::Core;
+use crate::item::SymbolSum;
 use crate::learned::{Learned, Word};
 use crate::staged::{Kind, Source};
 
@@ -105,7 +106,7 @@ impl<'a> Merge<'a> {
 /// The counts of a node's symbols over a commit. What does not fit into memory goes into temporary files.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolSums {
-    counted: HashMap<Word, SymbolCounts>,
+    counted: HashMap<Word, SymbolSum>,
     runs: Vec<File>,
     pub(crate) totals: Totals,
     scratch: Vec<(Word, u64)>,
@@ -128,10 +129,14 @@ impl SymbolSums {
             member_symbols: learned.frequency.saturating_mul(self.scratch.len() as u64),
         });
         for (word, occurrences) in self.scratch.drain(..) {
-            self.counted.entry(word).or_default().merge(SymbolCounts {
+            let sum = self.counted.entry(word).or_default();
+            sum.counts.merge(SymbolCounts {
                 frequency: learned.frequency.saturating_mul(occurrences),
                 member_frequency: learned.frequency,
             });
+            if let Some(attributes) = &learned.attributes {
+                add_emotives(&mut sum.emotives, &attributes.affinity);
+            }
         }
         if self.counted.len() >= SYMBOLS_IN_MEMORY {
             self.spill().map_err(temporary)?;
@@ -155,28 +160,28 @@ impl SymbolSums {
     /// All symbols in order with their sums.
     pub(crate) fn finish(
         self,
-        mut take: impl FnMut(Word, SymbolCounts) -> Result<(), StoreError>,
+        mut take: impl FnMut(Word, SymbolSum) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut runs: Vec<Run> = self.runs.into_iter().map(Run::of_file).collect();
         runs.push(Run::Memory(sorted(self.counted).into_iter()));
         let mut heads = BinaryHeap::new();
         let mut counts = Vec::new();
         for (run_idx, run) in runs.iter_mut().enumerate() {
-            counts.push(SymbolCounts::default());
+            counts.push(SymbolSum::default());
             if let Some((word, first)) = run.next().map_err(temporary)? {
                 counts[run_idx] = first;
                 heads.push(Reverse((word, run_idx)));
             }
         }
-        let mut current: Option<(Word, SymbolCounts)> = None;
+        let mut current: Option<(Word, SymbolSum)> = None;
         while let Some(Reverse((word, run_idx))) = heads.pop() {
-            let added = counts[run_idx];
+            let added = std::mem::take(&mut counts[run_idx]);
             if let Some((next, following)) = runs[run_idx].next().map_err(temporary)? {
                 counts[run_idx] = following;
                 heads.push(Reverse((next, run_idx)));
             }
             match &mut current {
-                Some((held, sum)) if *held == word => sum.merge(added),
+                Some((held, sum)) if *held == word => sum.merge(&added),
                 _ => {
                     if let Some((word, sum)) = current.replace((word, added)) {
                         take(word, sum)?;
@@ -188,7 +193,7 @@ impl SymbolSums {
     }
 }
 
-fn sorted(counted: HashMap<Word, SymbolCounts>) -> Vec<(Word, SymbolCounts)> {
+fn sorted(counted: HashMap<Word, SymbolSum>) -> Vec<(Word, SymbolSum)> {
     let mut entries: Vec<_> = counted.into_iter().collect();
     entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     entries
@@ -196,7 +201,7 @@ fn sorted(counted: HashMap<Word, SymbolCounts>) -> Vec<(Word, SymbolCounts)> {
 
 /// Sorted counts, in memory or in a file.
 enum Run {
-    Memory(std::vec::IntoIter<(Word, SymbolCounts)>),
+    Memory(std::vec::IntoIter<(Word, SymbolSum)>),
     File(BufReader<File>),
 }
 
@@ -205,7 +210,7 @@ impl Run {
         Self::File(BufReader::new(file))
     }
 
-    fn next(&mut self) -> io::Result<Option<(Word, SymbolCounts)>> {
+    fn next(&mut self) -> io::Result<Option<(Word, SymbolSum)>> {
         let file = match self {
             Self::Memory(entries) => return Ok(entries.next()),
             Self::File(file) => file,

@@ -7,10 +7,11 @@ use kato_model::AttributeLimits;
 use kato_store::StoreError;
 use mongodb::Collection;
 use mongodb::bson::oid::ObjectId;
-use mongodb::bson::{DateTime, doc};
+use mongodb::bson::{DateTime, Document, doc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Guard;
 use crate::layout::RUN;
 use crate::server::Server;
 
@@ -37,7 +38,13 @@ pub(crate) struct RunRecord {
     /// What the last commit has still to apply.
     pub(crate) pending: Option<Pending>,
     pub(crate) owner: Option<Owner>,
+    /// Sessions of the last writer, which may have left transactions open.
+    #[serde(default)]
+    pub(crate) sessions: Vec<Document>,
     pub(crate) sharded: bool,
+    /// What others keep about the run: JSON.
+    #[serde(default)]
+    pub(crate) manifest: Option<String>,
 }
 
 /// A node and its database.
@@ -55,6 +62,8 @@ pub(crate) struct Pending {
     pub(crate) token: ObjectId,
     pub(crate) action: Action,
     pub(crate) staged: Vec<StagedRecord>,
+    /// A replay has to go by the same.
+    pub(crate) guard: Guard,
     /// Upserts a bulk: a replay has to cut the same bulks.
     pub(crate) chunk: i64,
 }
@@ -101,6 +110,10 @@ impl RunRecord {
 
     pub(crate) fn checkpoint(&self) -> Value {
         serde_json::from_str(&self.checkpoint).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn manifest(&self) -> Option<Value> {
+        serde_json::from_str(self.manifest.as_deref()?).ok()
     }
 }
 

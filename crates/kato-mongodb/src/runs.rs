@@ -3,23 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kato_model::{RunName, processor_id};
+use kato_model::RunName;
 use kato_store::StoreError;
-use mongodb::bson::{Document, RawDocumentBuf, doc};
 
 use crate::builder::connect;
+use crate::copying::{Copying, copy};
 use crate::engine::Engine;
-use crate::fault::{DUPLICATE_KEY, Fault};
-use crate::layout::{
-    DOCUMENTS, NODE_SUFFIX, PATTERNS, RUN_SUFFIX, SYMBOLS, TOTALS, VECTORS, prepare_node,
-    prepare_run, run_database,
-};
+use crate::holding::{Holding, drop_databases};
+use crate::layout::{NODE_SUFFIX, RUN_SUFFIX, run_database};
 use crate::lease::is_alive;
-use crate::record::{NodeEntry, RunRecord, read, records};
-use crate::server::{Server, durable};
-
-/// Documents copied at once.
-const PAGE: i64 = 1000;
+use crate::manifest;
+use crate::record::{RunRecord, read};
+use crate::server::Server;
 
 /// A run on a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +30,8 @@ pub struct MongoRun {
     pub configuration: serde_json::Value,
     /// The checkpoint of its last commit.
     pub checkpoint: serde_json::Value,
+    /// What was kept about it with [`MongoRuns::set_manifest`].
+    pub manifest: Option<serde_json::Value>,
     /// Whether a process writes it now.
     pub in_use: bool,
 }
@@ -107,6 +104,7 @@ impl MongoRuns {
                         .collect(),
                     configuration: serde_json::from_str(&record.configuration).unwrap_or_default(),
                     checkpoint: record.checkpoint(),
+                    manifest: record.manifest(),
                     in_use: record
                         .owner
                         .as_ref()
@@ -150,7 +148,32 @@ impl MongoRuns {
         })
     }
 
-    /// Deletes a run: the databases of its nodes, then its own. Whatever interrupts it, deleting again finishes it.
+    /// What was kept about a run with [`set_manifest`](Self::set_manifest); `None` when nothing was.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] when there is no such run, and as [`list`](Self::list).
+    pub fn manifest(&self, run: &RunName) -> Result<Option<serde_json::Value>, StoreError> {
+        let database = run_database(run.as_str());
+        self.ask(|server| async move { manifest::read(&server, &database).await })
+    }
+
+    /// Keeps a value of the caller's about a run, such as how it was made; also while a process writes the run.
+    ///
+    /// # Errors
+    ///
+    /// As [`manifest`](Self::manifest).
+    pub fn set_manifest(
+        &self,
+        run: &RunName,
+        manifest: &serde_json::Value,
+    ) -> Result<(), StoreError> {
+        let (database, manifest) = (run_database(run.as_str()), manifest.to_string());
+        self.ask(|server| async move { manifest::write(&server, &database, manifest).await })
+    }
+
+    /// Deletes a run: the databases of its nodes, then its own; or what an interrupted copy left. Whatever interrupts it, deleting
+    /// again finishes it.
     ///
     /// # Errors
     ///
@@ -159,68 +182,37 @@ impl MongoRuns {
     pub fn delete(&self, run: &RunName) -> Result<(), StoreError> {
         let database = run_database(run.as_str());
         self.ask(|server| async move {
-            let record = unused(&server, &database).await?;
-            for node in &record.nodes {
-                drop_database(&server, &node.database).await?;
+            if let Some(left) = Copying::left(&server, &database).await? {
+                drop_databases(&server, &left).await?;
+                return drop_databases(&server, &[database]).await;
             }
-            drop_database(&server, &database).await
+            let holding = Holding::take(&server, &database).await?;
+            let mut dropped = drop_databases(&server, &holding.databases()).await;
+            if dropped.is_ok() {
+                // Last, and the lease with it: until then the run is there to be deleted again.
+                dropped = drop_databases(&server, std::slice::from_ref(&database)).await;
+            }
+            holding.end().await;
+            dropped
         })
     }
 
-    /// Copies a run under another name, with its checkpoint. The copy appears when it is complete; what an interrupted copy left
-    /// is written over.
+    /// Copies a run under another name, with its checkpoint and manifest. The copy appears when it is complete; what an
+    /// interrupted copy left is written over. Nobody can write the run meanwhile.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while a process writes it,
-    /// [`StoreError::Exists`] when the other name is taken, [`StoreError::Unanswered`] when its last commit is not finished (open
-    /// it for writing once), and as [`list`](Self::list).
+    /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while a process writes either,
+    /// [`StoreError::Exists`] when the other name is taken, [`StoreError::NotAKnowledgeBase`] when databases of that name are
+    /// another's, [`StoreError::Unanswered`] when the last commit is not finished (open it for writing once), and as
+    /// [`list`](Self::list).
     pub fn copy(&self, from: &RunName, to: &RunName) -> Result<(), StoreError> {
-        let (source, target) = (run_database(from.as_str()), run_database(to.as_str()));
-        let to = to.clone();
+        let (source, to) = (run_database(from.as_str()), to.clone());
         self.ask(|server| async move {
-            let mut record = unused(&server, &source).await?;
-            if record.pending.is_some() {
-                return Err(StoreError::Unanswered {
-                    place: server.path(&source).display().to_string(),
-                    action: "finish its last commit",
-                    source: "no writer does: open it for writing once".into(),
-                });
-            }
-            if read(&server, &target).await?.is_some() {
-                return Err(StoreError::Exists {
-                    path: server.path(&target),
-                });
-            }
-            to.as_str().clone_into(&mut record.run);
-            let nodes = std::mem::take(&mut record.nodes);
-            for NodeEntry { name, database } in nodes {
-                let copied = processor_id(&to.node_id(&name), "kato");
-                prepare_node(&server, &copied, record.sharded).await?;
-                for collection in [PATTERNS, SYMBOLS, TOTALS] {
-                    copy_all(&server, (&database, &copied), collection).await?;
-                }
-                record.nodes.push(NodeEntry {
-                    name,
-                    database: copied,
-                });
-            }
-            prepare_run(&server, &target).await?;
-            for collection in [DOCUMENTS, VECTORS] {
-                copy_all(&server, (&source, &target), collection).await?;
-            }
-            record.owner = None;
-            let insert = || async {
-                let records = records(&server, &target);
-                match records.insert_one(&record).write_concern(durable()).await {
-                    Ok(_) => Ok(()),
-                    Err(error) => match Fault::from(error) {
-                        fault if fault.code() == Some(DUPLICATE_KEY) => Ok(()),
-                        fault => Err(fault),
-                    },
-                }
-            };
-            server.retry("copy a run", insert).await
+            let holding = Holding::take(&server, &source).await?;
+            let copied = copy(&server, (&source, &holding.record), &to).await;
+            holding.end().await;
+            copied
         })
     }
 }
@@ -234,75 +226,4 @@ async fn all(server: &Arc<Server>) -> Result<Vec<RunRecord>, StoreError> {
         }
     }
     Ok(found)
-}
-
-/// The record of a run that nobody writes.
-async fn unused(server: &Arc<Server>, database: &str) -> Result<RunRecord, StoreError> {
-    let path = || server.path(database);
-    let record = read(server, database)
-        .await?
-        .ok_or_else(|| StoreError::Missing { path: path() })?;
-    let now = server.hello().await?.now;
-    if record
-        .owner
-        .as_ref()
-        .is_some_and(|owner| is_alive(owner, now))
-    {
-        return Err(StoreError::Locked { path: path() });
-    }
-    Ok(record)
-}
-
-async fn drop_database(server: &Arc<Server>, name: &str) -> Result<(), StoreError> {
-    let drop = || async { Ok(server.database(name).drop().await?) };
-    server.retry("delete a run", drop).await
-}
-
-async fn copy_all(
-    server: &Arc<Server>,
-    (from, to): (&str, &str),
-    collection: &str,
-) -> Result<(), StoreError> {
-    let old = server.collection(to, collection);
-    let clear = || async { Ok(old.delete_many(doc! {}).await?) };
-    server.retry("copy a run", clear).await?;
-    let mut after = Document::new();
-    loop {
-        let filter = if after.is_empty() {
-            doc! {}
-        } else {
-            doc! {"_id": {"$gt": after.get("_id")}}
-        };
-        let read = || {
-            let sorted = Some((doc! {"_id": 1}, PAGE));
-            server.find((from, collection), filter.clone(), None, sorted)
-        };
-        let page: Vec<RawDocumentBuf> = server.retry("copy a run", read).await?;
-        let Some(last) = page.last() else {
-            return Ok(());
-        };
-        if let Ok(Some(id)) = last.get("_id") {
-            after = doc! {"_id": mongodb::bson::Bson::try_from(id).unwrap_or_default()};
-        }
-        let write = || async {
-            let insert = old.insert_many(&page).ordered(false).await;
-            match insert {
-                Ok(_) => Ok(()),
-                // An attempt before was not answered, and did a part.
-                Err(error) if is_duplicate(&error) => Ok(()),
-                Err(error) => Err(Fault::from(error)),
-            }
-        };
-        server.retry("copy a run", write).await?;
-    }
-}
-
-fn is_duplicate(error: &mongodb::error::Error) -> bool {
-    match &*error.kind {
-        mongodb::error::ErrorKind::InsertMany(many) => many
-            .write_errors
-            .as_ref()
-            .is_some_and(|errors| errors.iter().all(|error| error.code == DUPLICATE_KEY)),
-        _ => false,
-    }
 }

@@ -165,13 +165,14 @@ impl Server {
                     source: fault.told(&self.secrets),
                 });
             }
-            tracing::debug!(action, failures, "trying again");
+            tracing::debug!(action, failures, code = fault.code(), "trying again");
             Counters::add(&self.counters.retries, 1);
             tokio::time::sleep(pause).await;
         }
     }
 
-    fn refused(&self, action: &'static str, fault: Fault) -> StoreError {
+    /// The fault as an error, without secrets.
+    pub(crate) fn refused(&self, action: &'static str, fault: Fault) -> StoreError {
         match fault {
             Fault::Store(error) => error,
             fault => StoreError::Refused {
@@ -205,23 +206,6 @@ impl Server {
                 code: error.get_i32("code").unwrap_or_default(),
                 message: error.get_str("errmsg").unwrap_or_default().to_owned(),
             }),
-        }
-    }
-
-    /// Sends a bulk once; `false` when it is unknown what of it was done.
-    pub(crate) async fn once(
-        &self,
-        database: &str,
-        command: Option<RawDocumentBuf>,
-    ) -> Result<bool, StoreError> {
-        let Some(command) = command else {
-            return Ok(true);
-        };
-        match self.write(database, command, None).await {
-            Ok(_) => Ok(true),
-            // Single writes that failed are met again when all are compared.
-            Err(fault) if fault.is_transient() || matches!(fault, Fault::Write { .. }) => Ok(false),
-            Err(fault) => Err(self.refused("apply a commit", fault)),
         }
     }
 

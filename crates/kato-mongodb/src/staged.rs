@@ -52,13 +52,10 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Writes blobs into the journal.
-    pub(crate) fn write(
-        core: &Arc<Core>,
-        blobs: Vec<(Kind, Vec<Vec<u8>>)>,
-    ) -> Result<Self, StoreError> {
+    /// Without blobs.
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
         let n_nodes = core.nodes.len();
-        let mut staged = Self {
+        Self {
             record: StagedRecord {
                 id: ObjectId::new(),
                 patterns: vec![0; n_nodes],
@@ -69,25 +66,32 @@ impl Staged {
             held: 0,
             core: Arc::clone(core),
             kept: AtomicBool::new(false),
-        };
-        for (kind, blobs) in blobs {
-            let count = match kind {
-                Kind::Patterns(node_idx) => &mut staged.record.patterns[node_idx],
-                Kind::Vectors(node_idx) => &mut staged.record.vectors[node_idx],
-                Kind::Documents => &mut staged.record.documents,
-            };
-            *count = blobs.len() as i64;
-            for (idx, blob) in blobs.into_iter().enumerate() {
-                staged.send(kind, idx, &blob)?;
-                if core.held.fetch_add(blob.len(), Ordering::Relaxed) + blob.len() <= HELD_BYTES {
-                    staged.held += blob.len();
-                    staged.blobs.insert((kind, idx), blob);
-                } else {
-                    core.held.fetch_sub(blob.len(), Ordering::Relaxed);
-                }
-            }
         }
-        Ok(staged)
+    }
+
+    /// Writes a blob into the journal, if there is one.
+    pub(crate) fn add_if(&mut self, kind: Kind, blob: Option<Vec<u8>>) -> Result<(), StoreError> {
+        blob.map_or(Ok(()), |blob| self.add(kind, blob))
+    }
+
+    /// Writes a blob into the journal.
+    pub(crate) fn add(&mut self, kind: Kind, blob: Vec<u8>) -> Result<(), StoreError> {
+        let count = match kind {
+            Kind::Patterns(node_idx) => &mut self.record.patterns[node_idx],
+            Kind::Vectors(node_idx) => &mut self.record.vectors[node_idx],
+            Kind::Documents => &mut self.record.documents,
+        };
+        let idx = *count as usize;
+        *count += 1;
+        self.send(kind, idx, &blob)?;
+        let held = &self.core.held;
+        if held.fetch_add(blob.len(), Ordering::Relaxed) + blob.len() <= HELD_BYTES {
+            self.held += blob.len();
+            self.blobs.insert((kind, idx), blob);
+        } else {
+            held.fetch_sub(blob.len(), Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     fn send(&self, kind: Kind, idx: usize, blob: &[u8]) -> Result<(), StoreError> {

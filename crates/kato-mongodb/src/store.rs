@@ -1,6 +1,6 @@
 //! The store: KATO's database layout behind the contract of all stores.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
@@ -8,27 +8,29 @@ use kato_model::{
     AttributeLimits, Attributes, PatternName, RunName, SealedBatch, Symbol, VectorName,
 };
 use kato_store::{
-    PatternStore, PatternVisitor, Scan, SourceSymbols, StagedBatch, StoreError, StoredPattern,
-    SymbolCounts, Totals, VisitedPattern,
+    PatternStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts,
+    Totals,
 };
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use serde_json::Value;
 
 use crate::core::Core;
+use crate::document::{frequency_of, learned_of, pattern_of, symbol_of, totals_of};
 use crate::extras::{sample_key, vector_of, vector_prefix};
 use crate::figures::Figures;
-use crate::item::{frequency_of, learned_of, pattern_of, symbol_of, totals_of};
 use crate::layout::{DOCUMENTS, PATTERNS, SYMBOLS, TOTALS, VECTORS};
-use crate::learned::{blobs_of, encode, patterns_of};
+use crate::learned::{Blobs, encode, patterns_of};
+use crate::manifest;
 use crate::record::Action;
 use crate::scan::{Documents, Query, Range, Source};
 use crate::staged::{Kind, Staged};
+use crate::visit::show;
 use crate::{Guard, MongoStoreBuilder};
 
 /// Documents or vectors of one blob.
 const EXTRAS_IN_BLOB: usize = 1000;
-/// Names looked up at once.
-const NAMES_AT_ONCE: usize = 1000;
+/// Names looked up at once: some servers compare every document with every name.
+const NAMES_AT_ONCE: usize = 100;
 /// Patterns that a visitor is shown as one source.
 const PATTERNS_OF_SOURCE: usize = 8192;
 
@@ -114,6 +116,29 @@ impl MongoStore {
     #[must_use]
     pub fn figures(&self) -> Figures {
         self.core.server.counters.read()
+    }
+
+    /// What was kept about the run with [`set_manifest`](Self::set_manifest); `None` when nothing was.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unanswered`], [`StoreError::Refused`], and [`StoreError::Missing`] when the knowledge bases are no run.
+    pub fn manifest(&self) -> Result<Option<Value>, StoreError> {
+        let database = self.core.database.clone();
+        self.core
+            .ask(|server| async move { manifest::read(&server, &database).await })
+    }
+
+    /// Keeps a value of the caller's with the run, such as how it was made. It is no part of a commit.
+    ///
+    /// # Errors
+    ///
+    /// As [`manifest`](Self::manifest), and [`StoreError::ReadOnly`].
+    pub fn set_manifest(&self, manifest: &Value) -> Result<(), StoreError> {
+        self.core.writer()?;
+        let (database, manifest) = (self.core.database.clone(), manifest.to_string());
+        self.core
+            .ask(|server| async move { manifest::write(&server, &database, manifest).await })
     }
 
     /// The name of the run.
@@ -224,7 +249,11 @@ impl PatternStore for MongoStore {
         self.core.limits
     }
 
+    /// After a commit whose outcome is not known, asks the server first; while that does not answer, the last one known.
     fn checkpoint(&self) -> Value {
+        if let Ok(live) = self.core.readable() {
+            return live.checkpoint.clone();
+        }
         let live = self.core.live.read();
         live.unwrap_or_else(PoisonError::into_inner)
             .checkpoint
@@ -239,26 +268,30 @@ impl PatternStore for MongoStore {
                 expected: self.nodes.len(),
             });
         }
-        let mut blobs = Vec::new();
+        let mut staged = Staged::new(&self.core);
         for node_idx in 0..batch.n_nodes() {
             let node = batch.node(node_idx);
             for pattern in node.patterns() {
                 check_emotives(pattern.name, pattern.attributes)?;
             }
             let patterns = patterns_of(&batch, node_idx, &self.core.limits);
-            blobs.push((Kind::Patterns(node_idx), blobs_of(patterns)?));
+            let mut blobs = Blobs::default();
+            for learned in patterns {
+                staged.add_if(Kind::Patterns(node_idx), blobs.push(learned)?)?;
+            }
+            staged.add_if(Kind::Patterns(node_idx), blobs.finish()?)?;
             let vectors: Vec<(String, &[f64])> = node
                 .vectors()
                 .map(|(name, vector)| (name.to_string(), vector))
                 .collect();
-            let vectors = vectors.chunks(EXTRAS_IN_BLOB).map(|chunk| encode(&chunk));
-            blobs.push((Kind::Vectors(node_idx), vectors.collect::<Result<_, _>>()?));
+            for chunk in vectors.chunks(EXTRAS_IN_BLOB) {
+                staged.add(Kind::Vectors(node_idx), encode(&chunk)?)?;
+            }
         }
-        let documents = batch.documents().chunks(EXTRAS_IN_BLOB);
-        let documents = documents.map(|chunk| encode(&chunk));
-        blobs.push((Kind::Documents, documents.collect::<Result<_, _>>()?));
-        drop(batch);
-        Ok(StagedBatch::new(Staged::write(&self.core, blobs)?))
+        for chunk in batch.documents().chunks(EXTRAS_IN_BLOB) {
+            staged.add(Kind::Documents, encode(&chunk)?)?;
+        }
+        Ok(StagedBatch::new(staged))
     }
 
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
@@ -282,21 +315,23 @@ impl PatternStore for MongoStore {
             });
         }
         let mut live = self.core.writable()?;
-        let mut blobs = Vec::new();
+        let mut staged = Staged::new(&self.core);
         for (node_idx, doomed) in doomed.iter().enumerate() {
             let mut names = doomed.clone();
             names.sort_unstable();
             names.dedup();
             let database = self.node(node_idx)?;
-            let mut of_node = Vec::new();
+            let mut blobs = Blobs::default();
             for names in names.chunks(NAMES_AT_ONCE) {
                 let mut patterns = self.patterns(&database, names)?;
                 patterns.sort_unstable_by_key(|pattern| pattern.name);
-                of_node.extend(blobs_of(patterns.into_iter().map(learned_of))?);
+                for pattern in patterns {
+                    let blob = blobs.push(learned_of(pattern))?;
+                    staged.add_if(Kind::Patterns(node_idx), blob)?;
+                }
             }
-            blobs.push((Kind::Patterns(node_idx), of_node));
+            staged.add_if(Kind::Patterns(node_idx), blobs.finish()?)?;
         }
-        let staged = Staged::write(&self.core, blobs)?;
         self.core
             .commit(&mut live, Action::Forget, vec![staged], checkpoint)
     }
@@ -421,60 +456,6 @@ impl PatternStore for MongoStore {
     fn disk_bytes(&self) -> Option<u64> {
         None
     }
-}
-
-/// Shows patterns as one source; whether the visitor has seen enough.
-fn show(patterns: &[StoredPattern], visitor: &mut dyn PatternVisitor) -> bool {
-    let (mut names, mut texts) = (Vec::new(), Vec::new());
-    let mut numbers: HashMap<&Symbol, u32> = HashMap::new();
-    let all = || patterns.iter().flat_map(|pattern| &pattern.symbols);
-    for symbol in all() {
-        if let Symbol::Name(name) = symbol {
-            numbers.entry(symbol).or_insert_with(|| {
-                names.push(*name);
-                names.len() as u32 - 1
-            });
-        }
-    }
-    for symbol in all() {
-        if let Symbol::Text(text) = symbol {
-            numbers.entry(symbol).or_insert_with(|| {
-                texts.push(&**text);
-                (names.len() + texts.len()) as u32 - 1
-            });
-        }
-    }
-    let symbols = SourceSymbols::new(&names, &texts);
-    if visitor.source(&symbols, patterns.len() as u64).is_break() {
-        return true;
-    }
-    patterns.iter().any(|pattern| {
-        let in_numbers: Vec<u32> = pattern
-            .symbols
-            .iter()
-            .map(|symbol| numbers[symbol])
-            .collect();
-        let attributes = attributes_of(pattern);
-        let visited = VisitedPattern {
-            name: pattern.name,
-            frequency: pattern.frequency,
-            symbols: &in_numbers,
-            first_seen: pattern.first_seen,
-            attributes: attributes.as_ref(),
-        };
-        visitor.pattern(&symbols, &visited).is_break()
-    })
-}
-
-fn attributes_of(pattern: &StoredPattern) -> Option<Attributes> {
-    let attributes = Attributes {
-        extra_frequency: 0,
-        event_lengths: pattern.event_lengths.clone(),
-        metadata: pattern.metadata.clone(),
-        emotives: pattern.emotives.clone(),
-        affinity: pattern.affinity.clone(),
-    };
-    (attributes != Attributes::default()).then_some(attributes)
 }
 
 /// Refuses emotives that other stores could not take over.

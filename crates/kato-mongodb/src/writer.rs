@@ -89,6 +89,10 @@ impl Writer {
         self.bytes.push(u8::from(value));
     }
 
+    pub(crate) fn null(&mut self, key: &str) {
+        self.key(0x0a, key);
+    }
+
     pub(crate) fn binary(&mut self, key: &str, value: &[u8]) {
         self.key(0x05, key);
         self.bytes.extend((value.len() as u32).to_le_bytes());

@@ -4,6 +4,7 @@ mod parts;
 mod text;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use kato_loader::CorpusIdentity;
@@ -18,10 +19,11 @@ pub use self::parts::{
     RunLevel, RunResults, RunState, RunTokenizer,
 };
 use self::text::{by_text, rfc3339};
-use crate::RunId;
+use crate::manifest_file::check_version;
+use crate::{RunId, RunsError};
 
 /// Version of the file.
-pub(crate) const FORMAT_VERSION: u64 = 1;
+const FORMAT_VERSION: u64 = 1;
 
 /// What a run is, where it is, and what it came to; JSON in `run.json`.
 ///
@@ -176,6 +178,22 @@ impl RunManifest {
         };
         self.process = None;
         self.updated = Some(now());
+    }
+
+    /// As JSON, for places that keep a value; a [`ManifestFile`](crate::ManifestFile) keeps a file.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Reads [`to_json`](Self::to_json)'s value; errors tell where it was found.
+    ///
+    /// # Errors
+    ///
+    /// [`RunsError::Version`] and [`RunsError::Damaged`] when it is not one that can be read.
+    pub fn from_json(value: &Value, found: &Path) -> Result<Self, RunsError> {
+        check_version(found, value, FORMAT_VERSION)?;
+        Self::deserialize(value).map_err(|error| RunsError::damaged(found, error.to_string()))
     }
 
     /// The names of the levels, from the bottom up.

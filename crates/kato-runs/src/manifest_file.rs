@@ -4,11 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::disk::Disk;
-use crate::manifest::FORMAT_VERSION;
 use crate::{RunManifest, RunsError};
 
 /// The manifest's file in a knowledge base and in an export.
@@ -63,8 +61,7 @@ impl ManifestFile {
         };
         let damaged = |error: serde_json::Error| RunsError::damaged(&self.path, error.to_string());
         let value: Value = serde_json::from_str(&text).map_err(damaged)?;
-        check_version(&self.path, &value, FORMAT_VERSION)?;
-        RunManifest::deserialize(&value).map(Some).map_err(damaged)
+        RunManifest::from_json(&value, &self.path).map(Some)
     }
 
     /// Replaces the manifest, durably.
@@ -77,6 +74,7 @@ impl ManifestFile {
     }
 
     pub(crate) fn write_to(&self, disk: &Disk, manifest: &RunManifest) -> Result<(), RunsError> {
+        // Not from its JSON value, which has lost the order of the fields.
         let text = serde_json::to_string_pretty(manifest).expect("a manifest is plain data");
         disk.replace(&self.path, &(text + "\n"))
     }

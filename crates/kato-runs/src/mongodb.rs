@@ -12,14 +12,13 @@ use serde_json::Value;
 use crate::archive::is_importing;
 use crate::facts::run_name_like;
 use crate::{
-    Archive, BackendKind, Run, RunBackend, RunFacts, RunId, RunLocation, RunManifest, RunPlace,
-    RunsError,
+    Archive, BackendKind, Origin, Run, RunBackend, RunFacts, RunId, RunLocation, RunManifest,
+    RunPlace, RunsError,
 };
 
 /// How long a run is waited for that is listed: long enough for a commit that goes on, not for one that nobody finishes.
 const GLANCE: Duration = Duration::from_secs(2);
 
-const NO_MANIFEST: &str = "its record in the MongoDB says what is known of it";
 const BY_NAME: &str =
     "its databases are named after it; clone it under the other name and delete this one";
 const NOT_OURS: &str =
@@ -89,6 +88,12 @@ impl MongoPlace {
 
     /// A run of ours.
     fn look_at(&self, found: MongoRun) -> Run {
+        let path = self.path(found.run.as_str());
+        let recorded = found.manifest.as_ref();
+        let recorded = recorded.map(|value| RunManifest::from_json(value, &path));
+        // Of another name is what a copy has that nobody finished: it is the manifest of the run that was copied.
+        let recorded =
+            recorded.filter(|read| !matches!(read, Ok(manifest) if manifest.name != found.run));
         let store = self.store(&found.run).patience(GLANCE).open_read_only();
         let facts = RunFacts {
             nodes: found.nodes,
@@ -98,7 +103,7 @@ impl MongoPlace {
             backend: self.backend.clone(),
             is_locked: found.in_use,
         };
-        self.run_of(found.run.as_str(), store, facts, true)
+        self.run_of(found.run.as_str(), store, facts, recorded.transpose())
     }
 
     /// Databases that no run of ours has.
@@ -111,7 +116,7 @@ impl MongoPlace {
             backend: self.backend.clone(),
             is_locked: false,
         };
-        self.run_of(&found.run, self.open_foreign(found), facts, false)
+        self.run_of(&found.run, self.open_foreign(found), facts, Ok(None))
     }
 
     fn open_foreign(&self, found: &DiscoveredRun) -> Result<MongoStore, StoreError> {
@@ -129,36 +134,62 @@ impl MongoPlace {
         run: &str,
         store: Result<MongoStore, StoreError>,
         mut facts: RunFacts,
-        is_recorded: bool,
+        recorded: Result<Option<RunManifest>, RunsError>,
     ) -> Run {
-        let path = self.path(run);
-        let levels = store.and_then(|store| {
-            let read = RunFacts::of_store(&store, facts.backend.clone(), facts.is_locked)?;
-            Ok(read.levels)
-        });
-        let problem = match levels {
-            Ok(levels) => {
+        let levels = store
+            .and_then(|store| {
+                let read = RunFacts::of_store(&store, facts.backend.clone(), facts.is_locked)?;
+                Ok(read.levels)
+            })
+            .map_err(self.failed(run));
+        let (recorded, problem) = match (recorded, levels) {
+            (Ok(recorded), Ok(levels)) => {
                 facts.levels = levels;
-                None
+                (recorded, None)
             }
-            Err(error) => Some(self.failed(run)(error).with_causes()),
+            (Err(error), _) => (None, Some(error)),
+            (Ok(recorded), Err(error)) => (recorded, Some(error)),
         };
-        let mut manifest = facts.manifest(None, &run_name_like(run), None);
-        manifest.id = RunId::of_unrecorded(&path.display().to_string());
+        let is_recorded = recorded.is_some();
+        let mut manifest = facts.manifest(recorded, &run_name_like(run), None);
+        if !is_recorded {
+            manifest.id = RunId::of_unrecorded(&self.path(run).display().to_string());
+        }
         Run {
             manifest,
             location: RunLocation::Database(run.to_owned()),
             is_recorded,
             disk_bytes: None,
-            problem,
+            problem: problem.map(|error| error.with_causes()),
         }
     }
 
-    fn own<'r>(run: &'r Run, action: &'static str) -> Result<&'r RunName, RunsError> {
-        if run.is_recorded {
-            return Ok(&run.manifest.name);
+    /// The name of a run, if it is ours.
+    fn own<'r>(&self, run: &'r Run, action: &'static str) -> Result<&'r RunName, RunsError> {
+        let name = &run.manifest.name;
+        let is_ours = run.location == RunLocation::Database(name.to_string())
+            && self
+                .store(name)
+                .exists()
+                .map_err(self.failed(name.as_str()))?;
+        match is_ours {
+            true => Ok(name),
+            false => Err(unsupported(run, action, NOT_OURS)),
         }
-        Err(unsupported(run, action, NOT_OURS))
+    }
+
+    /// Keeps a manifest with its run.
+    fn keep(&self, manifest: &RunManifest) -> Result<(), RunsError> {
+        let name = &manifest.name;
+        let kept = self.runs.set_manifest(name, &manifest.to_json());
+        kept.map_err(self.failed(name.as_str()))
+    }
+
+    /// A run that is made here.
+    fn descendant(&self, manifest: &RunManifest, name: &RunName, origin: Origin) -> RunManifest {
+        manifest
+            .clone()
+            .descendant(name, self.backend.clone(), origin)
     }
 }
 
@@ -174,43 +205,48 @@ impl RunPlace for MongoPlace {
     }
 
     fn record(&self, run: &Run, manifest: &RunManifest) -> Result<(), RunsError> {
-        Err(match manifest.name == run.manifest.name {
-            true => unsupported(run, "recorded", NO_MANIFEST),
-            false => unsupported(run, "renamed", BY_NAME),
-        })
+        let name = self.own(run, "recorded")?;
+        if manifest.name != *name {
+            return Err(unsupported(run, "renamed", BY_NAME));
+        }
+        self.keep(manifest)
     }
 
     fn clone_run(&self, run: &Run, name: &RunName) -> Result<(), RunsError> {
-        let from = Self::own(run, "cloned")?;
+        let from = self.own(run, "cloned")?;
         self.sweep()?;
         self.runs
             .copy(from, name)
-            .map_err(self.failed(from.as_str()))
+            .map_err(self.failed(from.as_str()))?;
+        let origin = Origin::Cloned {
+            id: run.manifest.id.clone(),
+            name: from.clone(),
+        };
+        self.keep(&self.descendant(&run.manifest, name, origin))
     }
 
     fn export(&self, run: &Run, out: &Path) -> Result<Archive, RunsError> {
         let name = &run.manifest.name;
-        if run.is_recorded {
+        let store = match self.own(run, "exported") {
             // For writing: what is read while another writes is no snapshot.
-            let store = self
-                .store(name)
-                .open()
-                .map_err(self.failed(name.as_str()))?;
-            return Archive::export(&store, &run.manifest, out);
-        }
-        let found = self.runs.discover().map_err(self.failed(""))?;
-        let wanted = RunLocation::Database;
-        let found = found
-            .iter()
-            .find(|found| wanted(found.run.clone()) == run.location);
-        let store = found.ok_or_else(|| RunsError::Unknown {
-            wanted: name.to_string(),
-            known: Vec::new(),
-        })?;
-        let store = self
-            .open_foreign(store)
-            .map_err(self.failed(name.as_str()))?;
-        Archive::export(&store, &run.manifest, out)
+            Ok(name) => self.store(name).open(),
+            Err(RunsError::Unsupported { .. }) => {
+                let found = self.runs.discover().map_err(self.failed(""))?;
+                let found = found
+                    .iter()
+                    .find(|found| run.location == RunLocation::Database(found.run.clone()));
+                self.open_foreign(found.ok_or_else(|| RunsError::Unknown {
+                    wanted: name.to_string(),
+                    known: Vec::new(),
+                })?)
+            }
+            Err(error) => return Err(error),
+        };
+        let store = store.map_err(self.failed(name.as_str()))?;
+        let facts = RunFacts::of_store(&store, self.backend.clone(), false);
+        let facts = facts.map_err(self.failed(name.as_str()))?;
+        let manifest = facts.manifest(Some(run.manifest.clone()), name, None);
+        Archive::export(&store, &manifest, out)
     }
 
     fn import(&self, archive: &Archive, name: &RunName) -> Result<(), RunsError> {
@@ -228,11 +264,16 @@ impl RunPlace for MongoPlace {
         imported.inspect_err(|_| {
             // Best effort: the run is empty then.
             let _ = self.runs.delete(name);
-        })
+        })?;
+        let origin = Origin::Imported {
+            id: manifest.id.clone(),
+            name: manifest.name.clone(),
+        };
+        self.keep(&self.descendant(manifest, name, origin))
     }
 
     fn delete(&self, run: &Run) -> Result<(), RunsError> {
-        let name = Self::own(run, "deleted")?;
+        let name = self.own(run, "deleted")?;
         self.sweep()?;
         self.runs.delete(name).map_err(self.failed(name.as_str()))
     }

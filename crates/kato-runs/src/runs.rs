@@ -32,8 +32,8 @@ impl Runs {
 
     /// The runs of a MongoDB, and databases of nodes there that no run of ours has. Credentials in the address show nowhere else.
     ///
-    /// Runs there have no `run.json`: they cannot be renamed, and lists tell neither when they began nor where they came from. One that
-    /// is trained cannot be exported.
+    /// A run's manifest is kept with its record there. Databases are named after their run, so none can be renamed; and one that is
+    /// trained cannot be exported, because there are no snapshots.
     ///
     /// # Errors
     ///

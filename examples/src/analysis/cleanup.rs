@@ -27,9 +27,9 @@ pub struct Cleanup {
 impl Cleanup {
     /// What a plan would do.
     #[must_use]
-    pub fn planned(kb: &str, threshold: u64, references: References, plan: &CleanupPlan) -> Self {
+    pub fn planned(kb: String, threshold: u64, references: References, plan: &CleanupPlan) -> Self {
         Self {
-            kb: kb.to_owned(),
+            kb,
             threshold,
             references,
             removed: plan.removed(),

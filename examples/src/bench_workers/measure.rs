@@ -17,7 +17,7 @@ use kato_scheduler::{
 use kato_store::EmbeddedStore;
 use uuid::Uuid;
 
-use crate::backend::Backend;
+use super::MeasuredBackend;
 
 /// What is trained.
 #[derive(Debug)]
@@ -35,21 +35,20 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Trains a new run into a backend and removes it: `embedded`, or what [`Backend`] parses.
+    /// Trains a new run into a backend and removes it.
     ///
     /// # Errors
     ///
     /// When the backend cannot be reached, the run cannot be trained or removed, or was interrupted.
-    pub fn measure(&self, backend: &str, workers: NonZeroUsize) -> Result<TrainingReport> {
+    pub fn measure(
+        &self,
+        backend: &MeasuredBackend,
+        workers: NonZeroUsize,
+    ) -> Result<TrainingReport> {
         let report = match backend {
-            "embedded" => self.embedded(workers),
-            name => match name.parse()? {
-                Backend::Embedded(_) => {
-                    bail!("embedded measures in a temporary directory; name none")
-                }
-                Backend::Kato(url) => self.kato(&url, workers),
-                Backend::Mongodb(uri) => self.mongodb(&uri, workers),
-            },
+            MeasuredBackend::Embedded => self.embedded(workers),
+            MeasuredBackend::Kato(url) => self.kato(url, workers),
+            MeasuredBackend::Mongodb(uri) => self.mongodb(uri, workers),
         };
         let report = report.with_context(|| format!("with {workers} workers"))?;
         if self.stop.is_stopped() {

@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 
 use anyhow::{Result, ensure};
-use kato_scheduler::TrainingReport;
+use kato_scheduler::{LevelReport, TrainingReport};
 use serde::Serialize;
 
-use super::Bench;
+use super::{Bench, MeasuredBackend};
 use crate::inspect::View;
 
 /// The table.
@@ -43,7 +43,7 @@ impl Table {
     /// Those of [`Bench::measure`], and when two measurements learned something else.
     pub fn measure(
         bench: &Bench,
-        backends: &[String],
+        backends: &[MeasuredBackend],
         workers: &[NonZeroUsize],
         repeat: NonZeroUsize,
     ) -> Result<Self> {
@@ -56,10 +56,10 @@ impl Table {
                     rates.push(report.rate_samples_per_sec);
                     let first = first.get_or_insert_with(|| report.clone());
                     ensure!(
-                        learned(first) == learned(&report),
-                        "{backend} with {workers} workers learned {:?}, and before it was {:?}",
-                        learned(&report),
-                        learned(first)
+                        is_same(first, &report),
+                        "{backend} with {workers} workers learned {}, and before it was {}",
+                        in_words(&report),
+                        in_words(first)
                     );
                 }
             }
@@ -73,9 +73,8 @@ impl Table {
                 let n = workers.get() as f64;
                 let (base_rate, base_workers) = *base.get_or_insert((median, n));
                 let speed_up = median / base_rate.max(f64::MIN_POSITIVE);
-                let shown = backend.parse::<crate::backend::Backend>();
                 rows.push(Row {
-                    backend: shown.map_or_else(|_| backend.clone(), |backend| backend.to_string()),
+                    backend: backend.to_string(),
                     workers: workers.get(),
                     samples_per_sec: median,
                     slowest: rates.first().copied().unwrap_or_default(),
@@ -94,13 +93,24 @@ impl Table {
     }
 }
 
-/// What must not depend on backend and workers: samples, and learn calls and distinct patterns of each level.
-fn learned(report: &TrainingReport) -> (u64, Vec<(u64, Option<u64>)>) {
-    let level = |level: &kato_scheduler::LevelReport| (level.observations, level.unique_patterns);
-    (
-        report.samples_processed,
-        report.levels.iter().map(level).collect(),
-    )
+/// Whether two measurements learned the same, as far as the backends tell.
+fn is_same(a: &TrainingReport, b: &TrainingReport) -> bool {
+    let is_same_level = |(a, b): (&LevelReport, &LevelReport)| {
+        let patterns = a.unique_patterns.zip(b.unique_patterns);
+        a.observations == b.observations && patterns.is_none_or(|(a, b)| a == b)
+    };
+    a.samples_processed == b.samples_processed && a.levels.iter().zip(&b.levels).all(is_same_level)
+}
+
+fn in_words(report: &TrainingReport) -> String {
+    let level = |level: &LevelReport| {
+        let patterns = level.unique_patterns;
+        let patterns = patterns.map_or_else(String::new, |n| format!(" of {n} patterns"));
+        format!("{} learn calls{patterns}", level.observations)
+    };
+    let levels: Vec<String> = report.levels.iter().map(level).collect();
+    let samples = report.samples_processed;
+    format!("{samples} samples ({})", levels.join(", "))
 }
 
 impl View for Table {

@@ -14,6 +14,7 @@ use kato_loader::{
 use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, PatternStore};
 
+use crate::backend::warn_of_recovery;
 use crate::open::tokenizer_of;
 
 /// A knowledge base, and all that is needed to ask it about documents.
@@ -33,6 +34,7 @@ impl TrainedRun {
     /// When it cannot be read, nothing was trained into it, or its tokenizer has changed.
     pub fn open(kb: &Path) -> Result<Self> {
         let store = Arc::new(EmbeddedStore::open_read_only(kb)?);
+        warn_of_recovery(&store);
         let run = RunConfiguration::from_json(store.configuration())
             .context("the knowledge base does not say how it was trained")?;
         let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {

@@ -1,7 +1,8 @@
 //! Where `train` trains to: options, opening the run, its manifest, and what it took.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -14,10 +15,9 @@ use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
 use kato_mongodb::{MongoStore, MongoStoreBuilder};
 use kato_remote::RemoteBackend;
-use kato_runs::{BackendKind, ManifestFile, RunBackend, RunManifest, run_name_like};
 use kato_scheduler::{
-    Backend as _, RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
-    train_parallel, train_parallel_with,
+    Backend as _, RunConfiguration, TrainingEvent, TrainingOptions, TrainingReport, train_parallel,
+    train_parallel_with,
 };
 use kato_store::{EmbeddedStore, PatternStore};
 use serde_json::{Value, json};
@@ -26,6 +26,7 @@ use uuid::Uuid;
 use crate::backend::{Backend, warn_of_recovery};
 use crate::report;
 use crate::tokens::read_tokens;
+use crate::training::manifest::Manifest;
 
 /// Where the knowledge goes.
 #[derive(Debug, Args)]
@@ -162,7 +163,10 @@ impl DestinationArgs {
                 };
                 warn_of_recovery(&store);
                 let manifest = Manifest::of_embedded(&dir, configuration)?;
-                Destination::Embedded { store, manifest }
+                Destination::Embedded {
+                    store: Box::new(store),
+                    manifest,
+                }
             }
             Backend::Kato(url) => {
                 let (run, state) = (self.run.clone().context("a run has a name")?, self.state());
@@ -178,10 +182,12 @@ impl DestinationArgs {
                     client = client.bearer_token(read_tokens(file)?.swap_remove(0));
                 }
                 let manifest = Manifest::of_server(&state, &run, &url, configuration)?;
+                let place = format!("run {run} on {}", self.backend());
                 let backend = RemoteBackend::builder(client, run, state)
                     .batch(self.batch)
                     .connections(self.connections)
-                    .build(learner, configuration)?;
+                    .build(learner, configuration)
+                    .context(place)?;
                 Destination::Kato {
                     backend: Box::new(backend),
                     manifest,
@@ -195,7 +201,9 @@ impl DestinationArgs {
                         .create(&nodes, configuration.to_json())
                         .context("--resume goes on with an existing run")?,
                 };
-                Destination::Mongodb(Box::new(store))
+                let store = Arc::new(store);
+                let manifest = Manifest::of_mongodb(&store, configuration)?;
+                Destination::Mongodb { store, manifest }
             }
         })
     }
@@ -213,79 +221,13 @@ fn patient_for(seconds: u32) -> RetryPolicy {
     }
 }
 
-/// The manifest of a run and its file.
-#[derive(Debug)]
-pub struct Manifest {
-    file: ManifestFile,
-    manifest: RunManifest,
-}
-
-impl Manifest {
-    fn of_embedded(dir: &Path, configuration: &RunConfiguration) -> Result<Self> {
-        let shown = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-        let name = shown.file_name().map(|name| name.to_string_lossy());
-        let name = run_name_like(&name.unwrap_or_default());
-        let backend = RunBackend::new(BackendKind::Embedded, &shown.display().to_string());
-        Self::open(
-            ManifestFile::in_knowledge_base(dir),
-            name,
-            backend,
-            configuration,
-        )
-    }
-
-    fn of_server(
-        state: &Path,
-        run: &RunName,
-        url: &str,
-        configuration: &RunConfiguration,
-    ) -> Result<Self> {
-        let backend = RunBackend::new(BackendKind::Kato, url);
-        Self::open(
-            ManifestFile::beside_state(state),
-            run.clone(),
-            backend,
-            configuration,
-        )
-    }
-
-    fn open(
-        file: ManifestFile,
-        name: RunName,
-        backend: RunBackend,
-        configuration: &RunConfiguration,
-    ) -> Result<Self> {
-        let manifest = match file.read()? {
-            Some(mut manifest) => {
-                manifest.resume();
-                manifest
-            }
-            None => RunManifest::begin(name, configuration, backend),
-        };
-        Ok(Self { file, manifest })
-    }
-
-    fn begin(&mut self, loader: &StreamingDatasetLoader, options: &TrainingOptions) -> Result<()> {
-        let manifest = self.manifest.clone().with_corpus(&loader.identity());
-        self.manifest = manifest
-            .with_option("num_workers", options.num_workers.to_string())
-            .with_option("distribution", options.distribution.name());
-        Ok(self.file.write(&self.manifest)?)
-    }
-
-    fn finish(&mut self, report: &TrainingReport) -> Result<()> {
-        self.manifest.finish(report);
-        Ok(self.file.write(&self.manifest)?)
-    }
-}
-
 /// An open run.
 #[derive(Debug)]
 pub enum Destination {
     /// In a directory.
     Embedded {
         /// The knowledge base.
-        store: EmbeddedStore,
+        store: Box<EmbeddedStore>,
         /// The run's manifest.
         manifest: Manifest,
     },
@@ -296,8 +238,13 @@ pub enum Destination {
         /// The run's manifest.
         manifest: Manifest,
     },
-    /// In a MongoDB; its record there is the manifest.
-    Mongodb(Box<MongoStore>),
+    /// In a MongoDB.
+    Mongodb {
+        /// The databases.
+        store: Arc<MongoStore>,
+        /// The run's manifest.
+        manifest: Manifest,
+    },
 }
 
 impl Destination {
@@ -307,7 +254,7 @@ impl Destination {
         match self {
             Self::Embedded { store, .. } => store.checkpoint(),
             Self::Kato { backend, .. } => backend.checkpoint(),
-            Self::Mongodb(store) => store.checkpoint(),
+            Self::Mongodb { store, .. } => store.checkpoint(),
         }
     }
 
@@ -315,7 +262,7 @@ impl Destination {
     ///
     /// # Errors
     ///
-    /// When the run ends early, or its manifest cannot be written.
+    /// Those of [`Manifest::follow`].
     pub fn train(
         &mut self,
         loader: &mut StreamingDatasetLoader,
@@ -323,23 +270,23 @@ impl Destination {
         options: &TrainingOptions,
         on_event: impl FnMut(TrainingEvent),
     ) -> Result<TrainingReport> {
-        if let Self::Embedded { manifest, .. } | Self::Kato { manifest, .. } = self {
-            manifest.begin(loader, options)?;
-        }
-        let report: Result<TrainingReport, TrainError> = match &*self {
-            Self::Embedded { store, .. } => {
-                train_parallel(loader, learner, store, options, on_event)
+        match self {
+            Self::Embedded { store, manifest } => {
+                manifest.follow(loader, options, on_event, |loader, on_event| {
+                    train_parallel(loader, learner, &**store, options, on_event)
+                })
             }
-            Self::Kato { backend, .. } => {
-                train_parallel_with(loader, learner, &**backend, options, on_event)
+            Self::Kato { backend, manifest } => {
+                manifest.follow(loader, options, on_event, |loader, on_event| {
+                    train_parallel_with(loader, learner, &**backend, options, on_event)
+                })
             }
-            Self::Mongodb(store) => train_parallel(loader, learner, &**store, options, on_event),
-        };
-        let report = report?;
-        if let Self::Embedded { manifest, .. } | Self::Kato { manifest, .. } = self {
-            manifest.finish(&report)?;
+            Self::Mongodb { store, manifest } => {
+                manifest.follow(loader, options, on_event, |loader, on_event| {
+                    train_parallel(loader, learner, &**store, options, on_event)
+                })
+            }
         }
-        Ok(report)
     }
 
     /// Where the knowledge is, in words.
@@ -348,7 +295,7 @@ impl Destination {
         match self {
             Self::Embedded { store, .. } => store.dir().display().to_string(),
             Self::Kato { backend, .. } => backend.server().to_owned(),
-            Self::Mongodb(store) => store.place().to_owned(),
+            Self::Mongodb { store, .. } => store.place().to_owned(),
         }
     }
 
@@ -375,7 +322,7 @@ impl Destination {
                 let nodes = backend.node_ids().join(", ");
                 text + &format!("\nrun {}: nodes {nodes}\n", backend.run())
             }
-            Self::Mongodb(store) => format!("run {} in {}\n", store.run(), store.place()),
+            Self::Mongodb { store, .. } => format!("run {} in {}\n", store.run(), store.place()),
         }
     }
 
@@ -396,7 +343,7 @@ impl Destination {
                     "calls": backend.calls(),
                 });
             }
-            Self::Mongodb(store) => {
+            Self::Mongodb { store, .. } => {
                 value["mongodb"] = json!({
                     "place": store.place(),
                     "run": store.run().as_str(),

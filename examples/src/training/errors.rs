@@ -3,15 +3,17 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use clap::Args;
 use kato_scheduler::{FailurePolicy, OnFailure, OnStall, TrainingOptions};
+
+use crate::training::seconds::seconds;
 
 /// What happens when something fails.
 #[derive(Debug, Args)]
 pub struct ErrorArgs {
-    /// Skip what cannot be read or learned and list it in errors.jsonl (in the knowledge base's directory, for other backends
-    /// NAME.errors.jsonl here), instead of ending with an error. What --on-bad skips is listed there too.
+    /// Skip what cannot be read or learned and list it in errors.jsonl in the directory of the knowledge base (for kato in
+    /// NAME.kato-run.errors.jsonl beside the state, for mongodb in NAME.errors.jsonl here), instead of ending with an error. What
+    /// --on-bad skips is listed there too.
     #[arg(long)]
     pub skip_errors: bool,
     /// End the run when more than this many samples have failed in this session.
@@ -27,8 +29,8 @@ pub struct ErrorArgs {
     #[arg(long, value_name = "N", default_value_t = 16)]
     worker_restarts: u32,
     /// Seconds without progress of a worker before it is told as stalled, with what it waits for.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
-    stall_timeout: f64,
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    stall_timeout: Duration,
     /// End the run when a worker stalls.
     #[arg(long)]
     end_on_stall: bool,
@@ -36,11 +38,7 @@ pub struct ErrorArgs {
 
 impl ErrorArgs {
     /// Sets the options.
-    ///
-    /// # Errors
-    ///
-    /// When a time is none.
-    pub fn apply(&self, options: &mut TrainingOptions) -> Result<()> {
+    pub fn apply(&self, options: &mut TrainingOptions) {
         options.failures = FailurePolicy {
             on_failure: match self.skip_errors {
                 true => OnFailure::Skip,
@@ -50,12 +48,10 @@ impl ErrorArgs {
             most_failures: self.max_errors,
             worker_restarts: self.worker_restarts,
         };
-        options.stall_timeout =
-            Duration::try_from_secs_f64(self.stall_timeout).context("--stall-timeout")?;
+        options.stall_timeout = self.stall_timeout;
         options.on_stall = match self.end_on_stall {
             true => OnStall::End,
             false => OnStall::Tell,
         };
-        Ok(())
     }
 }

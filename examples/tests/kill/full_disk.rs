@@ -2,22 +2,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::Command;
 
+use crate::disk::limited;
 use crate::report::stderr;
 use crate::workplace::Workplace;
-
-/// Runs a command under a limit on the size of files, which the system reports like a full disk.
-fn limited(command: &Command, blocks: u32) -> Command {
-    let mut shell = Command::new("sh");
-    let script = format!(r#"trap "" XFSZ; ulimit -f {blocks}; exec "$0" "$@""#);
-    shell
-        .args(["-c", &script])
-        .arg(command.get_program())
-        .args(command.get_args());
-    shell.current_dir(command.get_current_dir().unwrap());
-    shell
-}
 
 #[test]
 fn a_full_disk_loses_nothing_that_was_committed() {
@@ -39,7 +27,6 @@ fn a_full_disk_loses_nothing_that_was_committed() {
         &["--resume", "--commit-interval", "0"],
     ] {
         let more = [arguments, &["--workers", "1", "--memory", "2MB"]].concat();
-        // Blocks of 512 or of 1,024 bytes, as the shell likes.
         let output = limited(&place.train("corpus.jsonl", "kb", &more), 128)
             .output()
             .unwrap();

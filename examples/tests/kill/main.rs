@@ -9,6 +9,8 @@
 
 #[path = "../support/corpus.rs"]
 mod corpus;
+#[path = "../support/disk.rs"]
+mod disk;
 mod full_disk;
 mod interrupts;
 mod kills;

@@ -22,17 +22,29 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server in a folder and waits until it listens.
     pub(crate) fn start(dir: &Path, arguments: &[&str]) -> Self {
-        let log = File::options()
+        let started = Self::start_as(Self::command(dir, arguments));
+        started.unwrap_or_else(|reason| panic!("{arguments:?}: {reason}"))
+    }
+
+    /// The program, to be run in a folder.
+    pub(crate) fn command(dir: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program("serve"));
+        command.args(arguments).current_dir(dir);
+        command
+    }
+
+    /// Starts a server by a command and waits until it listens; why it does not, when it has ended instead.
+    pub(crate) fn start_as(mut command: Command) -> Result<Self, String> {
+        let log = command.get_current_dir().unwrap().join(LOG);
+        let stderr = File::options()
             .append(true)
             .create(true)
-            .open(dir.join(LOG))
+            .open(&log)
             .unwrap();
-        let mut child = Command::new(program("serve"))
-            .args(arguments)
-            .current_dir(dir)
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(log)
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -40,14 +52,14 @@ impl Server {
         stdout.read_line(&mut line).unwrap();
         let Some(addr) = line.trim_end().strip_prefix("listening on http://") else {
             let code = child.wait().unwrap().code();
-            let log = std::fs::read_to_string(dir.join(LOG)).unwrap();
-            panic!("{arguments:?}: {line:?}, exit code {code:?}: {log}");
+            let log = std::fs::read_to_string(log).unwrap();
+            return Err(format!("{line:?}, exit code {code:?}: {log}"));
         };
-        Self {
+        Ok(Self {
             addr: addr.parse().unwrap(),
             child,
             _stdout: stdout,
-        }
+        })
     }
 
     pub(crate) fn addr(&self) -> SocketAddr {

@@ -8,6 +8,8 @@
     reason = "helpers of tests may fail by panic and tell figures, as tests do"
 )]
 
+#[path = "../support/address.rs"]
+mod address;
 #[path = "../support/corpus.rs"]
 mod corpus;
 mod kills;

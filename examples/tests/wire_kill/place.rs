@@ -1,16 +1,16 @@
 //! A folder with a corpus, a server's data and the states of runs.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use kato_model::processor_id;
 use kato_store::{EmbeddedStore, KnowledgeBase, Totals};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::address::free_address;
 use crate::corpus::write_corpus_and_tokenizer;
 use crate::program::program;
 use crate::report::{counters, stderr};
@@ -158,19 +158,5 @@ impl Learned {
         assert_eq!(self.nodes.len(), expected.nodes.len());
         assert_eq!(self.counters, expected.counters);
         assert_eq!(self.skipped, expected.skipped);
-    }
-}
-
-/// An address that stays free while its server is down: the system takes ports of outgoing connections from higher ones, and
-/// no other test of this process gets it.
-fn free_address() -> SocketAddr {
-    static N_TRIED: AtomicU16 = AtomicU16::new(0);
-    let first = 20_000 + (std::process::id() % 5_000) as u16;
-    loop {
-        let port = first + N_TRIED.fetch_add(1, Ordering::Relaxed);
-        let addr = SocketAddr::from(([127, 0, 0, 1], port));
-        if TcpListener::bind(addr).is_ok() {
-            return addr;
-        }
     }
 }

@@ -1,30 +1,37 @@
 //! Starts a MongoDB-compatible server (SecantusDB) for tests, kills it and starts it again.
 //!
 //! ```no_run
-//! use kato_mongo_server::MongoServer;
+//! use kato_mongo_server::{MongoServer, is_installed};
 //!
+//! if !is_installed() {
+//!     return;
+//! }
 //! let mut server = MongoServer::start();
 //! println!("{}", server.uri());
 //! server.kill();
 //! server.restart();
 //! ```
 //!
-//! The program is `secantusd-py` in `PATH`, or what the environment variable `KATO_SECANTUSD` names.
+//! The program is what the environment variable `KATO_SECANTUSD` names, else `secantusd-py` in `PATH`, else the one in
+//! `target/secantus-venv` of the workspace. Where there is none, tests that need a server say so and pass, unless
+//! `KATO_REQUIRE_SERVERS` is set: then they fail.
 
-#![expect(
-    clippy::panic,
-    reason = "tests that have no server fail, and say how to get one"
-)]
+#![expect(clippy::panic, reason = "tests whose server does not run fail")]
 
-use std::ffi::OsString;
+mod program;
+
+pub use program::is_installed;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+use program::INSTALL;
 
 /// How long a server may take until it answers.
 const START: Duration = Duration::from_secs(60);
@@ -41,6 +48,7 @@ pub struct ServerOptions {
 /// A server with an empty directory of its own on a free port. Dropping it kills it and removes the directory.
 #[derive(Debug)]
 pub struct MongoServer {
+    program: PathBuf,
     dir: TempDir,
     port: u16,
     options: ServerOptions,
@@ -65,8 +73,10 @@ impl MongoServer {
     /// As [`start`](Self::start).
     #[must_use]
     pub fn start_with(options: ServerOptions) -> Self {
+        let program = program::find().unwrap_or_else(|| panic!("{INSTALL}"));
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let mut server = Self {
+            program,
             dir,
             port: free_port(),
             options,
@@ -97,11 +107,28 @@ impl MongoServer {
         }
     }
 
+    /// Whether it was started and has not ended.
+    pub fn is_running(&mut self) -> bool {
+        let child = self.child.as_mut();
+        child.is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Sends it a signal by its name, as `STOP` or `CONT`, where it runs and there are signals.
+    pub fn signal(&self, name: &str) {
+        if let Some(child) = &self.child {
+            let id = child.id().to_string();
+            // It may end at the same moment.
+            let _ = Command::new("kill")
+                .args([&format!("-{name}"), &id])
+                .status();
+        }
+    }
+
     /// Starts the server again on its directory and port, after killing it if it still runs; waits until it answers.
     ///
     /// # Panics
     ///
-    /// As [`start`](Self::start).
+    /// When the server does not come up.
     pub fn restart(&mut self) {
         self.kill();
         let start = Instant::now();
@@ -119,10 +146,9 @@ impl MongoServer {
     }
 
     fn spawn(&self) -> Child {
-        let program = program();
         let log = std::fs::File::create(self.dir.path().join("log")).expect("a log can be made");
         let errors = log.try_clone().expect("a file has two handles");
-        let mut command = Command::new(&program);
+        let mut command = Command::new(&self.program);
         command
             .args(["--host", "127.0.0.1", "--log-level", "WARNING", "--port"])
             .arg(self.port.to_string())
@@ -138,13 +164,9 @@ impl MongoServer {
         if self.options.durable {
             command.arg("--sync-on-commit");
         }
-        command.spawn().unwrap_or_else(|error| {
-            panic!(
-                "cannot start {}: {error}\ninstall it with `python3 -m venv DIR && DIR/bin/pip install SecantusDB` and \
-                 set KATO_SECANTUSD=DIR/bin/secantusd-py, or have it in PATH",
-                Path::new(&program).display()
-            )
-        })
+        command
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {}: {error}", self.program.display()))
     }
 }
 
@@ -156,6 +178,10 @@ impl Drop for MongoServer {
 
 /// The connection string of a server that all tests of this process share, started when first asked for. The server ends soon
 /// after the process: a watching process sees to it.
+///
+/// # Panics
+///
+/// As [`MongoServer::start`].
 #[must_use]
 pub fn shared(options: ServerOptions) -> String {
     static SERVERS: OnceLock<Mutex<Vec<(ServerOptions, MongoServer)>>> = OnceLock::new();
@@ -171,10 +197,6 @@ pub fn shared(options: ServerOptions) -> String {
     let uri = server.uri();
     servers.push((options, server));
     uri
-}
-
-fn program() -> OsString {
-    std::env::var_os("KATO_SECANTUSD").unwrap_or_else(|| "secantusd-py".into())
 }
 
 fn free_port() -> u16 {
@@ -219,8 +241,9 @@ fn greets(address: SocketAddr) -> Option<()> {
 /// Ends a shared server once this process is gone: a static value is never dropped.
 fn watch(server: &MongoServer) {
     let Some(child) = &server.child else { return };
+    // In the background of a shell that ends at once, so that nobody has to wait for it.
     let script =
-        "while kill -0 \"$1\" 2>/dev/null; do sleep 1; done; kill -9 \"$2\"; rm -rf \"$3\"";
+        "(while kill -0 \"$1\" 2>/dev/null; do sleep 1; done; kill -9 \"$2\"; rm -rf \"$3\") &";
     let _ = Command::new("sh")
         .args(["-c", script, "sh"])
         .arg(std::process::id().to_string())
@@ -229,5 +252,5 @@ fn watch(server: &MongoServer) {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn();
+        .status();
 }

@@ -3,86 +3,14 @@
 use kato_model::{
     Attributes, EmotiveMap, EmotiveWindow, LearnBatch, Metadata, PatternName, Symbol,
 };
-use kato_mongodb::{Guard, MongoRuns, MongoStore};
+use kato_mongodb::{Guard, MongoRuns};
 use kato_store::conformance::{Lesson, Lessons, Part};
 use kato_store::{PatternStore, StoreError, SymbolCounts, Totals};
-use mongodb::Client;
 use mongodb::bson::{Document, doc};
 use serde_json::json;
 
+use crate::raw::Raw;
 use crate::support::{builder, fresh_run, server};
-
-/// Talks to the server without the store.
-struct Raw {
-    runtime: tokio::runtime::Runtime,
-    client: Client,
-}
-
-impl Raw {
-    fn new(uri: &str) -> Self {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        let client = runtime.block_on(Client::with_uri_str(uri)).unwrap();
-        Self { runtime, client }
-    }
-
-    fn all(&self, database: &str, collection: &str) -> Vec<Document> {
-        use futures_util::TryStreamExt as _;
-
-        let collection = self
-            .client
-            .database(database)
-            .collection::<Document>(collection);
-        let found = async {
-            collection
-                .find(doc! {})
-                .await?
-                .try_collect::<Vec<_>>()
-                .await
-        };
-        let mut found = self.runtime.block_on(found).unwrap();
-        found.iter_mut().for_each(|document| {
-            assert!(document.remove("_id").is_some());
-        });
-        found.sort_by_key(|document| document.get_str("name").unwrap_or_default().to_owned());
-        found
-    }
-
-    fn insert(&self, database: &str, collection: &str, documents: Vec<Document>) {
-        let collection = self
-            .client
-            .database(database)
-            .collection::<Document>(collection);
-        self.runtime
-            .block_on(async { collection.insert_many(documents).await })
-            .unwrap();
-    }
-
-    fn indexes(&self, database: &str, collection: &str) -> Vec<Document> {
-        let command = doc! {"listIndexes": collection};
-        let reply = self
-            .runtime
-            .block_on(async { self.client.database(database).run_command(command).await })
-            .unwrap();
-        let batch = reply
-            .get_document("cursor")
-            .unwrap()
-            .get_array("firstBatch");
-        let indexes = batch.unwrap().iter().map(|index| {
-            let index = index.as_document().unwrap();
-            let mut kept = doc! {
-                "name": index.get_str("name").unwrap(),
-                "key": format!("{}", index.get_document("key").unwrap()),
-            };
-            if index.get_bool("unique").unwrap_or(false) {
-                kept.insert("unique", true);
-            }
-            kept
-        });
-        indexes
-            .filter(|index| index.get_str("name").unwrap() != "_id_")
-            .collect()
-    }
-}
 
 /// Documents with equal keys and values, whatever the order of the keys.
 fn assert_same(mut found: Vec<Document>, mut expected: Vec<Document>) {
@@ -101,7 +29,8 @@ const AB: &str = "395314cc2f2880a00c3e6e11f1e02d8b8c45a0e4";
 
 #[test]
 fn a_text_run_is_written_as_kato_writes_it_and_nothing_else() {
-    let (uri, run) = (server(), fresh_run());
+    let Some(uri) = server() else { return };
+    let run = fresh_run();
     let raw = Raw::new(&uri);
     for guard in [Guard::Transaction, Guard::Journal] {
         let node = format!("node{guard:?}");
@@ -161,16 +90,16 @@ fn a_text_run_is_written_as_kato_writes_it_and_nothing_else() {
         assert_eq!(
             raw.indexes(&database, "patterns_kb"),
             [
-                doc! {"name": "name_1", "key": "{ \"name\": 1 }", "unique": true},
                 doc! {"name": "frequency_-1_name_1", "key": "{ \"frequency\": -1, \"name\": 1 }"},
+                doc! {"name": "name_1", "key": "{ \"name\": 1 }", "unique": true},
                 doc! {"name": "pattern_data_1_name_1", "key": "{ \"pattern_data\": 1, \"name\": 1 }"},
             ]
         );
         assert_eq!(
             raw.indexes(&database, "symbols_kb"),
             [
-                doc! {"name": "name_1", "key": "{ \"name\": 1 }", "unique": true},
                 doc! {"name": "frequency_-1_name_1", "key": "{ \"frequency\": -1, \"name\": 1 }"},
+                doc! {"name": "name_1", "key": "{ \"name\": 1 }", "unique": true},
             ]
         );
     }
@@ -178,9 +107,16 @@ fn a_text_run_is_written_as_kato_writes_it_and_nothing_else() {
 
 #[test]
 fn attributes_stand_where_kato_has_them() {
-    let (uri, run) = (server(), fresh_run());
+    for guard in [Guard::Transaction, Guard::Journal] {
+        attributes_under(guard);
+    }
+}
+
+fn attributes_under(guard: Guard) {
+    let Some(uri) = server() else { return };
+    let run = fresh_run();
     let raw = Raw::new(&uri);
-    let store = builder(&uri, &run, Guard::Auto)
+    let store = builder(&uri, &run, guard)
         .create(&["node0"], json!(null))
         .unwrap();
     let mut attributes = Attributes::default();
@@ -219,6 +155,11 @@ fn attributes_stand_where_kato_has_them() {
             "kato_rs": {"positions": [["3", "1"]], "affinity": {"fear": -1.0, "joy": 0.4}},
         }],
     );
+    // Every symbol of the pattern adds the mean that the learn carried.
+    let mut symbols = raw.all(&format!("{run}_node0_kato"), "symbols_kb");
+    symbols.retain(|document| document.get_str("name").unwrap() != "odd");
+    let of = |name| doc! {"name": name, "pattern_member_frequency": 1, "frequency": 1, "emotives": {"fear": -1.0, "joy": 0.4}};
+    assert_same(symbols, vec![of("a"), of("b"), of("c")]);
     let pattern = store.pattern(0, &lessons.name(0)).unwrap().unwrap();
     assert_eq!(
         (pattern.emotives, pattern.affinity),
@@ -230,7 +171,8 @@ fn attributes_stand_where_kato_has_them() {
 
 #[test]
 fn what_a_kato_wrote_is_read_and_gone_on_with() {
-    let (uri, run) = (server(), fresh_run());
+    let Some(uri) = server() else { return };
+    let run = fresh_run();
     let raw = Raw::new(&uri);
     let database = format!("{run}_old_kato");
     raw.insert(
@@ -330,45 +272,4 @@ fn what_a_kato_wrote_is_read_and_gone_on_with() {
             .iter()
             .all(|found| found.run != run.as_str())
     );
-}
-
-#[test]
-fn runs_are_listed_copied_and_deleted_without_touching_each_other() {
-    let (uri, run, copy) = (server(), fresh_run(), fresh_run());
-    let store = builder(&uri, &run, Guard::Auto)
-        .create(&["node0"], json!({"a": 1}))
-        .unwrap();
-    let lessons = Lessons::new(1, vec![Lesson::text(0, &["a", "b"])]);
-    let staged = store.stage(lessons.batch(&[0])).unwrap();
-    store.commit(vec![staged], json!({"samples": 1})).unwrap();
-    let runs = MongoRuns::connect(&uri).unwrap();
-    assert!(matches!(runs.delete(&run), Err(StoreError::Locked { .. })));
-    drop(store);
-    runs.copy(&run, &copy).unwrap();
-    assert!(matches!(
-        runs.copy(&run, &copy),
-        Err(StoreError::Exists { .. })
-    ));
-    let listed = runs.list().unwrap();
-    for name in [&run, &copy] {
-        let found = listed.iter().find(|listed| listed.run == *name).unwrap();
-        assert_eq!(
-            (&found.checkpoint, &found.configuration),
-            (&json!({"samples": 1}), &json!({"a": 1}))
-        );
-    }
-    runs.delete(&run).unwrap();
-    assert!(matches!(
-        builder(&uri, &run, Guard::Auto).open(),
-        Err(StoreError::Missing { .. })
-    ));
-    let store: MongoStore = builder(&uri, &copy, Guard::Auto).open().unwrap();
-    assert_eq!(
-        store
-            .pattern(0, &lessons.name(0))
-            .unwrap()
-            .map(|pattern| pattern.frequency),
-        Some(1)
-    );
-    assert_eq!(store.document(0).unwrap().as_deref(), Some("document 0"));
 }

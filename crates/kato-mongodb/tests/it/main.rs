@@ -7,6 +7,9 @@
 
 mod conformance;
 mod crashes;
+mod cutter;
 mod layout;
+mod raw;
+mod runs;
 mod safety;
 mod support;

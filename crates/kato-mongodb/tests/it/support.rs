@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kato_model::{AttributeLimits, RunName};
-use kato_mongo_server::{ServerOptions, shared};
+use kato_mongo_server::{ServerOptions, is_installed, shared};
 use kato_mongodb::{Guard, MongoStore, MongoStoreBuilder};
 use kato_store::conformance::Fixture;
 use serde_json::Value;
 
-/// A server for all tests, with transactions.
-pub(crate) fn server() -> String {
-    shared(ServerOptions::default())
+/// A server for all tests, with transactions; `None` where none is installed.
+pub(crate) fn server() -> Option<String> {
+    is_installed().then(|| shared(ServerOptions::default()))
 }
 
 /// A name that no other run has.

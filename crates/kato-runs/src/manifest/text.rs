@@ -32,6 +32,7 @@ pub(crate) mod rfc3339 {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 
+    #[expect(clippy::ref_option, reason = "serde passes the field like this")]
     pub(crate) fn serialize<S: Serializer>(
         time: &Option<SystemTime>,
         serializer: S,

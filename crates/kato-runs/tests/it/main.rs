@@ -8,6 +8,8 @@
 mod archive;
 mod manage;
 mod manifest;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 mod server_runs;
 mod support;
 mod training;

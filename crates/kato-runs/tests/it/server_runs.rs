@@ -100,3 +100,17 @@ fn a_state_file_that_cannot_be_read_is_listed_with_the_reason() {
         assert_eq!(run.manifest.name, name("wiki"));
     }
 }
+
+#[test]
+fn a_damaged_state_is_passed_over_for_the_one_before_it() {
+    let place = Place::new();
+    let path = state(&place);
+    fs::copy(&path, place.path("runs/wiki.kato-run.json.previous")).unwrap();
+    let whole = place.runs().show("wiki").unwrap();
+    fs::write(&path, "{").unwrap();
+    let damaged = place.runs().show("wiki").unwrap();
+    assert_eq!(damaged.problem, None);
+    assert_eq!(damaged.manifest.results, whole.manifest.results);
+    place.runs().delete("wiki").unwrap();
+    assert_eq!(fs::read_dir(place.path("runs")).unwrap().count(), 0);
+}

@@ -1,0 +1,138 @@
+//! A bulk and the note that it is applied in one transaction.
+
+use std::collections::HashMap;
+
+use kato_store::StoreError;
+use mongodb::ClientSession;
+use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
+use mongodb::options::{ReadConcern, TransactionOptions};
+
+use crate::apply::{Bulk, Context, compute};
+use crate::fault::{DUPLICATE_KEY, Fault};
+use crate::figures::Counters;
+use crate::item::Item;
+use crate::layout::{APPLIED, RUN};
+use crate::server::durable;
+
+/// What an attempt came to.
+enum Outcome {
+    Applied,
+    /// By an earlier attempt.
+    Found,
+    /// A sum that no integer of the database holds.
+    Overflow,
+}
+
+pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreError> {
+    let server = &context.server;
+    let mut session = context.sessions.take(server).await?;
+    let mut careful = bulk.items.iter().any(Item::is_large);
+    let outcome = loop {
+        // One session for all attempts: a new transaction ends one that a lost connection left behind.
+        let shared = tokio::sync::Mutex::new(&mut session);
+        let attempt = || async {
+            let mut session = shared.lock().await;
+            let outcome = transaction(context, bulk, careful, &mut session).await;
+            if !matches!(outcome, Ok(Outcome::Applied)) {
+                // The next transaction ends it anyway; this frees its locks sooner.
+                let _ = session.abort_transaction().await;
+            }
+            outcome
+        };
+        match server.retry("apply a commit", attempt).await {
+            Ok(Outcome::Overflow) => careful = true,
+            outcome => break outcome,
+        }
+    };
+    context.sessions.put(session);
+    if let Outcome::Found = outcome? {
+        Counters::add(&server.counters.replays, 1);
+    }
+    Ok(())
+}
+
+async fn transaction(
+    context: &Context,
+    bulk: &Bulk,
+    careful: bool,
+    session: &mut ClientSession,
+) -> Result<Outcome, Fault> {
+    const BAD_VALUE: i32 = 2;
+
+    let server = &context.server;
+    let options = TransactionOptions::builder()
+        .read_concern(ReadConcern::snapshot())
+        .write_concern(durable())
+        .build();
+    session.start_transaction().with_options(options).await?;
+    // Reads the record in the same snapshot: a writer that lost its lease, however long ago, applies nothing.
+    let ours = doc! {"_id": RUN, "owner.id": context.lease.id, "pending.token": context.token};
+    let records = server.collection(&context.run, RUN);
+    let found = records.find_one(ours).projection(doc! {"_id": 1});
+    if found.session(&mut *session).await?.is_none() {
+        return Err(context.lease_lost().into());
+    }
+    let marker = rawdoc! {"insert": APPLIED, "documents": [{"_id": bulk.id.as_str()}]};
+    match server.write(&context.run, marker, Some(session)).await {
+        Err(fault) if fault.code() == Some(DUPLICATE_KEY) => return Ok(Outcome::Found),
+        written => written?,
+    };
+    let held = held(context, bulk, careful, session).await?;
+    let (_, command) = compute(|| {
+        bulk.command(false, |_, item, out| {
+            if careful || item.needs_merging() {
+                item.write_target(&context.target(item, &held), out);
+            } else {
+                item.write_increment(context.subtract, out);
+            }
+            true
+        })
+    });
+    match server.write(&bulk.database, command, Some(session)).await {
+        Err(Fault::Write { code, .. }) if !careful && code == BAD_VALUE => {
+            return Ok(Outcome::Overflow);
+        }
+        written => written?,
+    };
+    commit(session).await?;
+    Ok(Outcome::Applied)
+}
+
+/// The documents that have to be read before they are written.
+async fn held(
+    context: &Context,
+    bulk: &Bulk,
+    careful: bool,
+    session: &mut ClientSession,
+) -> Result<HashMap<String, RawDocumentBuf>, Fault> {
+    let keys = bulk.keys(|item| careful || item.needs_merging());
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let collection = context.server.collection(&bulk.database, bulk.collection());
+    let find = collection.find(bulk.filter(&keys));
+    let mut cursor = find.session(&mut *session).await?;
+    let mut documents = Vec::new();
+    while let Some(document) = cursor.next(&mut *session).await {
+        documents.push(document?);
+    }
+    Ok(bulk.by_key(documents))
+}
+
+/// Commits; asks again while the answer is unknown, which servers take for the same commit.
+async fn commit(session: &mut ClientSession) -> Result<(), Fault> {
+    const ATTEMPTS: usize = 3;
+
+    let mut attempt = 1;
+    loop {
+        match session.commit_transaction().await {
+            Err(error)
+                if attempt < ATTEMPTS
+                    && error.contains_label(mongodb::error::UNKNOWN_TRANSACTION_COMMIT_RESULT) =>
+            {
+                attempt += 1;
+            }
+            done => return Ok(done?),
+        }
+    }
+}

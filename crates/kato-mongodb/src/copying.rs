@@ -1,0 +1,217 @@
+//! Copying a run: a note says whose databases are half copied, the record comes last.
+
+use std::sync::Arc;
+
+use kato_model::{RunName, processor_id};
+use kato_store::StoreError;
+use mongodb::Collection;
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::error::ErrorKind;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{DUPLICATE_KEY, Fault};
+use crate::founding::{check_empty, insert_record};
+use crate::holding::drop_databases;
+use crate::layout::{
+    DOCUMENTS, PATTERNS, RUN, SYMBOLS, TOTALS, VECTORS, prepare_node, prepare_run, run_database,
+};
+use crate::lease::{Lease, is_alive, of_new};
+use crate::record::{NodeEntry, Owner, RunRecord, read};
+use crate::server::{Server, durable};
+
+/// Documents copied at once.
+const PAGE: i64 = 1000;
+/// The key of the note beside the record that will be.
+const NOTE: &str = "copying";
+
+/// The note that a copy is being made, or was when its process died.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Copying {
+    #[serde(rename = "_id")]
+    id: String,
+    owner: Owner,
+    databases: Vec<String>,
+}
+
+impl Copying {
+    fn collection(server: &Server, database: &str) -> Collection<Self> {
+        server.database(database).collection(RUN)
+    }
+
+    async fn note(server: &Arc<Server>, database: &str) -> Result<Option<Self>, StoreError> {
+        let notes = Self::collection(server, database);
+        let find = || async { Ok(notes.find_one(doc! {"_id": NOTE}).await?) };
+        server.retry("look for an unfinished copy", find).await
+    }
+
+    /// The databases that an interrupted copy left.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Locked`] while the copy is being made.
+    pub(crate) async fn left(
+        server: &Arc<Server>,
+        database: &str,
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        if read(server, database).await?.is_some() {
+            return Ok(None);
+        }
+        let Some(note) = Self::note(server, database).await? else {
+            return Ok(None);
+        };
+        if is_alive(&note.owner, server.hello().await?.now) {
+            return Err(StoreError::Locked {
+                path: server.path(database),
+            });
+        }
+        Ok(Some(note.databases))
+    }
+
+    /// Notes that a copy is being made, after clearing away what an interrupted one left.
+    async fn begin(
+        server: &Arc<Server>,
+        database: &str,
+        databases: Vec<String>,
+        owner: Owner,
+    ) -> Result<(), StoreError> {
+        match Self::left(server, database).await? {
+            Some(left) => {
+                drop_databases(server, &left).await?;
+                drop_databases(server, &[database.to_owned()]).await?;
+            }
+            None => {
+                for database in &databases {
+                    check_empty(server, database, true).await?;
+                }
+            }
+        }
+        let note = Self {
+            id: NOTE.to_owned(),
+            owner,
+            databases,
+        };
+        let insert = || async {
+            let notes = Self::collection(server, database);
+            match notes.insert_one(&note).write_concern(durable()).await {
+                Ok(_) => Ok(()),
+                Err(error) => match Fault::from(error) {
+                    fault if fault.code() == Some(DUPLICATE_KEY) => Ok(()),
+                    fault => Err(fault),
+                },
+            }
+        };
+        server.retry("copy a run", insert).await?;
+        // Ours, or that of somebody who was faster.
+        let found = Self::note(server, database).await?;
+        if found.is_some_and(|found| found.owner.id == note.owner.id) {
+            return Ok(());
+        }
+        Err(StoreError::Locked {
+            path: server.path(database),
+        })
+    }
+
+    async fn end(server: &Arc<Server>, database: &str) -> Result<(), StoreError> {
+        let notes = Self::collection(server, database);
+        let delete = || async { Ok(notes.delete_one(doc! {"_id": NOTE}).await?) };
+        server.retry("copy a run", delete).await.map(drop)
+    }
+}
+
+/// Copies a run that is held.
+pub(crate) async fn copy(
+    server: &Arc<Server>,
+    (source, from): (&str, &RunRecord),
+    to: &RunName,
+) -> Result<(), StoreError> {
+    if from.pending.is_some() {
+        return Err(StoreError::Unanswered {
+            place: server.path(source).display().to_string(),
+            action: "finish its last commit",
+            source: "no writer does: open it for writing once".into(),
+        });
+    }
+    let target = run_database(to.as_str());
+    if read(server, &target).await?.is_some() {
+        return Err(StoreError::Exists {
+            path: server.path(&target),
+        });
+    }
+    let (lease, owner) = of_new(server.hello().await?.now);
+    let copied = copy_as(server, (source, from), (&target, to), (&lease, owner)).await;
+    lease.end(server, &target).await;
+    copied
+}
+
+async fn copy_as(
+    server: &Arc<Server>,
+    (source, from): (&str, &RunRecord),
+    (target, to): (&str, &RunName),
+    (lease, owner): (&Lease, Owner),
+) -> Result<(), StoreError> {
+    let node = |node: &NodeEntry| NodeEntry {
+        name: node.name.clone(),
+        database: processor_id(&to.node_id(&node.name), "kato"),
+    };
+    let record = RunRecord {
+        run: to.as_str().to_owned(),
+        nodes: from.nodes.iter().map(node).collect(),
+        owner: Some(owner.clone()),
+        sessions: Vec::new(),
+        ..from.clone()
+    };
+    let databases = record.nodes.iter().map(|node| node.database.clone());
+    Copying::begin(server, target, databases.collect(), owner).await?;
+    for (old, new) in from.nodes.iter().zip(&record.nodes) {
+        prepare_node(server, &new.database, record.sharded).await?;
+        for collection in [PATTERNS, SYMBOLS, TOTALS] {
+            copy_all(server, (&old.database, &new.database), collection).await?;
+        }
+    }
+    prepare_run(server, target).await?;
+    for collection in [DOCUMENTS, VECTORS] {
+        copy_all(server, (source, target), collection).await?;
+    }
+    insert_record(server, target, &record, lease).await?;
+    Copying::end(server, target).await
+}
+
+async fn copy_all(
+    server: &Arc<Server>,
+    (from, to): (&str, &str),
+    collection: &str,
+) -> Result<(), StoreError> {
+    let new = server.collection(to, collection);
+    let mut after = Document::new();
+    loop {
+        let read = || {
+            let sorted = Some((doc! {"_id": 1}, PAGE));
+            server.find((from, collection), after.clone(), None, sorted)
+        };
+        let page: Vec<RawDocumentBuf> = server.retry("copy a run", read).await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        if let Ok(Some(id)) = last.get("_id") {
+            after = doc! {"_id": {"$gt": Bson::try_from(id).unwrap_or_default()}};
+        }
+        let write = || async {
+            match new.insert_many(&page).ordered(false).await {
+                Ok(_) => Ok(()),
+                // An attempt before was not answered, and did a part.
+                Err(error) if is_duplicate(&error) => Ok(()),
+                Err(error) => Err(Fault::from(error)),
+            }
+        };
+        server.retry("copy a run", write).await?;
+    }
+}
+
+fn is_duplicate(error: &mongodb::error::Error) -> bool {
+    let ErrorKind::InsertMany(many) = &*error.kind else {
+        return false;
+    };
+    let errors = many.write_errors.as_ref();
+    many.write_concern_error.is_none()
+        && errors.is_some_and(|errors| errors.iter().all(|error| error.code == DUPLICATE_KEY))
+}

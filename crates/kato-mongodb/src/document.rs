@@ -1,0 +1,195 @@
+//! The documents of KATO's collections as they are read: ours, and those that a KATO wrote.
+
+use kato_model::{
+    AttributeLimits, Attributes, DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, FirstSeen,
+    Metadata, PatternName, Symbol,
+};
+use kato_store::{StoredPattern, SymbolCounts, Totals};
+use mongodb::bson::raw::RawArray;
+use mongodb::bson::{RawBsonRef, RawDocument};
+
+use crate::item::{Item, OURS};
+use crate::learned::{Learned, Word};
+
+/// A count: whatever type of number it has, and exactly where it is larger than the database's integers.
+pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
+    let number = match document.get(field) {
+        Ok(Some(RawBsonRef::Int32(number))) => i64::from(number),
+        Ok(Some(RawBsonRef::Int64(number))) => number,
+        Ok(Some(RawBsonRef::Double(number))) => number as i64,
+        _ => 0,
+    };
+    let ours = || {
+        document
+            .get_document(OURS)
+            .ok()?
+            .get_str(field)
+            .ok()?
+            .parse()
+            .ok()
+    };
+    if number == i64::MAX {
+        return ours().unwrap_or(number as u64);
+    }
+    u64::try_from(number).unwrap_or(0)
+}
+
+fn seen_of(bytes: &[u8]) -> Option<FirstSeen> {
+    let both = u128::from_be_bytes(bytes.try_into().ok()?);
+    Some(FirstSeen {
+        sample_idx: (both >> 64) as u64,
+        token_idx: both as u64,
+    })
+}
+
+/// The totals of a node.
+pub(crate) fn totals_of(document: &RawDocument) -> Totals {
+    let [observations, symbols, member_symbols] =
+        Item::Totals(Totals::default()).counts_in(document);
+    Totals {
+        observations,
+        symbols,
+        member_symbols,
+    }
+}
+
+/// A symbol with its counts; `None` when the document has no name.
+pub(crate) fn symbol_of(document: &RawDocument) -> Option<(Symbol, SymbolCounts)> {
+    let symbol = Symbol::from(document.get_str("name").ok()?);
+    let counts = SymbolCounts {
+        frequency: count_in(document, "frequency"),
+        member_frequency: count_in(document, "pattern_member_frequency"),
+    };
+    Some((symbol, counts))
+}
+
+/// Name and frequency of a pattern.
+pub(crate) fn frequency_of(document: &RawDocument) -> Option<(PatternName, u64)> {
+    let name = document.get_str("name").ok()?.parse().ok()?;
+    Some((name, count_in(document, "frequency")))
+}
+
+/// A pattern; `None` when the document is none.
+pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
+    let (name, frequency) = frequency_of(document)?;
+    let (mut symbols, mut lengths) = (Vec::new(), Vec::new());
+    for event in document.get_array("pattern_data").ok()? {
+        let before = symbols.len();
+        for symbol in event.ok()?.as_array()? {
+            symbols.push(Symbol::from(symbol.ok()?.as_str()?));
+        }
+        lengths.push((symbols.len() - before) as u32);
+    }
+    let mut pattern = StoredPattern::new(name, symbols, frequency);
+    if lengths.iter().any(|&length| length != 1) {
+        pattern.event_lengths = Some(lengths.into());
+    }
+    let ours = document.get_document(OURS).ok();
+    let seen = ours.and_then(|ours| ours.get_binary("first_seen").ok());
+    pattern.first_seen = seen.and_then(|seen| seen_of(seen.bytes));
+    let whole = ours.and_then(|ours| ours.get_str("attributes").ok());
+    if let Some(text) = whole {
+        let attributes: Attributes = serde_json::from_str(text).ok()?;
+        pattern.metadata = attributes.metadata;
+        pattern.emotives = attributes.emotives;
+        pattern.affinity = attributes.affinity;
+        return Some(pattern);
+    }
+    pattern.metadata = metadata_of(document)?;
+    let positions = ours.and_then(|ours| ours.get_array("positions").ok());
+    // `{}` for none, as KATO writes it.
+    if let Ok(Some(RawBsonRef::Array(maps))) = document.get("emotives") {
+        pattern.emotives = window_of(maps, positions)?;
+    }
+    if let Some(affinity) = ours.and_then(|ours| ours.get_document("affinity").ok()) {
+        pattern.affinity = map_of(affinity)?;
+    }
+    Some(pattern)
+}
+
+fn metadata_of(document: &RawDocument) -> Option<Metadata> {
+    let mut metadata = Metadata::default();
+    let Ok(map) = document.get_document("metadata") else {
+        return Some(metadata);
+    };
+    for entry in map {
+        let (key, values) = entry.ok()?;
+        for value in values.as_array()? {
+            metadata.insert_text(key.as_str(), value.ok()?.as_str()?.to_owned(), None);
+        }
+    }
+    Some(metadata)
+}
+
+fn window_of(maps: &RawArray, positions: Option<&RawArray>) -> Option<EmotiveWindow> {
+    let position = |idx: usize| {
+        let pair = positions?.get_array(idx).ok()?;
+        let part = |idx| pair.get_str(idx).ok()?.parse().ok();
+        Some((part(0)?, part(1)?))
+    };
+    let mut window = EmotiveWindow::default();
+    let n_maps = maps.into_iter().count();
+    let persistence = n_maps.try_into().unwrap_or(DEFAULT_PERSISTENCE);
+    for (idx, map) in maps.into_iter().enumerate() {
+        // What KATO learned has no position: older than what training learns, in the order given.
+        let position = position(idx).unwrap_or((0, idx as u64));
+        window.learn(position, map_of(map.ok()?.as_document()?)?, persistence);
+    }
+    Some(window)
+}
+
+/// The sums of emotives of a symbol.
+pub(crate) fn emotive_sums_in(document: &RawDocument) -> EmotiveMap {
+    let sums = document.get_document("emotives").ok();
+    sums.and_then(map_of).unwrap_or_default()
+}
+
+fn map_of(map: &RawDocument) -> Option<EmotiveMap> {
+    let mut emotives = EmotiveMap::new();
+    for entry in map {
+        let (key, value) = entry.ok()?;
+        let value = match value {
+            RawBsonRef::Double(value) => value,
+            RawBsonRef::Int32(value) => f64::from(value),
+            RawBsonRef::Int64(value) => value as f64,
+            _ => return None,
+        };
+        emotives.insert(key.to_string(), value);
+    }
+    Some(emotives)
+}
+
+/// A stored pattern as if a batch had taught it, so that more can be merged into it.
+pub(crate) fn learned_of(pattern: StoredPattern) -> Learned {
+    let attributes = Attributes {
+        extra_frequency: 0,
+        event_lengths: None,
+        metadata: pattern.metadata,
+        emotives: pattern.emotives,
+        affinity: pattern.affinity,
+    };
+    Learned {
+        name: *pattern.name.as_bytes(),
+        frequency: pattern.frequency,
+        symbols: pattern.symbols.into_iter().map(Word::from).collect(),
+        event_lengths: pattern.event_lengths,
+        first_seen: pattern.first_seen,
+        attributes: (attributes != Attributes::default()).then(|| Box::new(attributes)),
+    }
+}
+
+/// What a document holds once a batch's part is added to it.
+pub(crate) fn merged(
+    held: Option<&RawDocument>,
+    learned: &Learned,
+    limits: &AttributeLimits,
+) -> Learned {
+    match held.and_then(pattern_of) {
+        Some(held) => {
+            let mut merged = learned_of(held);
+            merged.merge(learned.clone(), limits);
+            merged
+        }
+        None => learned.clone(),
+    }
+}

@@ -1,0 +1,137 @@
+//! Founding a run, and what is checked before it is opened.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kato_store::StoreError;
+use mongodb::bson::doc;
+
+use crate::Guard;
+use crate::fault::{DUPLICATE_KEY, Fault};
+use crate::layout::{PATTERNS, prepare_node, prepare_run};
+use crate::lease::{Lease, of_new};
+use crate::record::{RunRecord, read, records};
+use crate::server::{Server, durable};
+use crate::sessions::Sessions;
+
+/// The guard that the server can have, and sessions if there may be transactions.
+pub(crate) async fn chosen(
+    server: &Arc<Server>,
+    guard: Guard,
+    in_flight: usize,
+) -> Result<(Guard, Sessions), StoreError> {
+    let has_transactions = server.hello().await?.transactions;
+    let sessions = match has_transactions {
+        true => Sessions::open(server, in_flight).await?,
+        false => Sessions::default(),
+    };
+    let guard = match guard {
+        Guard::Auto if has_transactions => Guard::Transaction,
+        Guard::Auto => Guard::Journal,
+        guard => guard,
+    };
+    Ok((guard, sessions))
+}
+
+/// Founds a run: collections first, the record last, so that what is half done counts as nothing.
+pub(crate) async fn found(
+    server: &Arc<Server>,
+    database: &str,
+    mut record: RunRecord,
+    is_new: bool,
+    sessions: &Sessions,
+) -> Result<(Lease, RunRecord), StoreError> {
+    if read(server, database).await?.is_some() {
+        return Err(StoreError::Exists {
+            path: server.path(database),
+        });
+    }
+    for node in &record.nodes {
+        check_empty(server, &node.database, is_new).await?;
+    }
+    for node in &record.nodes {
+        prepare_node(server, &node.database, record.sharded).await?;
+    }
+    prepare_run(server, database).await?;
+    let (lease, owner) = of_new(server.hello().await?.now);
+    record.owner = Some(owner);
+    record.sessions = sessions.ids().to_vec();
+    insert_record(server, database, &record, &lease).await?;
+    Ok((lease, record))
+}
+
+/// Inserts the record of a run that the lease's holder begins.
+///
+/// # Errors
+///
+/// [`StoreError::Exists`] when somebody was faster.
+pub(crate) async fn insert_record(
+    server: &Arc<Server>,
+    database: &str,
+    record: &RunRecord,
+    lease: &Lease,
+) -> Result<(), StoreError> {
+    let insert = || async {
+        let records = records(server, database);
+        match records.insert_one(record).write_concern(durable()).await {
+            Ok(_) => Ok(true),
+            Err(error) => match Fault::from(error) {
+                fault if fault.code() == Some(DUPLICATE_KEY) => Ok(false),
+                fault => Err(fault),
+            },
+        }
+    };
+    if !server.retry("create a run", insert).await? {
+        // Ours, by an attempt that was not answered, or that of somebody who was faster.
+        let found = read(server, database).await?.and_then(|found| found.owner);
+        if found.is_none_or(|owner| owner.id != lease.id) {
+            return Err(StoreError::Exists {
+                path: server.path(database),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a database holds no patterns, or some.
+pub(crate) async fn check_empty(
+    server: &Arc<Server>,
+    database: &str,
+    should_be: bool,
+) -> Result<(), StoreError> {
+    let patterns = server.collection(database, PATTERNS);
+    let find = || async { Ok(patterns.find_one(doc! {}).await?) };
+    let is_empty = server.retry("look for patterns", find).await?.is_none();
+    let path = server.path(database);
+    match (should_be, is_empty) {
+        (true, false) => Err(StoreError::NotAKnowledgeBase { path }),
+        (false, true) => Err(StoreError::Missing { path }),
+        _ => Ok(()),
+    }
+}
+
+/// The record, once nothing is pending.
+pub(crate) async fn settled(
+    server: &Arc<Server>,
+    database: &str,
+    patience: Duration,
+) -> Result<RunRecord, StoreError> {
+    let start = Instant::now();
+    loop {
+        let missing = || StoreError::Missing {
+            path: server.path(database),
+        };
+        let record = read(server, database).await?.ok_or_else(missing)?;
+        if record.pending.is_none() {
+            return Ok(record);
+        }
+        if start.elapsed() >= patience {
+            return Err(StoreError::Unanswered {
+                place: server.path(database).display().to_string(),
+                action: "finish its last commit",
+                source: "no writer does: open it for writing once".into(),
+            });
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

@@ -1,0 +1,59 @@
+//! A run that is held so that nobody writes it while it is copied or deleted.
+
+use std::sync::Arc;
+
+use kato_store::StoreError;
+
+use crate::lease::{Lease, acquire, keep};
+use crate::record::RunRecord;
+use crate::server::Server;
+use crate::sessions::Sessions;
+
+/// The lease of a run, renewed until it ends.
+pub(crate) struct Holding {
+    server: Arc<Server>,
+    database: String,
+    lease: Arc<Lease>,
+    pub(crate) record: RunRecord,
+}
+
+impl Holding {
+    /// Inside the engine only: renewing is a task of its runtime.
+    pub(crate) async fn take(server: &Arc<Server>, database: &str) -> Result<Self, StoreError> {
+        let (lease, record) = acquire(server, database, &Sessions::default()).await?;
+        let lease = Arc::new(lease);
+        let renew = keep(
+            Arc::downgrade(&lease),
+            Arc::clone(server),
+            database.to_owned(),
+        );
+        tokio::spawn(renew);
+        Ok(Self {
+            server: Arc::clone(server),
+            database: database.to_owned(),
+            lease,
+            record,
+        })
+    }
+
+    /// The databases of the nodes.
+    pub(crate) fn databases(&self) -> Vec<String> {
+        let nodes = self.record.nodes.iter();
+        nodes.map(|node| node.database.clone()).collect()
+    }
+
+    pub(crate) async fn end(self) {
+        self.lease.end(&self.server, &self.database).await;
+    }
+}
+
+pub(crate) async fn drop_databases(
+    server: &Arc<Server>,
+    names: &[String],
+) -> Result<(), StoreError> {
+    for name in names {
+        let drop = || async { Ok(server.database(name).drop().await?) };
+        server.retry("delete a run", drop).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! A value of the caller's in the record of a run.
+
+use std::sync::Arc;
+
+use kato_store::StoreError;
+use mongodb::bson::doc;
+use serde_json::Value;
+
+use crate::layout::RUN;
+use crate::record::{read as read_record, records};
+use crate::server::{Server, durable};
+
+pub(crate) async fn read(
+    server: &Arc<Server>,
+    database: &str,
+) -> Result<Option<Value>, StoreError> {
+    match read_record(server, database).await? {
+        Some(record) => Ok(record.manifest()),
+        None => Err(missing(server, database)),
+    }
+}
+
+pub(crate) async fn write(
+    server: &Arc<Server>,
+    database: &str,
+    manifest: String,
+) -> Result<(), StoreError> {
+    let write = || async {
+        let records = records(server, database);
+        let set = doc! {"$set": {"manifest": &manifest}};
+        let update = records.update_one(doc! {"_id": RUN}, set);
+        Ok(update.write_concern(durable()).await?.matched_count == 1)
+    };
+    match server.retry("keep the manifest of a run", write).await? {
+        true => Ok(()),
+        false => Err(missing(server, database)),
+    }
+}
+
+fn missing(server: &Server, database: &str) -> StoreError {
+    StoreError::Missing {
+        path: server.path(database),
+    }
+}

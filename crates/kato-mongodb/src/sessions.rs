@@ -1,0 +1,79 @@
+//! The sessions of transactions: a fixed number, known to the run's record, so that the next writer can end what a crash left open.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kato_store::StoreError;
+use mongodb::ClientSession;
+use mongodb::bson::{Document, doc};
+
+use crate::server::Server;
+
+/// Sessions that no bulk uses now.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    idle: Mutex<Vec<ClientSession>>,
+    /// All of them, as the server knows them.
+    ids: Vec<Document>,
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions").finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    /// As many sessions as bulks are in flight.
+    pub(crate) async fn open(server: &Server, number: usize) -> Result<Self, StoreError> {
+        let mut idle = Vec::with_capacity(number);
+        for _ in 0..number {
+            idle.push(session(server).await?);
+        }
+        let ids = idle.iter().map(|session| session.id().clone()).collect();
+        Ok(Self {
+            idle: Mutex::new(idle),
+            ids,
+        })
+    }
+
+    pub(crate) fn ids(&self) -> &[Document] {
+        &self.ids
+    }
+
+    pub(crate) async fn take(&self, server: &Server) -> Result<ClientSession, StoreError> {
+        let idle = self.idle().pop();
+        match idle {
+            Some(session) => Ok(session),
+            None => session(server).await,
+        }
+    }
+
+    pub(crate) fn put(&self, session: ClientSession) {
+        self.idle().push(session);
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<ClientSession>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn session(server: &Server) -> Result<ClientSession, StoreError> {
+    let start = || async { server.session().await };
+    server.retry("start a session", start).await
+}
+
+/// Ends sessions of a writer that is gone, with the transactions that it left open: they would hold their documents for a minute.
+pub(crate) async fn end(server: &Arc<Server>, ids: &[Document]) {
+    if ids.is_empty() {
+        return;
+    }
+    let admin = server.database("admin");
+    if let Err(error) = admin.run_command(doc! {"killSessions": ids}).await {
+        // Without the right to do so, or an answer, the server's own limit ends them.
+        let error = crate::fault::Fault::from(error);
+        tracing::debug!(
+            code = error.code(),
+            "sessions of the last writer are not ended"
+        );
+    }
+}

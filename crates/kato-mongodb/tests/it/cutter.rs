@@ -1,0 +1,62 @@
+//! Connections that break in the middle of an answer.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+/// A proxy that cuts every connection once some bytes have come back, as often as it is told to.
+pub(crate) struct Cutter {
+    pub(crate) address: SocketAddr,
+    /// Bytes until the next cut; `u64::MAX` for none.
+    pub(crate) left: Arc<AtomicU64>,
+}
+
+impl Cutter {
+    pub(crate) fn start(to: SocketAddr) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let left = Arc::new(AtomicU64::new(u64::MAX));
+        let shared = Arc::clone(&left);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (Ok(client), Ok(server)) = (client, TcpStream::connect(to)) else {
+                    continue;
+                };
+                let (up, down) = (
+                    (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                    (server, client),
+                );
+                thread::spawn(move || forward(up, None));
+                let left = Arc::clone(&shared);
+                thread::spawn(move || forward(down, Some(&left)));
+            }
+        });
+        Self { address, left }
+    }
+}
+
+fn forward((mut from, mut to): (TcpStream, TcpStream), left: Option<&AtomicU64>) {
+    let mut buffer = [0; 512];
+    while let Ok(n) = from.read(&mut buffer) {
+        if n == 0 {
+            break;
+        }
+        if let Some(left) = left {
+            let before = left.fetch_sub(n as u64, Ordering::SeqCst);
+            if before == u64::MAX {
+                left.store(u64::MAX, Ordering::SeqCst);
+            } else if before <= n as u64 {
+                left.store(u64::MAX, Ordering::SeqCst);
+                let _ = to.write_all(&buffer[..n / 2]);
+                break;
+            }
+        }
+        if to.write_all(&buffer[..n]).is_err() {
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}

@@ -1,0 +1,78 @@
+//! The databases as they are, without the store.
+
+use mongodb::Client;
+use mongodb::bson::{Document, doc};
+
+/// Talks to the server without the store.
+pub(crate) struct Raw {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+}
+
+impl Raw {
+    pub(crate) fn new(uri: &str) -> Self {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let client = runtime.block_on(Client::with_uri_str(uri)).unwrap();
+        Self { runtime, client }
+    }
+
+    pub(crate) fn all(&self, database: &str, collection: &str) -> Vec<Document> {
+        use futures_util::TryStreamExt as _;
+
+        let collection = self
+            .client
+            .database(database)
+            .collection::<Document>(collection);
+        let found = async {
+            collection
+                .find(doc! {})
+                .await?
+                .try_collect::<Vec<_>>()
+                .await
+        };
+        let mut found = self.runtime.block_on(found).unwrap();
+        found.iter_mut().for_each(|document| {
+            assert!(document.remove("_id").is_some());
+        });
+        found.sort_by_key(|document| document.get_str("name").unwrap_or_default().to_owned());
+        found
+    }
+
+    pub(crate) fn insert(&self, database: &str, collection: &str, documents: Vec<Document>) {
+        let collection = self
+            .client
+            .database(database)
+            .collection::<Document>(collection);
+        self.runtime
+            .block_on(async { collection.insert_many(documents).await })
+            .unwrap();
+    }
+
+    pub(crate) fn indexes(&self, database: &str, collection: &str) -> Vec<Document> {
+        let command = doc! {"listIndexes": collection};
+        let reply = self
+            .runtime
+            .block_on(async { self.client.database(database).run_command(command).await })
+            .unwrap();
+        let batch = reply
+            .get_document("cursor")
+            .unwrap()
+            .get_array("firstBatch");
+        let indexes = batch.unwrap().iter().map(|index| {
+            let index = index.as_document().unwrap();
+            let mut kept = doc! {
+                "name": index.get_str("name").unwrap(),
+                "key": format!("{}", index.get_document("key").unwrap()),
+            };
+            if index.get_bool("unique").unwrap_or(false) {
+                kept.insert("unique", true);
+            }
+            kept
+        });
+        let mut indexes: Vec<Document> = indexes
+            .filter(|index| index.get_str("name").unwrap() != "_id_")
+            .collect();
+        indexes.sort_by_key(|index| index.get_str("name").unwrap().to_owned());
+        indexes
+    }
+}

@@ -1,0 +1,84 @@
+//! Every spelling of a destination.
+
+use kato_store::EmbeddedStore;
+use serde_json::json;
+
+use crate::place::{N_SAMPLES, Place};
+use crate::report::stderr;
+
+#[test]
+fn a_directory_is_named_in_three_ways() {
+    let place = Place::new();
+    for (arguments, dir) in [
+        (&[][..], "kato-kb"),
+        (&["--kb", "short"], "short"),
+        (&["--backend", "embedded:long"], "long"),
+    ] {
+        let report = place.trained("corpus.jsonl", arguments);
+        assert_eq!(report["samples_processed"], N_SAMPLES);
+        assert_eq!(report["complete"], true);
+        assert!(EmbeddedStore::exists(&place.path(dir)), "{dir}");
+        assert_eq!(place.exported(dir), place.exported("kato-kb"));
+    }
+}
+
+#[test]
+fn what_is_there_is_not_overwritten() {
+    let place = Place::new();
+    place.trained("corpus.jsonl", &["--backend", "embedded:kb"]);
+    let again = place.train("corpus.jsonl", &["--kb", "kb"]).output();
+    let again = again.unwrap();
+    assert_eq!(again.status.code(), Some(1));
+    assert!(
+        stderr(&again).contains("--resume goes on with an existing knowledge base"),
+        "{}",
+        stderr(&again)
+    );
+}
+
+#[test]
+fn a_server_or_database_that_is_not_there_is_an_error_that_names_it_without_the_password() {
+    let place = Place::new();
+    for (backend, shown) in [
+        ("kato:http://127.0.0.1:9", "127.0.0.1:9"),
+        (
+            "kato:http://user:secret@127.0.0.1:9",
+            "credentials do not belong into an address",
+        ),
+        ("mongodb://user:secret@127.0.0.1:9", "127.0.0.1:9"),
+    ] {
+        let arguments = [
+            "--backend",
+            backend,
+            "--run",
+            "wiki",
+            "--patience",
+            "0",
+            "--quiet",
+        ];
+        let output = place.train("corpus.jsonl", &arguments).output().unwrap();
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{backend}: {message}");
+        assert!(message.contains(shown), "{message}");
+        assert!(!message.contains("secret"), "{message}");
+    }
+}
+
+#[test]
+fn a_damaged_newest_commit_is_told_and_trained_again() {
+    let place = Place::new();
+    place.trained("corpus.jsonl", &["--kb", "whole"]);
+    place.trained("corpus.jsonl", &["--kb", "kb", "--commit-interval", "0"]);
+    std::fs::write(place.path("kb/MANIFEST"), "{").unwrap();
+    let looked = place.command("inspect", &["--kb", "kb"]).output().unwrap();
+    assert!(looked.status.success());
+    let warning = "warning: kb/MANIFEST is damaged";
+    assert!(stderr(&looked).starts_with(warning), "{}", stderr(&looked));
+
+    let arguments = ["--kb", "kb", "--resume", "--quiet"];
+    let output = place.train("corpus.jsonl", &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with(warning), "{}", stderr(&output));
+    assert_eq!(place.exported("kb"), place.exported("whole"));
+    assert_eq!(place.run("kb")["manifest"]["state"], json!("complete"));
+}

@@ -1,0 +1,96 @@
+//! Samples and records that fail: listed, counted, told by the exit code.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::place::{N_SAMPLES, Place, object};
+use crate::report::{counters, stderr};
+
+/// Entries of the ledger of a knowledge base, of samples and of records.
+fn ledger(place: &Place, kb: &str) -> (Vec<Value>, Vec<Value>) {
+    let text = fs::read_to_string(place.path(kb).join("errors.jsonl")).unwrap();
+    let entries = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    entries.partition(|entry: &Value| entry.get("sample_idx").is_some())
+}
+
+#[test]
+fn without_skipping_the_first_failure_ends_the_run() {
+    let place = Place::new().with_bad_records();
+    let output = place.train("bad.jsonl", &["--quiet"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("d7"), "{}", stderr(&output));
+}
+
+#[test]
+fn failures_are_listed_and_told_by_the_exit_code() {
+    let place = Place::new().with_bad_records();
+    let arguments = ["--skip-errors", "--fail-on-errors", "--quiet"];
+    let output = place.train("bad.jsonl", &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let report = object(&output);
+    assert_eq!(report["complete"], true);
+    assert_eq!(report["samples_processed"], N_SAMPLES - 5);
+    assert_eq!(report["errors"], 5);
+    assert_eq!(report["bad_records"], 2);
+    assert_eq!(report["failures"]["unlearnable"], 3);
+
+    let (mut samples, records) = ledger(&place, "kato-kb");
+    samples.sort_by_key(|entry| entry["sample_idx"].as_u64());
+    let documents: Vec<&Value> = samples.iter().map(|entry| &entry["document"]).collect();
+    assert_eq!(json!(documents), json!(["d7", "d20", "d41"]));
+    for entry in &samples {
+        assert_eq!(entry["kind"], "unlearnable");
+        assert_eq!(entry["level"], 0);
+        assert_eq!(entry["attempts"], 1);
+        assert!(entry["reason"].as_str().unwrap().contains("UNK"), "{entry}");
+    }
+    assert_eq!(records.len(), 2, "{records:?}");
+
+    // The same without being asked to tell; in words.
+    let arguments = [
+        "bad.jsonl",
+        "--tokenizer",
+        "tokenizer.json",
+        "--levels",
+        "3,2",
+    ];
+    let more = ["--kb", "words", "--skip-errors", "--quiet"];
+    let output = place
+        .command("train", &[arguments.as_slice(), &more].concat())
+        .output();
+    let output = output.unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = "5 errors (2 unreadable records, 3 samples without anything to learn from), listed in words/errors.jsonl\n";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn too_many_failures_end_the_run_and_lose_nothing() {
+    let place = Place::new().with_bad_records();
+    let whole = ["--kb", "whole", "--skip-errors"];
+    let whole = place.train("bad.jsonl", &whole).output().unwrap();
+
+    let arguments = ["--skip-errors", "--max-errors", "1", "--quiet"];
+    let output = place.train("bad.jsonl", &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains(" samples failed and 1 may"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(place.run("kato-kb")["manifest"]["state"], "interrupted");
+
+    let arguments = ["--skip-errors", "--max-errors", "3", "--resume"];
+    let output = place.train("bad.jsonl", &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(counters(&output), counters(&whole));
+    assert_eq!(place.exported("kato-kb"), place.exported("whole"));
+    let sorted = |kb| {
+        let (mut samples, records) = ledger(&place, kb);
+        samples.sort_by_key(|entry| entry["sample_idx"].as_u64());
+        (samples, records)
+    };
+    assert_eq!(sorted("kato-kb"), sorted("whole"));
+}

@@ -1,0 +1,21 @@
+//! What `train` can be asked for: backends, workers, progress, failures; the manifests that it keeps; and `bench_workers`.
+
+#![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+mod backends;
+mod bench;
+mod failures;
+mod manifests;
+mod mongodb;
+mod place;
+#[path = "../support/program.rs"]
+mod program;
+mod progress;
+#[path = "../support/report.rs"]
+mod report;
+mod usage;
+mod workers;

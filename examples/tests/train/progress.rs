@@ -1,0 +1,76 @@
+//! What is told while a run goes on.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::place::{N_SAMPLES, Place};
+use crate::report::stderr;
+
+/// Standard error of a training with this kind of progress.
+fn told(place: &Place, kb: &str, mode: &str) -> String {
+    let arguments = ["--kb", kb, "--progress", mode, "--commit-interval", "0"];
+    let output = place.train("corpus.jsonl", &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    stderr(&output)
+}
+
+#[test]
+fn json_is_an_object_a_line_with_the_documented_keys() {
+    let text = told(&Place::new(), "kb", "json");
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let documented = include_str!("../../../docs/training.md");
+    let mut kinds = BTreeSet::new();
+    for event in &events {
+        let keys: Vec<&str> = event
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let kind = event["event"].as_str().unwrap();
+        kinds.insert(kind);
+        for key in keys.iter().filter(|&&key| key != "event") {
+            let row = documented
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{kind}` |")));
+            assert!(
+                row.is_some_and(|row| row.contains(&format!("`{key}`"))),
+                "docs/training.md tells nothing of {key} of {kind}"
+            );
+        }
+    }
+    assert!(
+        kinds.is_superset(&["progress", "committed", "counting"].into()),
+        "{text}"
+    );
+    let committed = events.iter().rfind(|event| event["event"] == "committed");
+    assert_eq!(committed.unwrap()["documents"], N_SAMPLES);
+    let progress: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["event"] == "progress")
+        .collect();
+    for pair in progress.windows(2) {
+        assert!(pair[0]["samples"].as_u64() <= pair[1]["samples"].as_u64());
+        assert!(pair[0]["elapsed"].as_f64() <= pair[1]["elapsed"].as_f64());
+    }
+}
+
+#[test]
+fn other_modes_say_as_much_as_their_names() {
+    let place = Place::new();
+    assert_eq!(told(&place, "silent", "silent"), "");
+    // Shorter than the ten seconds between two lines.
+    assert_eq!(told(&place, "summary", "summary"), "");
+    assert_eq!(told(&place, "bar", "bar"), "");
+    let text = told(&place, "detailed", "detailed");
+    assert!(
+        text.ends_with(&format!("committed up to document {N_SAMPLES}\n")),
+        "{text}"
+    );
+    let quiet = ["--quiet", "--progress", "detailed", "--kb", "quiet"];
+    place.trained("corpus.jsonl", &quiet[1..]);
+}
