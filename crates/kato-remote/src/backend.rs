@@ -290,11 +290,13 @@ impl RemoteBackend {
         if let Some(taught) = self.taught.get() {
             return Ok(taught.as_ref());
         }
-        let teach = |source: kato_client::ClientError| TrainError::Teach {
-            node: self.run.to_string(),
+        let unreachable = |source: kato_client::ClientError| TrainError::Unreachable {
+            place: self.server().to_owned(),
             source: Box::new(source),
         };
-        let extensions = self.block_on(self.client.extensions()).map_err(teach)?;
+        let extensions = self
+            .block_on(self.client.extensions())
+            .map_err(unreachable)?;
         let knows_keys = extensions.is_some_and(|extensions| {
             extensions.idempotency_keys && extensions.learn_batch.is_some()
         });

@@ -4,7 +4,7 @@
 //! became of such work can be asked: of each pattern the server must know as many learn calls as were committed, and what it
 //! knows beyond that is work that arrived. The rest is sent; what arrived is not sent again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -41,7 +41,31 @@ pub(crate) struct Taught {
     settle: Duration,
     is_settled: Mutex<bool>,
     /// Learn calls of patterns that arrived and are in no commit; of every pattern that this session asked about.
-    arrived: Mutex<HashMap<(usize, PatternName), u64>>,
+    arrived: Mutex<HashMap<(usize, PatternName), Arrived>>,
+}
+
+/// What the server knows of a pattern beyond what is committed.
+#[derive(Debug)]
+struct Arrived {
+    /// Learn calls.
+    n: u64,
+    /// All metadata of the pattern.
+    metadata: BTreeMap<String, Vec<String>>,
+}
+
+impl Arrived {
+    /// Whether a learn call may be among those that arrived: then all its metadata is there. Two such calls of one pattern are the same to
+    /// the server, so it does not matter which of them is left out.
+    fn may_hold(&self, item: &BatchItem) -> bool {
+        let holds = |(key, value): (&String, &Value)| {
+            let known = self.metadata.get(key);
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            known.is_some_and(|known| known.contains(&value))
+        };
+        self.n > 0 && item.metadata.iter().all(holds)
+    }
 }
 
 impl Taught {
@@ -130,26 +154,21 @@ impl Taught {
         unknown.dedup();
         for names in unknown.chunks(QUESTIONS) {
             let questions = names.iter().map(|name| self.ask(client, node_idx, *name));
-            for (name, n) in try_join_all(questions).await? {
-                arrived.insert((node_idx, name), n);
+            for (name, found) in try_join_all(questions).await? {
+                arrived.insert((node_idx, name), found);
             }
         }
         if first_document >= self.doubt_end {
             return Ok(());
         }
-        // Of equal patterns the ones without metadata first: metadata that arrives twice does no harm.
-        for with_metadata in [false, true] {
-            items.retain(|Item { name, item }| {
-                let rest = arrived.get_mut(&(node_idx, *name));
-                match rest {
-                    Some(n) if *n > 0 && item.metadata.is_empty() != with_metadata => {
-                        *n -= 1;
-                        false
-                    }
-                    _ => true,
-                }
-            });
-        }
+        items.retain(|Item { name, item }| {
+            let Some(arrived) = arrived.get_mut(&(node_idx, *name)) else {
+                return true;
+            };
+            let is_there = arrived.may_hold(item);
+            arrived.n -= u64::from(is_there);
+            !is_there
+        });
         Ok(())
     }
 
@@ -159,7 +178,7 @@ impl Taught {
         client: &KatoClient,
         node_idx: usize,
         name: PatternName,
-    ) -> Result<(PatternName, u64), TrainError> {
+    ) -> Result<(PatternName, Arrived), TrainError> {
         let teach = |source: Box<dyn std::error::Error + Send + Sync>| TrainError::Teach {
             node: client.node_id().to_owned(),
             source,
@@ -168,14 +187,16 @@ impl Taught {
             .pattern(&name)
             .await
             .map_err(|error: ClientError| teach(error.into()))?;
-        let known = found.map_or(0, |pattern| pattern.frequency);
+        let (known, metadata) = found.map_or_else(Default::default, |pattern| {
+            (pattern.frequency, pattern.metadata)
+        });
         let committed = self
             .store
             .pattern(node_idx, &name)
             .map_err(TrainError::Store)?;
         let taught = committed.map_or(0, |pattern| pattern.frequency);
         match known.checked_sub(taught) {
-            Some(n) => Ok((name, n)),
+            Some(n) => Ok((name, Arrived { n, metadata })),
             None => Err(teach(
                 format!(
                     "the server knows {known} learn calls of pattern {name} and was taught {taught}: it was cleared or has lost data; \

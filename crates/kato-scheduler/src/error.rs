@@ -110,6 +110,16 @@ pub enum TrainError {
     /// The store cannot take what was learned.
     #[error("failed to store what was learned")]
     Store(#[source] StoreError),
+    /// A backend outside of this process does not answer at all.
+    #[error(
+        "failed to reach {place}: check the address and that the server runs, then start again or resume"
+    )]
+    Unreachable {
+        /// The backend, without credentials.
+        place: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The nodes of a server cannot be taught.
     #[error("failed to teach node {node}: resume the run once the cause is mended")]
     Teach {

@@ -30,6 +30,16 @@ impl Backend {
         matches!(self, Self::Kato | Self::Stock)
     }
 
+    /// Records of the corpus: as many as take about a second.
+    pub(crate) const fn n_records(self) -> u64 {
+        match self {
+            Self::Embedded => 700,
+            Self::Kato | Self::Stock => 260,
+            // The test's server takes some hundred documents a second.
+            Self::Mongodb => 38,
+        }
+    }
+
     /// Whether it keeps where a pattern was first seen.
     pub(crate) const fn keeps_sightings(self) -> bool {
         !self.is_served()
@@ -42,7 +52,7 @@ fn check(backend: Backend, n_schedules: u64, n_threads: usize) {
 
 #[test]
 fn embedded_store() {
-    check(Backend::Embedded, 110, 1);
+    check(Backend::Embedded, 140, 1);
 }
 
 #[test]
@@ -50,8 +60,8 @@ fn kato_rs_server() {
     check(Backend::Kato, 50, 1);
 }
 
-/// A stock server promises nothing about what it acknowledged when it dies itself, so it is not what fails here: the trainer and
-/// the network are. See `Schedule`.
+/// Without idempotency keys: what arrived is asked for. The server is killed as well; it is one of ours, so what it acknowledged it
+/// keeps.
 #[test]
 fn stock_server() {
     check(Backend::Stock, 20, 2);
@@ -59,5 +69,5 @@ fn stock_server() {
 
 #[test]
 fn mongodb() {
-    check(Backend::Mongodb, 30, 1);
+    check(Backend::Mongodb, 20, 1);
 }

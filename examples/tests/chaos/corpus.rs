@@ -7,9 +7,6 @@ use serde_json::{Value, json};
 
 use crate::random::Random;
 
-/// Lines of the corpus.
-const N_RECORDS: u64 = 700;
-
 const WORDS: [&str; 28] = [
     "the",
     "sea",
@@ -44,10 +41,10 @@ const WORDS: [&str; 28] = [
 /// The tokenizer has no word for it, and none for what it does not know.
 const UNLEARNABLE: &str = "a gull cries over the harbour";
 
-/// Writes `corpus.jsonl` and `tokenizer.json`.
-pub(crate) fn write_corpus_and_tokenizer(dir: &Path) {
+/// Writes `corpus.jsonl` with this many lines, and `tokenizer.json`.
+pub(crate) fn write_corpus_and_tokenizer(dir: &Path, n_records: u64) {
     let mut random = Random(7);
-    let lines: String = (0..N_RECORDS)
+    let lines: String = (0..n_records)
         .map(|idx| line(idx, &mut random) + "\n")
         .collect();
     fs::write(dir.join("corpus.jsonl"), lines).unwrap();

@@ -41,7 +41,7 @@ fn check(backend: Backend, workers: &str, distribution: &str) {
     assert_eq!(output.status.code(), Some(0), "{how}: {}", stderr(&output));
     site.terminate();
     let found = Learned::of(&place, backend, &output, mongodb.as_deref());
-    found.assert_equals(Learned::undisturbed(), backend.keeps_sightings());
+    found.assert_equals(Learned::undisturbed(backend), backend.keeps_sightings());
 }
 
 #[test]

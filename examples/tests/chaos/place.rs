@@ -23,8 +23,12 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(backend: Backend, run: String) -> Self {
+        Self::with_records(backend, run, backend.n_records())
+    }
+
+    pub(crate) fn with_records(backend: Backend, run: String, n_records: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        write_corpus_and_tokenizer(dir.path());
+        write_corpus_and_tokenizer(dir.path(), n_records);
         Self { dir, backend, run }
     }
 

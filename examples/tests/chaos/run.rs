@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
     ///
     /// When a session ends otherwise than it may, or something is known that should not be, or is not that should.
     pub(crate) fn carry_out(&mut self, schedule: &Schedule, tally: &Tally) {
-        let expected = Learned::undisturbed();
+        let expected = Learned::undisturbed(self.backend);
         self.began = Instant::now();
         self.set_up(schedule);
         let mut done = None;
