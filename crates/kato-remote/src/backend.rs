@@ -9,9 +9,7 @@ use std::time::Duration;
 use kato_client::{Calls, KatoClient, KatoClientBuilder, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
 use kato_model::RunName;
-use kato_scheduler::{
-    Backend, Checkpoint, ConnectionBudget, RunConfiguration, Teacher, TrainError, WorkSize,
-};
+use kato_scheduler::{Backend, ConnectionBudget, RunConfiguration, Teacher, TrainError, WorkSize};
 use kato_store::{EmbeddedStore, StagedBatch};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -358,8 +356,7 @@ impl Backend for RemoteBackend {
     ) -> Result<Box<dyn Teacher<Part = RemotePart> + 'a>, TrainError> {
         let taught = self.taught()?;
         if let Some(taught) = taught {
-            let checkpoint = Checkpoint::from_json(&self.checkpoint())?;
-            taught.committed(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))?;
+            taught.committed(&self.checkpoint())?;
             self.block_on(taught.settle());
         }
         Ok(Box::new(RemoteTeacher::new(self, learner, taught)))
@@ -402,8 +399,7 @@ impl Backend for RemoteBackend {
             let committed =
                 serde_json::to_value(&next).map_err(|source| TrainError::Checkpoint { source })?;
             taught.commit(staged, committed)?;
-            let checkpoint = Checkpoint::from_json(&next.checkpoint)?;
-            taught.committed(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))?;
+            taught.committed(&next.checkpoint)?;
         }
         self.file.write(&next)?;
         *state = next;

@@ -7,7 +7,7 @@
 //! | server | requests | a crash of the trainer |
 //! |---|---|---|
 //! | kato-rs | one a level and batch of documents | exactly once: repeated work carries the same idempotency keys |
-//! | stock KATO 3.10 | one a level and document, and one for each chunk of another length | the documents behind the last commit are learned again |
+//! | stock KATO 3.10 | one a level and document, and one for each chunk of another length | exactly once, as long as nobody else teaches the nodes and the server loses nothing: every pattern in doubt is asked for, and only what did not arrive is sent |
 //! | stock KATO 2025-10 | one a chunk | the same |
 //!
 //! Lost connections, lost answers and restarts of the server are the client's business: see `kato_client`.

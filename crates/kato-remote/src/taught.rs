@@ -13,7 +13,7 @@ use futures_util::future::try_join_all;
 use kato_client::{ClientError, KatoClient};
 use kato_model::PatternName;
 use kato_protocol::BatchItem;
-use kato_scheduler::TrainError;
+use kato_scheduler::{Checkpoint, TrainError};
 use kato_store::{EmbeddedStore, PatternStore, StagedBatch};
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -69,7 +69,7 @@ impl Arrived {
 }
 
 impl Taught {
-    /// Opens or makes the store of a run of which `n_committed` documents are committed.
+    /// Opens the store of a run, or makes it.
     pub(crate) fn open(
         dir: &Path,
         nodes: &[String],
@@ -115,12 +115,14 @@ impl Taught {
         *is_settled = true;
     }
 
-    /// Told where the run's last commit is.
+    /// Told the checkpoint of the run's last commit; `null` before the first.
     ///
     /// # Errors
     ///
-    /// When the reservation cannot be written.
-    pub(crate) fn committed(&self, n_documents: u64) -> Result<(), TrainError> {
+    /// When the checkpoint cannot be read or the reservation cannot be written.
+    pub(crate) fn committed(&self, checkpoint: &Value) -> Result<(), TrainError> {
+        let checkpoint = Checkpoint::from_json(checkpoint)?;
+        let n_documents = checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents());
         self.n_committed.store(n_documents, Ordering::Release);
         self.reservation.committed(n_documents)
     }
