@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kato_probe::Probe;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::OnceCell;
 use url::Url;
@@ -39,6 +40,7 @@ pub struct KatoClientBuilder {
     roots: Vec<Vec<u8>>,
     retry: RetryPolicy,
     use_extensions: bool,
+    probe: Probe,
 }
 
 impl KatoClientBuilder {
@@ -54,6 +56,7 @@ impl KatoClientBuilder {
             roots: Vec::new(),
             retry: RetryPolicy::default(),
             use_extensions: true,
+            probe: Probe::off(),
         }
     }
 
@@ -105,6 +108,12 @@ impl KatoClientBuilder {
         self
     }
 
+    /// Hears how long requests take, by their kind as [`CallKind::as_str`](crate::CallKind::as_str) names it. Default: nobody listens.
+    pub fn probe(mut self, probe: Probe) -> Self {
+        self.probe = probe;
+        self
+    }
+
     /// The client. Makes no request.
     ///
     /// # Errors
@@ -141,6 +150,7 @@ impl KatoClientBuilder {
             retry: Retry::new(self.retry),
             use_extensions: self.use_extensions,
             server: OnceCell::new(),
+            probe: self.probe,
             #[cfg(feature = "events")]
             sockets: crate::events::SocketOptions {
                 tls: Arc::new(tls),

@@ -32,6 +32,25 @@ pub enum CallKind {
     Monitoring,
 }
 
+impl CallKind {
+    /// The word for it in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Observe => "observe",
+            Self::ObserveSequence => "observe_sequence",
+            Self::Learn => "learn",
+            Self::LearnBatch => "learn_batch",
+            Self::Clear => "clear",
+            Self::Stm => "stm",
+            Self::Predictions => "predictions",
+            Self::Node => "node",
+            Self::Monitoring => "monitoring",
+        }
+    }
+}
+
 const KINDS: [CallKind; 10] = [
     CallKind::Session,
     CallKind::Observe,

@@ -5,6 +5,7 @@ mod answer;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kato_probe::Probe;
 use kato_protocol::{EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY, Root};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
@@ -27,6 +28,7 @@ pub(crate) struct Pool {
     pub(crate) retry: Retry,
     pub(crate) use_extensions: bool,
     pub(crate) server: OnceCell<Server>,
+    pub(crate) probe: Probe,
     #[cfg(feature = "events")]
     pub(crate) sockets: crate::events::SocketOptions,
 }
@@ -67,11 +69,14 @@ impl Transport {
         if let Some(timeout) = call.timeout {
             request = request.timeout(timeout);
         }
+        let timer = self.pool.probe.calls(call.kind.as_str()).start();
         let response = request
             .send()
             .await
             .map_err(|error| answer::not_answered(call, error))?;
-        answer::read(call, response).await
+        let answer = answer::read(call, response).await;
+        timer.finish();
+        answer
     }
 
     /// Sends until there is a definite answer: only for what may be repeated.

@@ -56,6 +56,7 @@ impl Runtime {
             // Nobody waits any more: nothing to tell.
             let _ = sender.send(unless_cancelled(&cancel, work).await);
         });
+        let _waiting = kato_probe::waiting(kato_probe::Wait::Server);
         receiver
             .recv()
             .map_err(|_| FetchError::Runtime { source: None })?

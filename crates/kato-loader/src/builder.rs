@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kato_probe::Probe;
+
 use crate::cursor::{Cursor, Position};
 use crate::dataset::Dataset;
 use crate::error::LoadError;
@@ -54,6 +56,7 @@ pub struct StreamingDatasetLoaderBuilder {
     workers: Option<usize>,
     prefetch: NonZeroUsize,
     prefetch_bytes: usize,
+    probe: Probe,
     #[cfg(feature = "remote")]
     remote: remote::Access,
 }
@@ -88,6 +91,7 @@ impl StreamingDatasetLoaderBuilder {
             workers: None,
             prefetch: DEFAULT_PREFETCH,
             prefetch_bytes: DEFAULT_PREFETCH_BYTES,
+            probe: Probe::off(),
             #[cfg(feature = "remote")]
             remote: remote::Access::default(),
         }
@@ -283,6 +287,13 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
+    /// Hears what the loader's threads are doing, as the stage `decode`. Default: nobody listens.
+    #[must_use]
+    pub fn with_probe(mut self, probe: Probe) -> Self {
+        self.probe = probe;
+        self
+    }
+
     /// How remote inputs are reached: endpoint, token, retries, timeouts, cache. Default: public access without a cache.
     #[cfg(feature = "remote")]
     #[must_use]
@@ -454,7 +465,12 @@ impl StreamingDatasetLoaderBuilder {
                     .iter()
                     .flat_map(|part| part.dataset.corpus.files.iter());
                 let are_awaited = files.all(|file| file.is_readable_again());
-                Some(Workers::start(number, self.prefetch_bytes, are_awaited)?)
+                Some(Workers::start(
+                    number,
+                    self.prefetch_bytes,
+                    are_awaited,
+                    &self.probe,
+                )?)
             }
         };
         let running = Running {

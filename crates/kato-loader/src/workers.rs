@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use kato_probe::{Probe, State};
 
 use self::budget::Budget;
 use self::spare::Spare;
@@ -20,6 +21,9 @@ use crate::records::RecordReader;
 
 /// Text of a chunk, in bytes: what is handed over at once.
 const CHUNK_BYTES: usize = 512 << 10;
+
+/// What a profile calls these threads; their items are chunks.
+const STAGE: &str = "decode";
 
 type OpenPart = Box<dyn FnOnce() -> Result<Box<dyn RecordReader>, Fault> + Send>;
 type Panic = Box<dyn Any + Send>;
@@ -68,6 +72,7 @@ impl Workers {
         number: usize,
         budget_bytes: usize,
         are_awaited: bool,
+        probe: &Probe,
     ) -> Result<Self, LoadError> {
         let (jobs, queue) = unbounded::<Arc<Job>>();
         let mut workers = Self {
@@ -82,9 +87,17 @@ impl Workers {
         for index in 0..number {
             let (queue, budget) = (queue.clone(), Arc::clone(&workers.budget));
             let spare = Arc::clone(&workers.spare);
+            let probe = probe.clone();
             let thread = thread::Builder::new()
                 .name(format!("loader-{index}"))
-                .spawn(move || queue.iter().for_each(|job| job.run(&budget, &spare)))
+                .spawn(move || {
+                    let _thread = probe.thread(STAGE);
+                    kato_probe::set(State::Starved);
+                    for job in &queue {
+                        let _busy = kato_probe::during(State::Busy);
+                        job.run(&budget, &spare);
+                    }
+                })
                 .map_err(LoadError::Thread)?;
             workers.threads.push(thread);
         }
@@ -170,6 +183,7 @@ impl Job {
             let chunk = Chunk::fill(reader.as_mut(), CHUNK_BYTES, spare.take());
             let is_last = chunk.is_last;
             let bytes = chunk.memory();
+            kato_probe::add_items(1);
             if !budget.take(self, bytes) {
                 return;
             }
@@ -221,6 +235,7 @@ impl Decoded {
                 let received = match chunks.try_recv() {
                     Ok(received) => Some(received),
                     Err(_) => {
+                        let _waiting = kato_probe::during(State::Starved);
                         budget.wait_for(job);
                         chunks.recv().ok()
                     }

@@ -44,6 +44,7 @@ impl Engine {
             // The caller waits, so there is one who receives.
             let _ = sender.send(future.await);
         });
+        let _waiting = kato_probe::waiting(kato_probe::Wait::Server);
         receiver
             .recv()
             .expect("tasks of the store do not panic, and the runtime outlives the engine")

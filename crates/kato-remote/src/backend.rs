@@ -9,6 +9,7 @@ use std::time::Duration;
 use kato_client::{Calls, KatoClient, KatoClientBuilder, SessionOptions};
 use kato_learner::HierarchicalConceptLearner;
 use kato_model::RunName;
+use kato_probe::Probe;
 use kato_scheduler::{Backend, ConnectionBudget, RunConfiguration, Teacher, TrainError, WorkSize};
 use kato_store::{EmbeddedStore, StagedBatch};
 use serde_json::Value;
@@ -45,6 +46,7 @@ pub struct RemoteBackendBuilder {
     batch: NonZeroUsize,
     connections: NonZeroUsize,
     settle: Duration,
+    probe: Probe,
 }
 
 /// The nodes of a server, taught by [`train_parallel_with`](kato_scheduler::train_parallel_with).
@@ -59,6 +61,7 @@ pub struct RemoteBackend {
     batch: NonZeroUsize,
     connections: NonZeroUsize,
     settle: Duration,
+    pub(crate) probe: Probe,
     file: StateFile,
     path: PathBuf,
     /// Of a server that knows no idempotency keys; found out when the first teacher is made.
@@ -101,6 +104,12 @@ impl RemoteBackendBuilder {
         self
     }
 
+    /// Hears how long requests take and how long the nodes take to learn. Default: nobody listens.
+    pub fn probe(mut self, probe: Probe) -> Self {
+        self.probe = probe;
+        self
+    }
+
     /// Opens the run, or begins it where there is no file of its state. Sends nothing yet.
     ///
     /// # Errors
@@ -131,7 +140,11 @@ impl RemoteBackendBuilder {
             node: self.run.to_string(),
             source: Box::new(source),
         };
-        let client = self.client.build().map_err(teach)?;
+        let client = self
+            .client
+            .probe(self.probe.clone())
+            .build()
+            .map_err(teach)?;
         let server = client.base_url().to_owned();
         let found = file.read()?;
         let is_new = found.is_none();
@@ -182,6 +195,7 @@ impl RemoteBackendBuilder {
             batch: self.batch,
             connections: self.connections,
             settle: self.settle,
+            probe: self.probe,
             file,
             path: self.state,
             taught: taught.map_or_else(OnceLock::new, |taught| OnceLock::from(Some(taught))),
@@ -209,6 +223,7 @@ impl RemoteBackend {
             batch: BATCH,
             connections: CONNECTIONS,
             settle: SETTLE,
+            probe: Probe::off(),
         }
     }
 
@@ -248,6 +263,7 @@ impl RemoteBackend {
     }
 
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        let _waiting = kato_probe::waiting(kato_probe::Wait::Server);
         self.runtime.block_on(work)
     }
 

@@ -1,11 +1,13 @@
 //! One worker's way to teach the nodes of a server: plan, then send all levels at once.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use futures_util::future::{join_all, try_join_all};
 use kato_client::{ClientError, KatoClient, LearnReport};
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_model::LearnBatch;
+use kato_probe::NodeProbe;
 use kato_protocol::BatchItem;
 use kato_scheduler::{Activity, RefusedSample, Teacher, TrainError};
 
@@ -25,6 +27,8 @@ pub(crate) struct RemoteTeacher<'a> {
     /// Sent since the last part was taken, by level.
     observations: Vec<u64>,
     new_patterns: Option<Vec<u64>>,
+    /// One a level.
+    probes: Vec<NodeProbe>,
 }
 
 /// What is learned on this side, too.
@@ -51,6 +55,11 @@ impl<'a> RemoteTeacher<'a> {
             levels: std::iter::repeat_with(Vec::new).take(n_nodes).collect(),
             observations: vec![0; n_nodes],
             new_patterns: Some(vec![0; n_nodes]),
+            probes: learner
+                .node_names()
+                .iter()
+                .map(|name| backend.probe.node(name))
+                .collect(),
         }
     }
 
@@ -73,7 +82,9 @@ impl<'a> RemoteTeacher<'a> {
             let items: Vec<BatchItem> = items.into_iter().map(|item| item.item).collect();
             let chunk_size = self.learner.nodes()[node_idx].chunk_size;
             let key = self.backend.key(node_idx, documents.start);
+            let start = Instant::now();
             let learned = client.learn_all_once(&key, &items, Some(chunk_size)).await;
+            self.probes[node_idx].timed(items.len() as u64, start.elapsed());
             learned.map_err(|source| teach(client, source))
         };
         let levels = try_join_all(levels.into_iter().enumerate().map(level));

@@ -2,6 +2,7 @@
 
 use crossbeam_channel::{Receiver, Sender};
 use kato_loader::{BadRecord, Cursor};
+use kato_probe::{Probe, State};
 
 use crate::failure::FailedSample;
 use crate::ledger::Ledger;
@@ -29,6 +30,7 @@ pub(crate) struct Committer<'a, B: Backend> {
     pub(crate) checkpoint: Checkpoint,
     pub(crate) ledger: Option<Ledger>,
     pub(crate) clock: &'a StageClock,
+    pub(crate) probe: &'a Probe,
 }
 
 impl<B: Backend> Committer<'_, B> {
@@ -38,9 +40,14 @@ impl<B: Backend> Committer<'_, B> {
         epochs: &Receiver<StagedEpoch<B::Part>>,
         reports: &Sender<Report<B::Part>>,
     ) -> Result<Checkpoint, TrainError> {
+        let _thread = self.probe.thread(crate::STAGES[3]);
+        kato_probe::set(State::Starved);
         for epoch in epochs {
             let clock = self.clock;
+            let committing = kato_probe::during(State::Busy);
             clock.time(|| self.commit(epoch))?;
+            kato_probe::add_items(1);
+            drop(committing);
             let documents = self.checkpoint.cursor.documents();
             // The dispatcher may be gone after an error of its own; the commit stands all the same.
             let _ = reports.send(Report::Committed { documents });

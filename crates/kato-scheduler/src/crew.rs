@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use kato_learner::HierarchicalConceptLearner;
 
 use crate::dispatch::AssignmentId;
+use crate::stages::WorkerProbes;
 use crate::worker::{Part, Report, Shared, StageNow, Work, Worker, WorkerOptions};
 use crate::{Activity, Backend, TrainError};
 
@@ -17,6 +18,7 @@ pub(crate) struct Place<'env, B: Backend> {
     pub(crate) backend: &'env B,
     pub(crate) learner: &'env HierarchicalConceptLearner,
     pub(crate) shared: &'env Shared,
+    pub(crate) probes: &'env WorkerProbes,
     pub(crate) options: WorkerOptions,
 }
 
@@ -64,6 +66,7 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
             backend,
             learner,
             shared,
+            probes,
             options,
         } = self.place;
         let (mailbox, mail) = bounded::<Work>(1);
@@ -82,6 +85,7 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
                     learner,
                     teacher,
                     shared,
+                    probes,
                     options,
                     activity,
                     can_repeat,
@@ -118,16 +122,16 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
     /// Puts work into a worker's mailbox, which is empty.
     pub(crate) fn mail(&self, worker: usize, work: Work) {
         // A worker that has just died leaves it there, and its death is told in a moment.
-        let _ = self.members[worker].mailbox.try_send(work);
+        if self.members[worker].mailbox.try_send(work).is_ok() {
+            self.place.probes.mail.pushed(1);
+        }
     }
 
     /// Takes what lies in a worker's mailbox.
     pub(crate) fn take_back(&self, worker: usize) -> Option<AssignmentId> {
-        self.members[worker]
-            .mail
-            .try_recv()
-            .ok()
-            .map(|work| work.id)
+        let work = self.members[worker].mail.try_recv().ok()?;
+        self.place.probes.mail.popped(1);
+        Some(work.id)
     }
 
     /// Asks a worker to stage what it has learned.

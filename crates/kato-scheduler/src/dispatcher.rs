@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use kato_loader::{BadRecord, DocumentBatch, LoadError, StreamingDatasetLoader};
+use kato_probe::{State, Wait};
 
 use crate::committer::StagedEpoch;
 use crate::crew::Crew;
@@ -202,7 +203,12 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 .options
                 .progress_interval
                 .clamp(SHORTEST_WAIT, LONGEST_WAIT);
+            let idle = match self.is_ended {
+                false => kato_probe::waiting(Wait::Downstream),
+                true => kato_probe::during(State::Idle),
+            };
             let report = reports.recv_timeout(patience);
+            drop(idle);
             if !self.is_ended {
                 self.session.clocks.blocked.add(waiting.elapsed());
             }
@@ -363,13 +369,16 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     fn load(&mut self) {
         let clock = &self.session.clocks.load;
         let work_size = self.backend.work_size();
+        let busy = kato_probe::during(State::Busy);
         let loaded = clock.time(|| match work_size {
             WorkSize::Bytes => self.loader.next_batch(self.batch_bytes),
             WorkSize::Documents(number) => self.loader.next_documents(number),
         });
+        drop(busy);
         self.bad_records.append(&mut self.loader.take_bad_records());
         match loaded {
             Ok(Some(documents)) => {
+                kato_probe::add_items(documents.len() as u64);
                 let group = match work_size {
                     WorkSize::Bytes => None,
                     WorkSize::Documents(number) => {

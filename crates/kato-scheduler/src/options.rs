@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kato_probe::Probe;
+
 use crate::{Distribution, FailurePolicy, StopSignal, Workers};
 
 /// Settings of a run. None of them changes what is learned, only how fast and how safely.
@@ -37,6 +39,8 @@ pub struct TrainingOptions {
     pub stop: StopSignal,
     /// Shortest time between progress events. Default 100 ms.
     pub progress_interval: Duration,
+    /// Hears what the threads of the run are doing, by the stages in [`STAGES`](crate::STAGES). Default: nobody listens.
+    pub probe: Probe,
 }
 
 /// What happens when a worker stalls.
@@ -64,6 +68,7 @@ impl Default for TrainingOptions {
             ledger: None,
             stop: StopSignal::default(),
             progress_interval: Duration::from_millis(100),
+            probe: Probe::off(),
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::event::TrainingEvent;
 use crate::ledger::Ledger;
 use crate::report::{LevelReport, StageSeconds, TrainingReport};
 use crate::stage_clock::StageClock;
+use crate::stages::{STAGES, WorkerProbes};
 use crate::worker::{Shared, WorkerOptions};
 use crate::{Checkpoint, Distribution, RunConfiguration, TrainError, TrainingOptions};
 
@@ -87,13 +88,21 @@ pub fn train_parallel_with<B: Backend>(
         shared: Shared::of_nodes(learner.nodes().len()),
         clocks: Clocks::default(),
         earlier: Earlier::of(backend, &checkpoint, learner)?,
+        probes: WorkerProbes::new(
+            &options.probe,
+            &learner.node_names(),
+            num_workers,
+            backend.connections().is_none(),
+        ),
     };
+    let _thread = options.probe.thread(STAGES[0]);
     let _span =
         tracing::info_span!("train", num_workers, distribution = %options.distribution).entered();
     let place = Place {
         backend,
         learner,
         shared: &session.shared,
+        probes: &session.probes,
         options: WorkerOptions {
             batch_budget: options.memory_budget / num_workers,
             on_failure: options.failures.on_failure,
@@ -109,6 +118,7 @@ pub fn train_parallel_with<B: Backend>(
             checkpoint,
             ledger,
             clock: &session.clocks.commit,
+            probe: &options.probe,
         };
         let committer = thread::Builder::new()
             .name("committer".to_owned())
@@ -149,6 +159,7 @@ pub(crate) struct Session {
     pub(crate) shared: Shared,
     pub(crate) clocks: Clocks,
     pub(crate) earlier: Earlier,
+    pub(crate) probes: WorkerProbes,
 }
 
 /// Clocks of the stages that are not the workers'.

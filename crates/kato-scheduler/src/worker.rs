@@ -9,12 +9,14 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, Sender};
 use kato_learner::{HierarchicalConceptLearner, LearnScratch, TextDocument};
 use kato_loader::{DocumentBatch, DocumentRef};
+use kato_probe::State;
 
 use crate::crew::message_of;
 use crate::dispatch::AssignmentId;
 use crate::distribution::Selection;
 use crate::failure::{FailedSample, reason};
 use crate::stage_clock::StageClock;
+use crate::stages::{STAGES, WorkerProbes};
 use crate::{Activity, Counters, FailureKind, OnFailure, Teacher, TrainError};
 
 /// An assignment with its samples.
@@ -100,6 +102,7 @@ pub(crate) struct Worker<'a, P> {
     pub(crate) learner: &'a HierarchicalConceptLearner,
     pub(crate) teacher: Box<dyn Teacher<Part = P> + 'a>,
     pub(crate) shared: &'a Shared,
+    pub(crate) probes: &'a WorkerProbes,
     pub(crate) options: WorkerOptions,
     pub(crate) activity: Activity,
     /// Whether another worker may do again what this one leaves behind when it dies.
@@ -134,7 +137,9 @@ impl<P> Worker<'_, P> {
         reports: &Sender<Report<P>>,
     ) -> Result<(), TrainError> {
         let _span = tracing::debug_span!("worker", worker = self.idx).entered();
+        let _thread = self.probes.probe.thread(STAGES[1]);
         loop {
+            kato_probe::set(State::Starved);
             let waiting = Instant::now();
             let work = crossbeam_channel::select! {
                 recv(stage_now) -> asked => match asked {
@@ -155,6 +160,7 @@ impl<P> Worker<'_, P> {
                 self.stage(reports)?;
                 return Ok(());
             };
+            self.probes.mail.popped(1);
             if work.epoch != self.part.epoch && !self.stage(reports)? {
                 return Ok(());
             }
@@ -176,6 +182,7 @@ impl<P> Worker<'_, P> {
     }
 
     fn learn(&mut self, work: &Work) -> Result<(), TrainError> {
+        let _busy = kato_probe::during(State::Busy);
         let start = Instant::now();
         let indices = work.batch.indices();
         let _activity = self.activity.enter(format!(
@@ -225,7 +232,9 @@ impl<P> Worker<'_, P> {
         for (node_idx, before) in observed.into_iter().enumerate() {
             let learned = self.teacher.observations(node_idx) - before;
             add(&shared.observations[node_idx], learned);
+            self.probes.nodes[node_idx].learned(learned);
         }
+        kato_probe::add_items(counters.samples - before.samples);
         shared.learn.add(start.elapsed());
         Ok(())
     }
@@ -244,6 +253,7 @@ impl<P> Worker<'_, P> {
             text: document.text,
             metadata: if recording.metadata { &metadata } else { &[] },
         };
+        self.probes.prepare(document.index, &mut self.scratch);
         let learned = match self.can_repeat {
             true => self.teacher.learn(text, &mut self.scratch),
             false => {
@@ -265,6 +275,7 @@ impl<P> Worker<'_, P> {
                 counters.samples += 1;
                 counters.tokens += self.scratch.plan().n_tokens() as u64;
                 counters.dropped.merge(self.scratch.plan().dropped());
+                self.probes.tell(&self.scratch);
                 Ok(())
             }
             Err(source) if self.options.on_failure == OnFailure::Skip => {
@@ -309,8 +320,11 @@ impl<P> Worker<'_, P> {
             return Ok(true);
         }
         let _activity = self.activity.enter("staging what was learned");
+        let _thread = self.probes.probe.thread(STAGES[2]);
+        kato_probe::set(State::Busy);
         let _span = tracing::debug_span!("stage", epoch = self.part.epoch).entered();
         let staged = self.shared.stage.time(|| self.teacher.take_part())?;
+        kato_probe::add_items(1);
         let epoch = self.part.epoch;
         let part = std::mem::take(&mut self.part);
         self.part.epoch = epoch;

@@ -18,6 +18,7 @@ impl HierarchicalConceptLearner {
         let LearnScratch {
             plan,
             occurrences: [below, learned],
+            times,
             ..
         } = scratch;
         if self.config.recording.provenance {
@@ -25,6 +26,7 @@ impl HierarchicalConceptLearner {
         }
         below.clear();
         for (node_idx, node) in plan.nodes.iter().enumerate() {
+            times.run(Some(node_idx));
             learned.clear();
             for call_idx in 0..node.names.len() {
                 let range = node.symbol_range(call_idx);
@@ -54,6 +56,7 @@ impl HierarchicalConceptLearner {
             }
             std::mem::swap(below, learned);
         }
+        times.run(None);
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use kato_model::{NameScratch, PatternName, name_of_ids, name_of_names};
 
+use super::timing::NodeTimes;
 use super::{CallState, HierarchicalConceptLearner, LearnScratch, TextDocument};
 use crate::plan::{Child, DocumentPlan};
 use crate::{
@@ -28,9 +29,15 @@ impl HierarchicalConceptLearner {
         scratch: &mut LearnScratch,
     ) -> Result<(), LearnError> {
         let LearnScratch {
-            plan, names, state, ..
+            plan,
+            names,
+            state,
+            times,
+            ..
         } = scratch;
         plan.clear(self.config.nodes.len());
+        times.begin(self.config.nodes.len());
+        times.run(Some(0));
         for section in self.config.segmentation.sections(document.text) {
             plan.dropped.heading_chars += section.n_heading_chars() as u64;
             match self.config.chunk_span {
@@ -45,7 +52,8 @@ impl HierarchicalConceptLearner {
                 }
             }
         }
-        self.plan_levels(plan, names, state);
+        self.plan_levels(plan, names, state, times);
+        times.run(None);
         for (node_idx, node) in plan.nodes.iter_mut().enumerate() {
             // Level 0 marks every document, higher levels only the first of a call.
             node.metadata_first = !node.names.is_empty()
@@ -160,9 +168,16 @@ impl HierarchicalConceptLearner {
     }
 
     /// Plans the levels above 0 from the names below: full chunks, then what is left at the document's end.
-    fn plan_levels(&self, plan: &mut DocumentPlan, names: &mut NameScratch, state: &mut CallState) {
+    fn plan_levels(
+        &self,
+        plan: &mut DocumentPlan,
+        names: &mut NameScratch,
+        state: &mut CallState,
+        times: &mut NodeTimes,
+    ) {
         let mut promoted: Option<(PatternName, u32)> = None;
         for node_idx in 1..self.config.nodes.len() {
+            times.run(Some(node_idx));
             let (below, above) = plan.nodes.split_at_mut(node_idx);
             let (below, node) = (&below[node_idx - 1], &mut above[0]);
             if let Some(name) = state.carried[node_idx].take() {

@@ -44,6 +44,7 @@ impl Budget {
                 job.waiting.fetch_add(bytes, Ordering::Relaxed);
                 return true;
             }
+            let _waiting = kato_probe::waiting(kato_probe::Wait::Downstream);
             state = self
                 .changed
                 .wait(state)

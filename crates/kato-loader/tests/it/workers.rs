@@ -244,3 +244,19 @@ fn dropping_a_stream_ends_its_thread() {
     drop(stream);
     assert!(ended.recv().is_err(), "the thread has let go of the filter");
 }
+
+#[test]
+fn a_probe_hears_what_the_threads_decode_and_the_documents_stay_the_same() {
+    let (folder, texts) = large();
+    let probe = kato_probe::Probe::on(["decode"]);
+    let loader = builder()
+        .with_input(folder.path())
+        .with_workers(3)
+        .with_probe(probe.clone());
+    let found = crate::support::texts(loader);
+    assert!(found.chunks(texts.len()).all(|file| file == texts));
+    let reading = probe.read().unwrap();
+    let decode = &reading.stages[0];
+    assert!(decode.items >= 8, "{decode:?}");
+    assert!(decode.seconds.busy > 0.0, "{decode:?}");
+}

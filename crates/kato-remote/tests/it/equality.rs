@@ -112,3 +112,37 @@ fn in_full(error: &dyn std::error::Error) -> String {
         .collect::<Vec<_>>()
         .join(": ")
 }
+
+#[test]
+fn a_probe_hears_every_request_and_how_long_each_level_takes() {
+    let text = corpus(64);
+    let dir = tempfile::tempdir().unwrap();
+    let server = TestServer::start(&dir.path().join("data"), true);
+    let probe = kato_probe::Probe::on(kato_scheduler::STAGES);
+    let learner = crate::support::learner();
+    let backend = kato_remote::RemoteBackend::builder(
+        crate::support::client(server.addr),
+        crate::support::RUN.parse().unwrap(),
+        dir.path().join("state.json"),
+    )
+    .batch(16.try_into().unwrap())
+    .probe(probe.clone())
+    .build(&learner, &kato_scheduler::RunConfiguration::of(&learner))
+    .unwrap();
+    let report = train_there(&backend, documents(&text), 1).unwrap();
+
+    let reading = probe.read().unwrap();
+    let learned = reading
+        .calls
+        .iter()
+        .find(|calls| calls.peer == "learn_batch");
+    let learned = learned.unwrap();
+    assert_eq!(
+        learned.latency.count(),
+        backend.calls().of(kato_client::CallKind::LearnBatch)
+    );
+    assert_eq!((learned.in_flight, learned.failed), (0, 0));
+    let timed = reading.nodes.iter().map(|node| node.latency.count());
+    assert!(timed.eq(report.levels.iter().map(|level| level.observations)));
+    server.stop();
+}

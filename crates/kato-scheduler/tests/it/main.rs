@@ -14,6 +14,7 @@ mod golden;
 mod holding_out;
 mod interruptions;
 mod laws;
+mod probing;
 mod refusals;
 mod skipping;
 mod slow_backends;

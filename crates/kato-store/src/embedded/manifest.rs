@@ -118,6 +118,7 @@ impl Manifest {
         let write = || -> io::Result<()> {
             let mut file = File::create(&new)?;
             file.write_all(text.as_bytes())?;
+            let _waiting = kato_probe::waiting(kato_probe::Wait::Disk);
             file.sync_all()
         };
         write().map_err(|source| StoreError::io("write", &new, source))
@@ -162,6 +163,7 @@ fn rename(dir: &Path, from: &str, to: &str) -> Result<(), StoreError> {
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     // Windows cannot flush a directory and does not need to.
     if cfg!(unix) {
+        let _waiting = kato_probe::waiting(kato_probe::Wait::Disk);
         File::open(dir)
             .and_then(|file| file.sync_all())
             .map_err(|source| StoreError::io("flush", dir, source))?;

@@ -233,6 +233,7 @@ pub(crate) struct WrittenSegment {
 impl WrittenSegment {
     /// Waits until the disk holds the file.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        let _waiting = kato_probe::waiting(kato_probe::Wait::Disk);
         self.file
             .sync_all()
             .map_err(|source| StoreError::io("flush", &self.path, source))

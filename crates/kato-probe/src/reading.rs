@@ -1,0 +1,181 @@
+//! What a probe has counted, at one moment.
+
+use serde::{Deserialize, Serialize};
+
+use crate::state::State;
+use crate::{LatencyHistogram, Wait};
+
+/// Everything that a probe has counted since it was made. All sums only grow, so the difference of two readings says what happened
+/// between them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Reading {
+    /// Seconds since the probe was made.
+    pub seconds: f64,
+    /// The stages, upstream first.
+    pub stages: Vec<StageReading>,
+    /// The queues, in the order in which they were registered.
+    pub queues: Vec<QueueReading>,
+    /// The nodes, in the order in which they were registered.
+    pub nodes: Vec<NodeReading>,
+    /// The peers of calls, in the order in which they were registered.
+    pub calls: Vec<CallReading>,
+}
+
+/// A stage: all threads that have worked for it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct StageReading {
+    /// Its name.
+    pub name: String,
+    /// Time by state over all its threads, also those that have ended.
+    pub seconds: StateSeconds,
+    /// Items over all its threads.
+    pub items: u64,
+    /// The threads that work for it now.
+    pub threads: Vec<ThreadReading>,
+    /// How many threads have left it.
+    pub ended_threads: u64,
+}
+
+/// A thread of a stage.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ThreadReading {
+    /// The thread's name, or its number where it has none.
+    pub label: String,
+    /// The number under which the kernel keeps it, where that can be had.
+    pub tid: Option<u32>,
+    /// What it does now.
+    pub state: State,
+    /// For how long, in seconds.
+    pub in_state: f64,
+    /// Time by state since it joined the stage.
+    pub seconds: StateSeconds,
+    /// Items that it has done.
+    pub items: u64,
+}
+
+/// Seconds by state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct StateSeconds {
+    /// Nothing of the stage.
+    pub idle: f64,
+    /// Working, or on the way to a processor.
+    pub busy: f64,
+    /// Waiting for input.
+    pub starved: f64,
+    /// Waiting for room downstream.
+    pub blocked_downstream: f64,
+    /// Waiting for a server.
+    pub blocked_server: f64,
+    /// Waiting for a lock.
+    pub blocked_lock: f64,
+    /// Waiting for a disk.
+    pub blocked_disk: f64,
+}
+
+impl StateSeconds {
+    pub(crate) fn from_nanos(nanos: [u64; State::COUNT]) -> Self {
+        let seconds = |state: State| nanos[state.index()] as f64 * 1e-9;
+        Self {
+            idle: seconds(State::Idle),
+            busy: seconds(State::Busy),
+            starved: seconds(State::Starved),
+            blocked_downstream: seconds(State::Blocked(Wait::Downstream)),
+            blocked_server: seconds(State::Blocked(Wait::Server)),
+            blocked_lock: seconds(State::Blocked(Wait::Lock)),
+            blocked_disk: seconds(State::Blocked(Wait::Disk)),
+        }
+    }
+
+    /// The seconds in one state.
+    #[must_use]
+    pub fn of(&self, state: State) -> f64 {
+        match state {
+            State::Idle => self.idle,
+            State::Busy => self.busy,
+            State::Starved => self.starved,
+            State::Blocked(Wait::Downstream) => self.blocked_downstream,
+            State::Blocked(Wait::Server) => self.blocked_server,
+            State::Blocked(Wait::Lock) => self.blocked_lock,
+            State::Blocked(Wait::Disk) => self.blocked_disk,
+        }
+    }
+
+    /// The seconds in all states but idle.
+    #[must_use]
+    pub fn present(&self) -> f64 {
+        self.busy
+            + self.starved
+            + self.blocked_downstream
+            + self.blocked_server
+            + self.blocked_lock
+            + self.blocked_disk
+    }
+
+    /// Adds another thread's.
+    pub fn add(&mut self, other: &Self) {
+        self.idle += other.idle;
+        self.busy += other.busy;
+        self.starved += other.starved;
+        self.blocked_downstream += other.blocked_downstream;
+        self.blocked_server += other.blocked_server;
+        self.blocked_lock += other.blocked_lock;
+        self.blocked_disk += other.blocked_disk;
+    }
+
+    /// What was added after an earlier reading.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let left = |now: f64, before: f64| (now - before).max(0.0);
+        Self {
+            idle: left(self.idle, earlier.idle),
+            busy: left(self.busy, earlier.busy),
+            starved: left(self.starved, earlier.starved),
+            blocked_downstream: left(self.blocked_downstream, earlier.blocked_downstream),
+            blocked_server: left(self.blocked_server, earlier.blocked_server),
+            blocked_lock: left(self.blocked_lock, earlier.blocked_lock),
+            blocked_disk: left(self.blocked_disk, earlier.blocked_disk),
+        }
+    }
+}
+
+/// A queue between two stages.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct QueueReading {
+    /// Its name.
+    pub name: String,
+    /// Items in it now.
+    pub len: u64,
+    /// How many it can hold.
+    pub capacity: u64,
+}
+
+/// What a node has learned.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NodeReading {
+    /// Its name.
+    pub name: String,
+    /// Its learn calls.
+    pub observations: u64,
+    /// How long a learn call takes; of the timed part of them.
+    pub latency: LatencyHistogram,
+}
+
+/// The calls to one peer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CallReading {
+    /// The peer.
+    pub peer: String,
+    /// Calls on their way.
+    pub in_flight: u64,
+    /// Calls without an answer: cancelled, refused, timed out.
+    pub failed: u64,
+    /// Round trips of the answered calls.
+    pub latency: LatencyHistogram,
+}

@@ -1,0 +1,86 @@
+//! What a thread can be doing.
+
+use serde::{Deserialize, Serialize};
+
+/// What a thread of a stage is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing that belongs to the stage: before its first and after its last work.
+    #[default]
+    Idle,
+    /// Working, or on its way to a processor.
+    Busy,
+    /// Waiting for input.
+    Starved,
+    /// Waiting for something else.
+    Blocked(Wait),
+}
+
+/// What a blocked thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// Room in the queue after it, or for the stage after it.
+    Downstream,
+    /// An answer over the network.
+    Server,
+    /// A lock that another thread holds.
+    Lock,
+    /// A disk: reading, writing, flushing.
+    Disk,
+}
+
+impl State {
+    /// How many states there are.
+    pub(crate) const COUNT: usize = 7;
+
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Idle => 0,
+            Self::Busy => 1,
+            Self::Starved => 2,
+            Self::Blocked(Wait::Downstream) => 3,
+            Self::Blocked(Wait::Server) => 4,
+            Self::Blocked(Wait::Lock) => 5,
+            Self::Blocked(Wait::Disk) => 6,
+        }
+    }
+
+    pub(crate) const fn from_index(index: usize) -> Self {
+        match index {
+            1 => Self::Busy,
+            2 => Self::Starved,
+            3 => Self::Blocked(Wait::Downstream),
+            4 => Self::Blocked(Wait::Server),
+            5 => Self::Blocked(Wait::Lock),
+            6 => Self::Blocked(Wait::Disk),
+            _ => Self::Idle,
+        }
+    }
+}
+
+impl Wait {
+    /// The word for it in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Downstream => "downstream",
+            Self::Server => "server",
+            Self::Lock => "lock",
+            Self::Disk => "disk",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_has_a_number_of_its_own() {
+        for index in 0..State::COUNT {
+            assert_eq!(State::from_index(index).index(), index);
+        }
+    }
+}

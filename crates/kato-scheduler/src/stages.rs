@@ -1,0 +1,65 @@
+//! The stages of a run, as a profile shows them.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use kato_learner::LearnScratch;
+use kato_probe::{NodeProbe, Probe, QueueProbe};
+
+/// The stages of a run, upstream first: reading samples, learning them, staging what was learned, committing it. Threads of the
+/// loader come before them, as `decode`. The items of a stage are samples, samples, parts, and commits.
+pub const STAGES: [&str; 4] = ["load", "learn", "stage", "commit"];
+
+/// Of so many samples one is timed node by node: clocks cost more than short samples do.
+const TIMED_SAMPLES: u64 = 16;
+
+/// What the workers of a session feed.
+#[derive(Debug)]
+pub(crate) struct WorkerProbes {
+    pub(crate) probe: Probe,
+    /// Work that waits in mailboxes.
+    pub(crate) mail: QueueProbe,
+    /// By level.
+    pub(crate) nodes: Vec<NodeProbe>,
+    /// Whether samples are timed here; nodes elsewhere are timed by whoever asks them.
+    are_timed: bool,
+}
+
+impl WorkerProbes {
+    pub(crate) fn new(
+        probe: &Probe,
+        node_names: &[&str],
+        n_workers: usize,
+        are_here: bool,
+    ) -> Self {
+        Self {
+            probe: probe.clone(),
+            mail: probe.queue("mailboxes", n_workers as u64),
+            nodes: node_names.iter().map(|name| probe.node(name)).collect(),
+            are_timed: are_here && probe.is_on(),
+        }
+    }
+
+    /// Decides whether the next sample is timed.
+    pub(crate) fn prepare(&self, sample_idx: u64, scratch: &mut LearnScratch) {
+        if self.are_timed {
+            let clock = sample_idx
+                .is_multiple_of(TIMED_SAMPLES)
+                .then_some(now as fn() -> _);
+            scratch.time_nodes(clock);
+        }
+    }
+
+    /// Tells how long the nodes took for a sample, if it was timed.
+    pub(crate) fn tell(&self, scratch: &LearnScratch) {
+        for (node_idx, (node, time)) in self.nodes.iter().zip(scratch.node_times()).enumerate() {
+            node.timed(scratch.plan().calls(node_idx).len() as u64, *time);
+        }
+    }
+}
+
+/// Time since some moment in the past.
+fn now() -> Duration {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    ORIGIN.get_or_init(Instant::now).elapsed()
+}
