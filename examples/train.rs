@@ -8,30 +8,30 @@
 //! cargo run --release --example train -- 0.7*openwebtext 0.3*wikitext   # a mixture of datasets by their keys
 //! cargo run --release --example train -- corpus.jsonl --backend kato:http://127.0.0.1:8000 --run wikitext
 //! cargo run --release --example train -- corpus.jsonl --backend mongodb://127.0.0.1:27017 --run wikitext
+//! cargo run --release --example train -- corpus.jsonl --profile --report run.html     # where does the time go?
 //! ```
 
 #![expect(clippy::print_stderr, reason = "a program tells its user how to go on")]
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use clap::{CommandFactory, Parser, ValueEnum};
+use anyhow::{Context, Result, bail};
+use clap::{CommandFactory, Parser};
 use kato_examples::corpus::ByteSize;
 use kato_examples::interrupt::{INTERRUPTED, stop_on_interrupt};
+use kato_examples::learning::LearningArgs;
 use kato_examples::repository;
 use kato_examples::source::{SOURCE_HELP, SourceArgs, Sources};
 use kato_examples::training::destination::DestinationArgs;
 use kato_examples::training::errors::ErrorArgs;
+use kato_examples::training::profile::ProfileArgs;
 use kato_examples::training::reporter::{ProgressMode, Reporter};
 use kato_examples::training::seconds::seconds;
 use kato_examples::training::summary::summary;
-use kato_learner::{
-    ChunkSpan, Delimiter, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy,
-    TextMode, TokenLimit,
-};
+use kato_learner::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{
     Checkpoint, Distribution, RunConfiguration, TrainingOptions, Workers, loader_at_checkpoint,
@@ -58,36 +58,8 @@ struct Args {
     /// revisions that they had.
     #[arg(value_name = "SOURCE")]
     sources: Vec<PathBuf>,
-    /// Chunk size of each level, from the bottom up: tokens of a pattern, then patterns of a pattern.
-    #[arg(
-        long,
-        value_name = "N,…",
-        value_delimiter = ',',
-        default_value = "5,7,9"
-    )]
-    levels: Vec<usize>,
-    /// `gpt2`, or the path of a Hugging Face tokenizer.json.
-    #[arg(long, value_name = "NAME|FILE", default_value = "gpt2")]
-    tokenizer: String,
-    /// What the lowest level learns as one pattern: chunks (of tokens), sentences (found by their tokens), or pieces that
-    /// are cut out of the text before it is tokenized: sentence, word, bigram, trigram, 4-gram, 5-gram, paragraph.
-    #[arg(long, value_name = "MODE", default_value = "chunks", value_parser = text_mode)]
-    mode: TextMode,
-    /// How a document is cut into sections: simple, article or book.
-    #[arg(long, value_name = "KIND", default_value = "simple")]
-    segmentation: Segmentation,
-    /// Let chunks reach across paragraphs; blank lines are text then, and nothing is too short.
-    #[arg(long)]
-    whole_document: bool,
-    /// Leave out and count paragraphs shorter than this many characters.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    min_paragraph_chars: usize,
-    /// Leave out and count what a paragraph has beyond this many tokens; 0 learns all.
-    #[arg(long, value_name = "N", default_value_t = 2048)]
-    max_paragraph_tokens: usize,
-    /// What becomes of a pattern that is alone on its level when a document ends: one is too few for a pattern above.
-    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Tail::Drop)]
-    tail: Tail,
+    #[command(flatten)]
+    learning: LearningArgs,
     /// Record the document and token at which each pattern was first seen.
     #[arg(long)]
     provenance: bool,
@@ -137,15 +109,9 @@ struct Args {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
+    profile: ProfileArgs,
+    #[command(flatten)]
     source: SourceArgs,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Tail {
-    /// It is left out and counted.
-    Drop,
-    /// It goes up unchanged, so nothing is left out.
-    Promote,
 }
 
 /// Exit code of a run that is done although samples failed.
@@ -161,15 +127,20 @@ fn main() -> Result<ExitCode> {
         .unwrap_or_else(|error| error.exit());
     let checked = args.destination.check(args.resume);
     checked.unwrap_or_else(|error| error.format(&mut Args::command()).exit());
-    let learner = learner(&args)?;
+    let probe = args.profile.probe();
+    let learner = args.learning.learner(Recording {
+        provenance: args.provenance,
+        metadata: args.metadata,
+    })?;
     let configuration = RunConfiguration::of(&learner).with_split(split(&args));
     // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run reads what was opened here:
     // listing a remote source twice would take twice as long, and could find two revisions.
     let opened = match args.resume && args.destination.has_position()? {
         true => None,
-        false => Some(loader(&args)?.build()?),
+        false => Some(loader(&args)?.with_probe(probe.clone()).build()?),
     };
-    let options = options(&args)?;
+    let mut options = options(&args)?;
+    options.probe = probe.clone();
     stop_on_interrupt(options.stop.clone()).context("failed to listen for Ctrl-C")?;
 
     let resumed = |checkpoint: &Value| -> Result<StreamingDatasetLoader> {
@@ -177,27 +148,47 @@ fn main() -> Result<ExitCode> {
             Some(run) if args.sources.is_empty() => limited(&args, args.source.again(&run.corpus)?),
             _ => loader(&args)?,
         };
-        Ok(loader_at_checkpoint(builder, checkpoint)?)
+        Ok(loader_at_checkpoint(
+            builder.with_probe(probe.clone()),
+            checkpoint,
+        )?)
     };
     let mut destination = args
         .destination
-        .open(&learner, &configuration, args.resume)?;
+        .open(&learner, &configuration, args.resume, &probe)?;
     let mut loader = opened.map_or_else(|| resumed(&destination.checkpoint()), Ok)?;
     let mut reporter = Reporter::new(match args.quiet {
         true => ProgressMode::Silent,
         false => args.progress,
     });
-    let on_event = |event| reporter.show(&event);
+    let mut profiling = args
+        .profile
+        .start(&probe, Path::new(&destination.place()))?;
+    let on_event = |event| {
+        reporter.show(&event);
+        if let Some(profiling) = &mut profiling {
+            profiling.note(&event);
+        }
+    };
     let report = destination.train(&mut loader, &learner, &options, on_event);
     reporter.finish();
+    let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
     let report = report?;
+    let profile = profile.transpose()?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", destination.to_json(&report)?)?;
+        let mut value = destination.to_json(&report)?;
+        if let Some(profile) = &profile {
+            value["profile"] = profile.to_json()?;
+        }
+        writeln!(out, "{value}")?;
     } else {
         let ledger = args.destination.ledger();
         write!(out, "{}", summary(&report, &destination.place(), &ledger))?;
         write!(out, "{}", destination.summary(&report))?;
+        if let Some(profile) = &profile {
+            write!(out, "{}", profile.text())?;
+        }
     }
     if options.stop.is_stopped() && !report.complete {
         eprintln!(
@@ -222,46 +213,6 @@ fn options(args: &Args) -> Result<TrainingOptions> {
     args.errors.apply(&mut options);
     options.ledger = args.source.skips_bad().then(|| args.destination.ledger());
     Ok(options)
-}
-
-fn text_mode(name: &str) -> Result<TextMode> {
-    Ok(match name {
-        "chunks" => TextMode::default(),
-        "sentences" => TextMode::sentences(),
-        piece => {
-            let delimiter = piece
-                .parse::<Delimiter>()
-                .map_err(|error| anyhow!("neither chunks nor sentences; {error}"))?;
-            TextMode::Segments { delimiter }
-        }
-    })
-}
-
-fn learner(args: &Args) -> Result<HierarchicalConceptLearner> {
-    let learner = HierarchicalConceptLearner::builder(kato_tokenizer::load(&args.tokenizer)?)
-        .chunk_sizes(args.levels.iter().copied())
-        .text_mode(args.mode)
-        .segmentation(args.segmentation)
-        .chunk_span(if args.whole_document {
-            ChunkSpan::Section
-        } else {
-            ChunkSpan::Paragraph
-        })
-        .min_paragraph_chars(args.min_paragraph_chars)
-        .token_limit(match args.max_paragraph_tokens {
-            0 => TokenLimit::Unlimited,
-            max_tokens => TokenLimit::Cut { max_tokens },
-        })
-        .tail_policy(match args.tail {
-            Tail::Drop => TailPolicy::Drop,
-            Tail::Promote => TailPolicy::Promote,
-        })
-        .recording(Recording {
-            provenance: args.provenance,
-            metadata: args.metadata,
-        })
-        .build()?;
-    Ok(learner)
 }
 
 /// The documents that are learned; all without --hold-out.

@@ -122,6 +122,11 @@ impl SourceArgs {
         self.window.get_or_insert(ByteSize(1));
     }
 
+    /// Reads in a random order where the user did not choose one: the first documents are then a random draw of all.
+    pub fn draw_by(&mut self, seed: u64) {
+        self.shuffle.get_or_insert(seed);
+    }
+
     /// Skips what cannot be read unless the user said otherwise.
     pub fn skip_bad(&mut self) {
         self.on_bad.get_or_insert(OnBad::Skip);

@@ -32,6 +32,7 @@ mod scan;
 mod server;
 mod sessions;
 mod sharding;
+mod size;
 mod staged;
 mod store;
 mod visit;

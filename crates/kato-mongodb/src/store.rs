@@ -23,6 +23,7 @@ use crate::learned::{Blobs, encode, patterns_of};
 use crate::manifest;
 use crate::record::Action;
 use crate::scan::{Documents, Query, Range, Source};
+use crate::size::database_bytes;
 use crate::staged::{Kind, Staged};
 use crate::visit::show;
 use crate::{Guard, MongoStoreBuilder};
@@ -453,8 +454,22 @@ impl PatternStore for MongoStore {
         Ok(found.and_then(|document| Some(document.get_str("id").ok()?.to_owned())))
     }
 
+    /// Data and indexes of the nodes' databases, as the server stores them; `None` when it does not answer.
     fn disk_bytes(&self) -> Option<u64> {
-        None
+        let names: Vec<String> = self
+            .core
+            .nodes
+            .iter()
+            .map(|node| node.database.clone())
+            .collect();
+        let bytes = self.core.ask(|server| async move {
+            let mut sum = 0;
+            for name in &names {
+                sum += database_bytes(&server, name).await?;
+            }
+            Ok::<u64, StoreError>(sum)
+        });
+        bytes.ok()
     }
 }
 

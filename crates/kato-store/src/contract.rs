@@ -155,7 +155,7 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     /// When the data cannot be read.
     fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError>;
 
-    /// Bytes that the store takes on the disk, or `None` where it has no disk of its own.
+    /// Bytes that the store takes on the disk; `None` where there is none, and where a server that knows does not answer.
     fn disk_bytes(&self) -> Option<u64>;
 }
 

@@ -14,6 +14,7 @@ use kato_learner::HierarchicalConceptLearner;
 use kato_loader::StreamingDatasetLoader;
 use kato_model::RunName;
 use kato_mongodb::{MongoStore, MongoStoreBuilder};
+use kato_probe::Probe;
 use kato_remote::RemoteBackend;
 use kato_scheduler::{
     Backend as _, RunConfiguration, TrainingEvent, TrainingOptions, TrainingReport, train_parallel,
@@ -148,6 +149,7 @@ impl DestinationArgs {
         learner: &HierarchicalConceptLearner,
         configuration: &RunConfiguration,
         resume: bool,
+        probe: &Probe,
     ) -> Result<Destination> {
         let nodes = learner.node_names();
         Ok(match self.backend() {
@@ -186,6 +188,7 @@ impl DestinationArgs {
                 let backend = RemoteBackend::builder(client, run, state)
                     .batch(self.batch)
                     .connections(self.connections)
+                    .probe(probe.clone())
                     .build(learner, configuration)
                     .context(place)?;
                 Destination::Kato {

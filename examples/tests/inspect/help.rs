@@ -3,11 +3,13 @@
 use crate::programs::Workplace;
 
 /// All of them but `runs`, whose subcommands have help of their own (target `runs`).
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 13] = [
     "analyze",
+    "analyze_hardware",
     "bench_workers",
     "cleanup",
     "datasets",
+    "estimate_storage",
     "evaluate",
     "generate",
     "inspect",

@@ -273,3 +273,21 @@ fn what_a_kato_wrote_is_read_and_gone_on_with() {
             .all(|found| found.run != run.as_str())
     );
 }
+
+#[test]
+fn a_stores_size_is_that_of_its_nodes_databases() {
+    let Some(uri) = server() else { return };
+    let raw = Raw::new(&uri);
+    let run = fresh_run();
+    let store = builder(&uri, &run, Guard::Auto)
+        .create(&["node0", "node1"], json!(null))
+        .unwrap();
+    let sizes = || ["node0", "node1"].map(|node| raw.bytes(&format!("{run}_{node}_kato")));
+    assert_eq!(store.disk_bytes(), Some(sizes().iter().sum()));
+    let before = store.disk_bytes();
+    let lessons = Lessons::new(2, vec![Lesson::text(0, &["a", "b", "c"])]);
+    let staged = store.stage(lessons.batch(&[0])).unwrap();
+    store.commit(vec![staged], json!(null)).unwrap();
+    assert_eq!(store.disk_bytes(), Some(sizes().iter().sum()));
+    assert!(store.disk_bytes() > before);
+}

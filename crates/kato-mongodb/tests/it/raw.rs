@@ -38,6 +38,19 @@ impl Raw {
         found
     }
 
+    /// Bytes of data and indexes, as the server tells them.
+    pub(crate) fn bytes(&self, database: &str) -> u64 {
+        let database = self.client.database(database);
+        let told = async { database.run_command(doc! {"dbStats": 1}).await };
+        let told = self.runtime.block_on(told).unwrap();
+        let number = |key| match told.get(key).unwrap() {
+            bson if bson.as_i64().is_some() => bson.as_i64().unwrap() as u64,
+            bson if bson.as_i32().is_some() => bson.as_i32().unwrap() as u64,
+            bson => bson.as_f64().unwrap() as u64,
+        };
+        number("storageSize") + number("indexSize")
+    }
+
     pub(crate) fn insert(&self, database: &str, collection: &str, documents: Vec<Document>) {
         let collection = self
             .client

@@ -1,0 +1,214 @@
+//! The answer: every level's figures, as data, as JSON and as a table.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{EstimateError, Figure, FrequencyCounts, LevelContents, Target};
+
+/// Version of the stored form.
+const SCHEMA: u32 = 1;
+
+/// What a run will store. Printing it gives a table; [`to_json`](Self::to_json) the same with everything behind it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct StorageBreakdown {
+    /// Version of this form, 1.
+    pub schema: u32,
+    /// The store, or the formula, that the bytes are of.
+    pub engine: String,
+    /// The corpus asked for.
+    pub target: Target,
+    /// How many times what was observed the target is; `None` where nothing was observed.
+    pub extrapolation: Option<f64>,
+    /// The levels, bottom up.
+    pub level_estimates: Vec<LevelEstimate>,
+    /// Learn calls of all levels.
+    pub total_learn_calls: Figure,
+    /// Distinct patterns of all levels.
+    pub total_patterns: Figure,
+    /// Bytes of the whole store.
+    pub bytes: Figure,
+}
+
+/// What a level will store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LevelEstimate {
+    /// The level, from 0.
+    pub level: usize,
+    /// Name of its node.
+    pub node: String,
+    /// Its chunk size.
+    pub chunk_size: usize,
+    /// Learn calls.
+    pub learn_calls: Figure,
+    /// Distinct patterns.
+    pub distinct_patterns: Figure,
+    /// Share of learn calls that repeat a pattern, 0 to 1.
+    pub dedup_share: Figure,
+    /// Bytes.
+    pub bytes: Figure,
+    /// What the bytes follow from.
+    pub contents: LevelContents,
+    /// Frequencies that were observed.
+    pub observed: FrequencyCounts,
+    /// Distinct patterns from the first learn call to the last.
+    pub growth: Vec<GrowthPoint>,
+}
+
+/// A point of a growth curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GrowthPoint {
+    /// Learn calls.
+    pub learn_calls: f64,
+    /// Distinct patterns among them.
+    pub distinct_patterns: Figure,
+}
+
+impl StorageBreakdown {
+    pub(crate) fn of_levels(
+        engine: &str,
+        target: Target,
+        extrapolation: Option<f64>,
+        level_estimates: Vec<LevelEstimate>,
+        fixed_bytes: f64,
+        confidence: f64,
+    ) -> Self {
+        let sum = |which: fn(&LevelEstimate) -> &Figure| {
+            Figure::sum(level_estimates.iter().map(which), confidence)
+        };
+        let mut bytes = sum(|level| &level.bytes);
+        bytes.value += fixed_bytes;
+        bytes.low = bytes.low.map(|low| low + fixed_bytes);
+        bytes.high = bytes.high.map(|high| high + fixed_bytes);
+        Self {
+            schema: SCHEMA,
+            engine: engine.to_owned(),
+            target,
+            extrapolation,
+            total_learn_calls: sum(|level| &level.learn_calls),
+            total_patterns: sum(|level| &level.distinct_patterns),
+            bytes,
+            level_estimates,
+        }
+    }
+
+    /// Stored form, indented.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    ///
+    /// [`EstimateError::Json`] when it is something else, or of another version.
+    pub fn from_json(json: &str) -> Result<Self, EstimateError> {
+        let breakdown: Self = serde_json::from_str(json).map_err(|error| EstimateError::Json {
+            reason: error.to_string(),
+        })?;
+        if breakdown.schema == SCHEMA {
+            Ok(breakdown)
+        } else {
+            Err(EstimateError::Json {
+                reason: format!("schema {}", breakdown.schema),
+            })
+        }
+    }
+}
+
+impl fmt::Display for StorageBreakdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes = [
+            (self.target.samples, "samples"),
+            (self.target.text_bytes, "bytes of text"),
+            (self.target.tokens, "tokens"),
+        ];
+        let known: Vec<String> = sizes
+            .iter()
+            .filter_map(|(size, unit)| size.map(|size| format!("{} {unit}", grouped(size as f64))))
+            .collect();
+        write!(f, "{} in {}", known.join(", "), self.engine)?;
+        match self.extrapolation {
+            Some(factor) => writeln!(f, "; {factor:.1} times what was observed")?,
+            None => writeln!(f, "; a formula, nothing was observed")?,
+        }
+        writeln!(
+            f,
+            "{:<8} {:>6}  {:<36}  {:<36}  {:<22}  size",
+            "level", "chunk", "learn calls", "distinct patterns", "repeats"
+        )?;
+        for level in &self.level_estimates {
+            writeln!(
+                f,
+                "{:<8} {:>6}  {:<36}  {:<36}  {:<22}  {}",
+                level.node,
+                level.chunk_size,
+                shown(&level.learn_calls, grouped),
+                shown(&level.distinct_patterns, grouped),
+                shown(&level.dedup_share, |share| format!(
+                    "{:.2} %",
+                    share * 100.0
+                )),
+                shown(&level.bytes, bytes_shown),
+            )?;
+        }
+        writeln!(
+            f,
+            "{:<8} {:>6}  {:<36}  {:<36}  {:<22}  {}",
+            "all",
+            "",
+            shown(&self.total_learn_calls, grouped),
+            shown(&self.total_patterns, grouped),
+            "",
+            shown(&self.bytes, bytes_shown),
+        )?;
+        if self.bytes.low.is_some() {
+            write!(
+                f,
+                "In parentheses: intervals for {:.0} % of cases.",
+                self.bytes.confidence * 100.0
+            )
+        } else {
+            write!(f, "No intervals: nothing is known of the error.")
+        }
+    }
+}
+
+fn shown(figure: &Figure, show: impl Fn(f64) -> String) -> String {
+    match (figure.low, figure.high) {
+        (Some(low), Some(high)) => format!("{} ({}–{})", show(figure.value), show(low), show(high)),
+        _ => show(figure.value),
+    }
+}
+
+/// A whole number with commas.
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn bytes_shown(bytes: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value >= 999.95 && unit + 1 < UNITS.len() {
+        value /= 1_000.0;
+        unit += 1;
+    }
+    let unit_name = UNITS.get(unit).copied().unwrap_or("B");
+    if unit == 0 {
+        format!("{value:.0} {unit_name}")
+    } else {
+        format!("{value:.1} {unit_name}")
+    }
+}

@@ -1,0 +1,373 @@
+//! What is known of a corpus before it is learned: from a sample, from a finished run, or from several.
+
+use serde::{Deserialize, Serialize};
+
+use crate::growth::Growth;
+use crate::ratio::{Scaled, Sums, Target};
+use crate::sample::Windows;
+use crate::{CorpusSample, EstimateError, FrequencyCounts, Hierarchy, RunRecord, StorageEstimator};
+
+/// Version of the stored form.
+const SCHEMA: u32 = 1;
+
+/// Standard deviation of a document's learn calls over their mean, where a run tells only their sum. Rows of encyclopedia text have 0.8.
+const ASSUMED_DOCUMENT_VARIATION: f64 = 1.0;
+
+/// Share of repeated patterns of a run that repeat only near by, within a document or its neighbours, so that more documents do not
+/// bring more such repeats. Measured on consecutive rows of WikiText-2 (`docs/estimation.md`).
+const LOCAL_REPEATS: f64 = 0.6;
+
+/// What estimates are made from. Can be stored as JSON and is small, whatever it was made from.
+///
+/// ```
+/// use kato_estimator::{Calibration, Hierarchy, RunLevel, RunRecord, StorageEstimator};
+///
+/// let run = RunRecord::new(Hierarchy::new([3])?, 100)
+///     .level(RunLevel::new([(1, 2575), (2, 85), (3, 19), (4, 4)].into_iter().collect()));
+/// let calibration = Calibration::from_run(&run)?;
+/// let restored = Calibration::from_json(&calibration.to_json())?;
+/// assert_eq!(restored, calibration);
+/// let breakdown = StorageEstimator::builder().calibration(restored).build()?.estimate_storage(1_000)?;
+/// assert!(breakdown.total_patterns.value > 20_000.0);
+/// # Ok::<(), kato_estimator::EstimateError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Calibration {
+    /// Version of this form, 1.
+    pub schema: u32,
+    /// What it was made from.
+    pub source: CalibrationSource,
+    /// The hierarchy that it holds for.
+    pub hierarchy: Hierarchy,
+    /// Documents observed.
+    pub samples: u64,
+    /// Bytes of their text, where known.
+    pub text_bytes: Option<u64>,
+    /// How well it predicts parts of what it was made from that were held out; empty where nothing could be held out.
+    pub held_out: Vec<HeldOut>,
+    pub(crate) engine: Option<String>,
+    pub(crate) tokens: Option<u64>,
+    pub(crate) vocabulary: Option<FrequencyCounts>,
+    pub(crate) levels: Vec<LevelEvidence>,
+}
+
+/// What a calibration was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CalibrationSource {
+    /// A sample of the corpus.
+    Sample,
+    /// A finished run.
+    Run,
+    /// Several finished runs.
+    History,
+}
+
+/// A prediction of something that was held out, and what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct HeldOut {
+    /// Distinct patterns predicted, over all levels.
+    pub predicted: f64,
+    /// Distinct patterns that were there.
+    pub actual: f64,
+}
+
+impl HeldOut {
+    /// Signed relative error of the prediction.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        if self.actual > 0.0 {
+            self.predicted / self.actual - 1.0
+        } else {
+            0.0
+        }
+    }
+}
+
+/// What is known of a level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LevelEvidence {
+    pub(crate) learn_calls: u64,
+    pub(crate) frequencies: FrequencyCounts,
+    pub(crate) symbols_per_pattern: f64,
+    /// What growth is fitted to.
+    pub(crate) growth: Windows,
+    /// Share of learn calls that are the first of their pattern in the document.
+    pub(crate) first_in_document: f64,
+    pub(crate) spread: Option<Spread>,
+    pub(crate) bytes: Option<u64>,
+}
+
+/// How learn calls vary from document to document.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spread {
+    pub(crate) by_documents: Sums,
+    pub(crate) by_text_bytes: Sums,
+    pub(crate) by_tokens: Sums,
+}
+
+impl Calibration {
+    /// From a sample of the corpus: the best there is before a run.
+    #[must_use]
+    pub fn from_sample(sample: &CorpusSample) -> Self {
+        let levels = sample.levels.iter().map(|level| LevelEvidence {
+            learn_calls: level.learn_calls,
+            frequencies: level.frequencies.clone(),
+            symbols_per_pattern: level.symbols_per_pattern,
+            growth: level.windows.clone(),
+            first_in_document: level.first_in_document,
+            spread: Some(Spread {
+                by_documents: level.by_documents,
+                by_text_bytes: level.by_text_bytes,
+                by_tokens: level.by_tokens,
+            }),
+            bytes: None,
+        });
+        Self {
+            schema: SCHEMA,
+            source: CalibrationSource::Sample,
+            hierarchy: sample.hierarchy.clone(),
+            samples: sample.documents,
+            text_bytes: Some(sample.text_bytes),
+            held_out: held_out_groups(sample),
+            engine: None,
+            tokens: Some(sample.tokens),
+            vocabulary: Some(sample.vocabulary.clone()),
+            levels: levels.collect(),
+        }
+    }
+
+    /// From a finished run: its frequencies, and its bytes where it tells them.
+    ///
+    /// # Errors
+    ///
+    /// [`EstimateError::Record`] when the levels are not those of the hierarchy or the run learned nothing.
+    pub fn from_run(run: &RunRecord) -> Result<Self, EstimateError> {
+        if run.levels.len() != run.hierarchy.n_levels() {
+            return Err(EstimateError::Record {
+                level: run.levels.len(),
+                problem: "that it is the first missing or surplus one",
+            });
+        }
+        let calls: Vec<u64> = run
+            .levels
+            .iter()
+            .map(|level| level.frequencies.observations())
+            .collect();
+        if run.samples == 0 || calls.first() == Some(&0) {
+            return Err(EstimateError::Record {
+                level: 0,
+                problem: "that nothing was learned",
+            });
+        }
+        let levels = run.levels.iter().enumerate().map(|(level_idx, level)| {
+            let chunk_size = run.hierarchy.chunk_size(level_idx) as f64;
+            let below = level_idx.checked_sub(1).and_then(|below| calls.get(below));
+            let implied = below.map_or(chunk_size, |&below| {
+                let calls = level.frequencies.observations().max(1);
+                (below as f64 / calls as f64).clamp(2.0, chunk_size)
+            });
+            let growth = without_local_repeats(&level.frequencies);
+            let calls = level.frequencies.observations();
+            LevelEvidence {
+                learn_calls: calls,
+                first_in_document: if calls == 0 {
+                    1.0
+                } else {
+                    growth.observations() as f64 / calls as f64
+                },
+                growth: Windows {
+                    all: growth.clone(),
+                    once_a_document: growth,
+                    without: Vec::new(),
+                },
+                frequencies: level.frequencies.clone(),
+                symbols_per_pattern: level.symbols_per_pattern.unwrap_or(implied),
+                spread: None,
+                bytes: level.bytes,
+            }
+        });
+        Ok(Self {
+            schema: SCHEMA,
+            source: CalibrationSource::Run,
+            hierarchy: run.hierarchy.clone(),
+            samples: run.samples,
+            text_bytes: run.text_bytes,
+            held_out: Vec::new(),
+            engine: run.engine.clone(),
+            tokens: None,
+            vocabulary: None,
+            levels: levels.collect(),
+        })
+    }
+
+    /// From the largest finished run of a hierarchy; the other runs of that hierarchy are predicted from each other to tell the error.
+    ///
+    /// # Errors
+    ///
+    /// [`EstimateError::NoSuchRun`] when no run has the hierarchy; as [`from_run`](Self::from_run) for the runs that have it.
+    pub fn from_history(runs: &[RunRecord], hierarchy: &Hierarchy) -> Result<Self, EstimateError> {
+        let same: Vec<&RunRecord> = runs
+            .iter()
+            .filter(|run| run.hierarchy == *hierarchy)
+            .collect();
+        let largest = same
+            .iter()
+            .max_by_key(|run| run.samples)
+            .ok_or(EstimateError::NoSuchRun)?;
+        let mut calibration = Self::from_run(largest)?;
+        calibration.source = CalibrationSource::History;
+        for (held_idx, held) in same.iter().enumerate() {
+            let others = same
+                .iter()
+                .enumerate()
+                .filter(|(idx, _)| *idx != held_idx)
+                .map(|(_, run)| *run);
+            // As it is used: the largest run that is not larger than what it predicts, else the smallest.
+            let (smaller, larger): (Vec<_>, Vec<_>) =
+                others.partition(|run| run.samples <= held.samples);
+            let smaller = smaller.into_iter().max_by_key(|run| run.samples);
+            let Some(known) = smaller.or(larger.into_iter().min_by_key(|run| run.samples)) else {
+                continue;
+            };
+            let estimator = StorageEstimator::builder()
+                .calibration(Self::from_run(known)?)
+                .force(true)
+                .build()?;
+            let breakdown = estimator.estimate_storage(held.samples)?;
+            calibration.held_out.push(HeldOut {
+                predicted: breakdown.total_patterns.value,
+                actual: held.total_patterns() as f64,
+            });
+        }
+        Ok(calibration)
+    }
+
+    /// Stored form.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    ///
+    /// [`EstimateError::Json`] when it is something else, or of a later version.
+    pub fn from_json(json: &str) -> Result<Self, EstimateError> {
+        let calibration: Self =
+            serde_json::from_str(json).map_err(|error| EstimateError::Json {
+                reason: error.to_string(),
+            })?;
+        if calibration.schema != SCHEMA
+            || calibration.levels.len() != calibration.hierarchy.n_levels()
+        {
+            let reason = format!(
+                "schema {} with {} levels",
+                calibration.schema,
+                calibration.levels.len()
+            );
+            return Err(EstimateError::Json { reason });
+        }
+        Ok(calibration)
+    }
+
+    /// How many times the observed corpus the target is.
+    pub(crate) fn factor(&self, target: &Target) -> Result<f64, EstimateError> {
+        let (value, unit, observed) = match *target {
+            Target {
+                text_bytes: Some(value),
+                ..
+            } => (value, "bytes of text", self.text_bytes),
+            Target {
+                tokens: Some(value),
+                ..
+            } => (value, "tokens", self.tokens),
+            Target {
+                samples: Some(value),
+                ..
+            } => (value, "samples", Some(self.samples)),
+            Target { .. } => (0, "samples", None),
+        };
+        match observed {
+            Some(observed) if observed > 0 && value > 0 => Ok(value as f64 / observed as f64),
+            _ => Err(EstimateError::Target {
+                value: value as f64,
+                unit,
+                reason: "give at least 1, in a unit that the sample or the run tells: samples always work",
+            }),
+        }
+    }
+}
+
+impl LevelEvidence {
+    /// Learn calls of the target.
+    pub(crate) fn scale(&self, target: &Target, factor: f64, samples: u64) -> Scaled {
+        let Some(spread) = &self.spread else {
+            let unknown = (1.0 - 1.0 / factor.max(1.0)).max(0.0);
+            return Scaled {
+                value: self.learn_calls as f64 * factor,
+                relative_sd: ASSUMED_DOCUMENT_VARIATION * (unknown / samples.max(1) as f64).sqrt(),
+            };
+        };
+        match *target {
+            Target {
+                samples: Some(documents),
+                text_bytes: Some(bytes),
+                ..
+            } => spread
+                .by_text_bytes
+                .regression(documents as f64, bytes as f64),
+            Target {
+                text_bytes: Some(bytes),
+                ..
+            } => spread.by_text_bytes.ratio(bytes as f64),
+            Target {
+                tokens: Some(tokens),
+                ..
+            } => spread.by_tokens.ratio(tokens as f64),
+            Target { samples, .. } => spread.by_documents.ratio(samples.unwrap_or(0) as f64),
+        }
+    }
+}
+
+/// The frequencies without the share of repeats that is local: those patterns count once.
+fn without_local_repeats(frequencies: &FrequencyCounts) -> FrequencyCounts {
+    let parts = frequencies.iter().flat_map(|(frequency, n)| {
+        let local = if frequency > 1 {
+            (n as f64 * LOCAL_REPEATS).round() as u64
+        } else {
+            0
+        };
+        [(1, local), (frequency, n - local)]
+    });
+    parts.collect()
+}
+
+/// Distinct windows of the whole sample, predicted from all groups of documents but one.
+fn held_out_groups(sample: &CorpusSample) -> Vec<HeldOut> {
+    let n_groups = sample
+        .levels
+        .first()
+        .map_or(0, |level| level.windows.without.len());
+    let held = (0..n_groups).filter_map(|group| {
+        let mut sum = HeldOut {
+            predicted: 0.0,
+            actual: 0.0,
+        };
+        for level in &sample.levels {
+            let known = level.windows.without.get(group)?;
+            if known.observations() == level.windows.all.observations() || known.observations() == 0
+            {
+                continue;
+            }
+            sum.predicted +=
+                Growth::fit(known, None).distinct(level.windows.all.observations() as f64);
+            sum.actual += level.windows.all.distinct() as f64;
+        }
+        (sum.actual > 0.0).then_some(sum)
+    });
+    held.collect()
+}

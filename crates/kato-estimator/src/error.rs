@@ -1,0 +1,86 @@
+//! What can go wrong with an estimate.
+
+use thiserror::Error;
+
+/// Why there is no estimate.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum EstimateError {
+    /// There are no levels, more than there can be, or a chunk size that no level can have.
+    #[error(
+        "chunk size {chunk_size} at level {level}: give 1 to 20 levels, at least 1 at level 0 and 2 above"
+    )]
+    ChunkSize {
+        /// The level, from 0; one beyond the last when the number of levels is wrong.
+        level: usize,
+        /// The size asked for.
+        chunk_size: usize,
+    },
+    /// The sample holds no learn call at level 0, so it says nothing of the corpus.
+    #[error("the sample has no learn call at level 0: add documents, or check the chunk sizes")]
+    EmptySample,
+    /// There is nothing to estimate from.
+    #[error("nothing to estimate from: give the builder a calibration, or the seed formula")]
+    NoModel,
+    /// The target is nothing, not finite, or not in a unit that the source of the estimate knows.
+    #[error("the target {value} {unit} cannot be scaled to: {reason}")]
+    Target {
+        /// The size asked for.
+        value: f64,
+        /// Its unit.
+        unit: &'static str,
+        /// What to give instead.
+        reason: &'static str,
+    },
+    /// The target is further from what was observed than the estimate can be trusted.
+    #[error(
+        "the target is {ratio:.0} times what was observed, more than {limit:.0} times: observe more, or ask for it with `force(true)`"
+    )]
+    TooFar {
+        /// Size of the target over what was observed.
+        ratio: f64,
+        /// Most that is answered.
+        limit: f64,
+    },
+    /// A setting is outside what it can be.
+    #[error("{setting} is {value}: give {allowed}")]
+    Setting {
+        /// Name of the setting.
+        setting: &'static str,
+        /// What it was.
+        value: f64,
+        /// What it can be.
+        allowed: &'static str,
+    },
+    /// A record of a run contradicts itself.
+    #[error("the record of the run says of level {level} {problem}: read it again from the run")]
+    Record {
+        /// The level, from 0.
+        level: usize,
+        /// What does not fit.
+        problem: &'static str,
+    },
+    /// None of the runs can answer for this hierarchy.
+    #[error(
+        "no run has these chunk sizes: calibrate with a sample of the corpus, or with a run like that"
+    )]
+    NoSuchRun,
+    /// A law cannot be fitted to so few or such values.
+    #[error("too little to fit: {reason}")]
+    Fit {
+        /// What is missing.
+        reason: &'static str,
+    },
+    /// A stored calibration or breakdown cannot be read.
+    #[error("the JSON is none of this version: {reason}; make it again")]
+    Json {
+        /// What is wrong.
+        reason: String,
+    },
+    /// The plot could not be drawn.
+    #[error("failed to draw the plot: {reason}")]
+    Plot {
+        /// What the drawing library said.
+        reason: String,
+    },
+}

@@ -1,0 +1,102 @@
+//! A number that says how far off it may be, and how it was obtained.
+
+use serde::{Deserialize, Serialize};
+
+/// Widest half interval of a logarithm that is told: a factor of about a million either way.
+const MAX_SPREAD: f64 = 14.0;
+
+/// How a figure was obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Method {
+    /// A formula without data behind it: nothing is known of its error.
+    Formula,
+    /// Counted in the sample or the run, and scaled by a ratio of sums or a regression.
+    Ratio,
+    /// A law of growth, or the ensemble of them, from the repeats that were observed.
+    Growth,
+    /// Follows from other figures.
+    Derived,
+}
+
+/// An estimate with an interval.
+///
+/// The interval holds the truth in a share `confidence` of cases like those that the method was tested on (`docs/estimation.md`).
+/// Where nothing is known of the error, `low` and `high` are `None`, never a made-up spread.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// Share of cases in which the interval is to hold the truth, 0 < x < 1.
+    pub confidence: f64,
+    /// How the value was obtained.
+    pub method: Method,
+}
+
+impl Figure {
+    /// A value of whose error nothing is known.
+    pub(crate) fn bare(value: f64, confidence: f64) -> Self {
+        Self {
+            value,
+            low: None,
+            high: None,
+            confidence,
+            method: Method::Formula,
+        }
+    }
+
+    /// A positive value with an error that multiplies: `spread` is the half width of the interval of its logarithm.
+    pub(crate) fn with_spread(value: f64, spread: f64, confidence: f64, method: Method) -> Self {
+        let factor = spread.min(MAX_SPREAD).exp();
+        Self {
+            value,
+            low: Some(value / factor),
+            high: Some(value * factor),
+            confidence,
+            method,
+        }
+    }
+
+    /// The same figure with its interval cut to what is possible; the value always stays inside.
+    pub(crate) fn within(mut self, least: f64, most: f64) -> Self {
+        self.low = self.low.map(|low| low.max(least).min(self.value));
+        self.high = self.high.map(|high| high.min(most).max(self.value));
+        self
+    }
+
+    /// The sum of figures that may all be off in the same direction.
+    pub(crate) fn sum<'a>(figures: impl IntoIterator<Item = &'a Self>, confidence: f64) -> Self {
+        let zero = Self {
+            value: 0.0,
+            low: Some(0.0),
+            high: Some(0.0),
+            confidence,
+            method: Method::Derived,
+        };
+        figures.into_iter().fold(zero, |sum, figure| Self {
+            value: sum.value + figure.value,
+            low: sum.low.zip(figure.low).map(|(a, b)| a + b),
+            high: sum.high.zip(figure.high).map(|(a, b)| a + b),
+            ..sum
+        })
+    }
+
+    /// Does the interval hold this value? `false` where there is no interval.
+    ///
+    /// ```
+    /// use kato_estimator::{Figure, Method};
+    ///
+    /// let figure = Figure { value: 10.0, low: Some(8.0), high: Some(13.0), confidence: 0.9, method: Method::Ratio };
+    /// assert!(figure.covers(12.0));
+    /// assert!(!figure.covers(14.0));
+    /// ```
+    #[must_use]
+    pub fn covers(&self, truth: f64) -> bool {
+        matches!((self.low, self.high), (Some(low), Some(high)) if low <= truth && truth <= high)
+    }
+}

@@ -1,0 +1,189 @@
+//! The learn calls of a document at every level, and those of the same text cut at every other place.
+
+use crate::{Hierarchy, TailPolicy};
+
+/// What a document teaches, as hashes of content. Keeps its memory between documents.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Paths {
+    /// Hashes of the names of the current level.
+    names: Vec<u64>,
+    above: Vec<u64>,
+    /// For every token: the pattern that begins here and the token after it.
+    starts: Vec<Start>,
+    starts_above: Vec<Start>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    /// Nothing is learned from here where this is `None`.
+    name: Option<u64>,
+    next: usize,
+}
+
+impl Paths {
+    /// Tells `learned` every learn call of a document: level, content, number of symbols. The order is that of the text within a level.
+    pub(crate) fn calls<P: AsRef<[u32]>>(
+        &mut self,
+        hierarchy: &Hierarchy,
+        paragraphs: &[P],
+        mut learned: impl FnMut(usize, u64, &[u32], usize),
+    ) {
+        self.names.clear();
+        for paragraph in paragraphs {
+            let mut rest = paragraph.as_ref();
+            while let Some(len) = hierarchy.token_chunk(rest.len()) {
+                let (chunk, behind) = rest.split_at(len);
+                rest = behind;
+                if len >= 2 {
+                    let name = hash_tokens(chunk);
+                    learned(0, name, chunk, len);
+                    self.names.push(name);
+                }
+            }
+        }
+        let mut promoted = None;
+        for level in 1..hierarchy.n_levels() {
+            self.names.extend(promoted.take());
+            self.above.clear();
+            for children in self.names.chunks(hierarchy.chunk_size(level)) {
+                if let [single] = children {
+                    let is_top = level + 1 == hierarchy.n_levels();
+                    if hierarchy.tail_policy() == TailPolicy::Promote && !is_top {
+                        promoted = Some(*single);
+                    }
+                    continue;
+                }
+                let name = hash_names(children);
+                learned(level, name, &[], children.len());
+                self.above.push(name);
+            }
+            std::mem::swap(&mut self.names, &mut self.above);
+        }
+    }
+
+    /// Tells `seen` what the cut would learn first if it began at each token of the document: level, content, number of symbols.
+    pub(crate) fn windows<P: AsRef<[u32]>>(
+        &mut self,
+        hierarchy: &Hierarchy,
+        paragraphs: &[P],
+        mut seen: impl FnMut(usize, u64, usize),
+    ) {
+        self.starts.clear();
+        for paragraph in paragraphs {
+            let (tokens, base) = (paragraph.as_ref(), self.starts.len());
+            for at in 0..tokens.len() {
+                let rest = &tokens[at..];
+                let len = hierarchy.token_chunk(rest.len());
+                let name = len
+                    .filter(|&len| len >= 2)
+                    .map(|len| hash_tokens(&rest[..len]));
+                if let (Some(name), Some(len)) = (name, len) {
+                    seen(0, name, len);
+                }
+                self.starts.push(Start {
+                    name,
+                    next: base + at + len.unwrap_or(rest.len()),
+                });
+            }
+        }
+        for level in 1..hierarchy.n_levels() {
+            self.starts_above.clear();
+            for at in 0..self.starts.len() {
+                let start = self.level_start(at, hierarchy.chunk_size(level));
+                if let (Some(name), n_symbols) = (start.0.name, start.1) {
+                    seen(level, name, n_symbols);
+                }
+                self.starts_above.push(start.0);
+            }
+            std::mem::swap(&mut self.starts, &mut self.starts_above);
+        }
+    }
+
+    /// The pattern of up to `chunk_size` names that begins at a token, and its number of names.
+    fn level_start(&self, at: usize, chunk_size: usize) -> (Start, usize) {
+        let (mut next, mut n_names, mut hash) = (at, 0, NAMES);
+        if let Some(&start @ Start { name: None, .. }) = self.starts.get(at) {
+            return (start, 0);
+        }
+        while let (true, Some(start)) = (n_names < chunk_size, self.starts.get(next)) {
+            if let Some(name) = start.name {
+                hash = mix(hash, name);
+                n_names += 1;
+            }
+            next = start.next;
+        }
+        let name = (n_names >= 2).then(|| finish(hash, n_names));
+        (Start { name, next }, n_names)
+    }
+}
+
+const TOKENS: u64 = 0x243F_6A88_85A3_08D3;
+const NAMES: u64 = 0x1319_8A2E_0370_7344;
+
+fn hash_tokens(tokens: &[u32]) -> u64 {
+    let hash = tokens
+        .iter()
+        .fold(TOKENS, |hash, &token| mix(hash, u64::from(token)));
+    finish(hash, tokens.len())
+}
+
+fn hash_names(names: &[u64]) -> u64 {
+    let hash = names.iter().fold(NAMES, |hash, &name| mix(hash, name));
+    finish(hash, names.len())
+}
+
+/// Hash of one token.
+pub(crate) fn hash_token(token: u32) -> u64 {
+    finish(mix(TOKENS, u64::from(token)), 1)
+}
+
+fn mix(hash: u64, value: u64) -> u64 {
+    let product = u128::from(hash ^ value.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        * u128::from(0xD6E8_FEB8_6659_FD93_u64 ^ value.rotate_left(32));
+    (product as u64) ^ ((product >> 64) as u64) ^ hash.rotate_left(23)
+}
+
+fn finish(hash: u64, len: usize) -> u64 {
+    let mut bits = hash ^ len as u64;
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_cut_of_the_text_is_a_walk_over_the_windows(
+            paragraphs in prop::collection::vec(prop::collection::vec(0..3u32, 0..30), 0..5),
+            sizes in prop::collection::vec(2..6usize, 1..4),
+        ) {
+            let hierarchy = Hierarchy::new(sizes).unwrap();
+            let mut calls = Vec::new();
+            let mut paths = Paths::default();
+            paths.calls(&hierarchy, &paragraphs, |level, name, _, len| calls.push((level, name, len)));
+            let mut windows = std::collections::HashSet::new();
+            paths.windows(&hierarchy, &paragraphs, |level, name, len| { windows.insert((level, name, len)); });
+            for call in calls {
+                prop_assert!(windows.contains(&call), "{:?}", call);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_content_has_one_hash_and_other_content_another() {
+        assert_eq!(hash_tokens(&[1, 2, 3]), hash_tokens(&[1, 2, 3]));
+        let mut all: Vec<u64> = (0..40u32)
+            .flat_map(|a| {
+                (0..40).flat_map(move |b| [hash_tokens(&[a, b]), hash_tokens(&[a, b, 0])])
+            })
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 3_200);
+    }
+}

@@ -1,0 +1,117 @@
+//! What a finished run learned, as far as an estimate can use it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FrequencyCounts, Hierarchy};
+
+/// A finished run: its documents and, for every level, how often its patterns were learned.
+///
+/// ```
+/// use kato_estimator::{Hierarchy, RunLevel, RunRecord};
+///
+/// let run = RunRecord::new(Hierarchy::new([3, 3])?, 100)
+///     .level(RunLevel::new([(1, 2575), (2, 85), (3, 19)].into_iter().collect()).bytes(792_192))
+///     .level(RunLevel::new([(1, 967)].into_iter().collect()).bytes(653_557));
+/// assert_eq!(run.levels.len(), 2);
+/// # Ok::<(), kato_estimator::EstimateError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// Its hierarchy.
+    pub hierarchy: Hierarchy,
+    /// Documents learned, without those that failed.
+    pub samples: u64,
+    /// Bytes of their text, where known.
+    #[serde(default)]
+    pub text_bytes: Option<u64>,
+    /// Name of the engine that `bytes` of the levels were measured on, as [`StorageEngine::name`](crate::StorageEngine::name) has it.
+    #[serde(default)]
+    pub engine: Option<String>,
+    /// The levels, bottom up.
+    pub levels: Vec<RunLevel>,
+}
+
+/// A level of a finished run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunLevel {
+    /// Frequencies of its patterns.
+    pub frequencies: FrequencyCounts,
+    /// Mean symbols of a distinct pattern; the chunk size, or the names below for each learn call, where unknown.
+    #[serde(default)]
+    pub symbols_per_pattern: Option<f64>,
+    /// Bytes of the level on the disk.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}
+
+impl RunRecord {
+    /// A run without levels.
+    #[must_use]
+    pub fn new(hierarchy: Hierarchy, samples: u64) -> Self {
+        Self {
+            hierarchy,
+            samples,
+            text_bytes: None,
+            engine: None,
+            levels: Vec::new(),
+        }
+    }
+
+    /// Adds the next level.
+    #[must_use]
+    pub fn level(mut self, level: RunLevel) -> Self {
+        self.levels.push(level);
+        self
+    }
+
+    /// Bytes of the documents' text.
+    #[must_use]
+    pub fn text_bytes(mut self, text_bytes: u64) -> Self {
+        self.text_bytes = Some(text_bytes);
+        self
+    }
+
+    /// Name of the engine that the bytes of the levels were measured on.
+    #[must_use]
+    pub fn engine(mut self, engine: impl Into<String>) -> Self {
+        self.engine = Some(engine.into());
+        self
+    }
+
+    /// Distinct patterns of all levels.
+    #[must_use]
+    pub fn total_patterns(&self) -> u64 {
+        self.levels
+            .iter()
+            .map(|level| level.frequencies.distinct())
+            .sum()
+    }
+}
+
+impl RunLevel {
+    /// A level with these frequencies.
+    #[must_use]
+    pub fn new(frequencies: FrequencyCounts) -> Self {
+        Self {
+            frequencies,
+            symbols_per_pattern: None,
+            bytes: None,
+        }
+    }
+
+    /// Bytes of the level on the disk.
+    #[must_use]
+    pub fn bytes(mut self, bytes: u64) -> Self {
+        self.bytes = Some(bytes);
+        self
+    }
+
+    /// Mean symbols of a distinct pattern.
+    #[must_use]
+    pub fn symbols_per_pattern(mut self, symbols: f64) -> Self {
+        self.symbols_per_pattern = Some(symbols);
+        self
+    }
+}

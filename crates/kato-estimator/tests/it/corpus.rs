@@ -1,0 +1,118 @@
+//! Texts of the tests: real ones from `KATO_CORPUS_DIR`, tokenized once, and random ones.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use kato_estimator::{CorpusSample, Hierarchy, SampleBuilder};
+use kato_learner::{DEFAULT_MIN_PARAGRAPH_CHARS, Paragraphs};
+use kato_tokenizer::{Tokenizer as _, gpt2};
+
+/// A document: its text and the token ids of its paragraphs.
+pub(crate) struct Document {
+    pub(crate) text: String,
+    pub(crate) paragraphs: Vec<Vec<u32>>,
+}
+
+pub(crate) struct Corpus {
+    pub(crate) name: &'static str,
+    pub(crate) documents: Vec<Document>,
+}
+
+/// The real texts, or `None`, told on the standard error, when there are none here.
+pub(crate) fn real() -> Option<&'static [Corpus]> {
+    static CORPORA: OnceLock<Option<Vec<Corpus>>> = OnceLock::new();
+    let corpora = CORPORA.get_or_init(|| {
+        let Some(dir) = std::env::var_os("KATO_CORPUS_DIR").map(PathBuf::from) else {
+            eprintln!("skipped: KATO_CORPUS_DIR is not set");
+            return None;
+        };
+        let read = |path: &str| std::fs::read_to_string(dir.join(path)).unwrap();
+        let wiki = read("wikitext-2/valid.txt") + &read("wikitext-2/test.txt");
+        let rows = wiki
+            .lines()
+            .filter(|row| row.trim().len() > 10)
+            .map(str::to_owned);
+        let shakespeare = read("tinyshakespeare.txt");
+        Some(vec![
+            tokenized("wikitext-2 rows", rows.collect()),
+            tokenized("wikitext-2 articles", articles(&wiki)),
+            tokenized(
+                "tinyshakespeare",
+                shakespeare.split("\n\n").map(str::to_owned).collect(),
+            ),
+        ])
+    });
+    corpora.as_deref()
+}
+
+/// Articles begin with a heading of one `=`; their rows are paragraphs.
+fn articles(wiki: &str) -> Vec<String> {
+    let mut articles: Vec<String> = Vec::new();
+    for row in wiki.lines().map(str::trim) {
+        let is_title = row.starts_with("= ") && !row.starts_with("= =");
+        if is_title || articles.is_empty() {
+            articles.push(String::new());
+        }
+        if let Some(article) = articles.last_mut() {
+            article.push_str(row);
+            article.push_str("\n\n");
+        }
+    }
+    articles
+}
+
+pub(crate) fn tokenized(name: &'static str, texts: Vec<String>) -> Corpus {
+    let tokenizer = gpt2();
+    let documents = texts.into_iter().map(|text| {
+        let paragraphs = Paragraphs::new(&text, DEFAULT_MIN_PARAGRAPH_CHARS);
+        let paragraphs = paragraphs.map(|paragraph| {
+            let mut ids = Vec::new();
+            tokenizer.encode_into(paragraph.text, &mut ids).unwrap();
+            ids.truncate(2_048);
+            ids
+        });
+        Document {
+            paragraphs: paragraphs.collect(),
+            text,
+        }
+    });
+    Corpus {
+        name,
+        documents: documents.collect(),
+    }
+}
+
+pub(crate) fn sample<'a>(
+    hierarchy: &Hierarchy,
+    documents: impl IntoIterator<Item = &'a Document>,
+) -> CorpusSample {
+    let mut builder = SampleBuilder::new(hierarchy.clone()).max_patterns(10_000_000);
+    for document in documents {
+        builder.add(&document.paragraphs, document.text.len() as u64);
+    }
+    builder.finish().unwrap()
+}
+
+/// Seeded numbers (SplitMix64).
+pub(crate) struct Draws(pub(crate) u64);
+
+impl Draws {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((bits ^ (bits >> 31)) % n as u64) as usize
+    }
+
+    /// `n` of the documents, each at most once, in a random order.
+    pub(crate) fn choose<'a>(&mut self, documents: &'a [Document], n: usize) -> Vec<&'a Document> {
+        let mut all: Vec<&Document> = documents.iter().collect();
+        for at in 0..n.min(all.len()) {
+            let other = at + self.below(all.len() - at);
+            all.swap(at, other);
+        }
+        all.truncate(n);
+        all
+    }
+}

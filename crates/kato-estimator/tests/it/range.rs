@@ -1,0 +1,346 @@
+//! From a hundred documents to a billion: finite, monotone, honest about the range; formats.
+
+use kato_estimator::{
+    Calibration, EstimateError, Figure, GrowthLaw, Hierarchy, RunLevel, RunRecord, SampleBuilder,
+    SeedModel, StorageBreakdown, StorageEngine, StorageEstimator, Target,
+};
+use proptest::prelude::*;
+
+use crate::corpus::Draws;
+
+/// Documents of 5 to 64 tokens, frequent ones among them by a power law.
+fn random_sample(seed: u64, documents: usize) -> Calibration {
+    let mut draws = Draws(seed);
+    let mut sample = SampleBuilder::new(Hierarchy::new([4, 3, 3]).unwrap());
+    for _ in 0..documents {
+        let n_tokens = 5 + draws.below(60);
+        let tokens: Vec<u32> = (0..n_tokens)
+            .map(|_| {
+                let limit = 1 + draws.below(300);
+                draws.below(limit) as u32
+            })
+            .collect();
+        sample.add(&[&tokens], n_tokens as u64 * 5);
+    }
+    Calibration::from_sample(&sample.finish().unwrap())
+}
+
+fn run() -> Calibration {
+    let run = RunRecord::new(Hierarchy::new([3, 3]).unwrap(), 100)
+        .level(RunLevel::new(
+            [(1, 2575), (2, 85), (3, 19), (4, 4), (9, 2), (17, 1)]
+                .into_iter()
+                .collect(),
+        ))
+        .level(RunLevel::new([(1, 967)].into_iter().collect()));
+    Calibration::from_run(&run).unwrap()
+}
+
+fn figures(breakdown: &StorageBreakdown) -> Vec<Figure> {
+    let levels = breakdown
+        .level_estimates
+        .iter()
+        .flat_map(|level| [level.learn_calls, level.distinct_patterns, level.bytes]);
+    levels
+        .chain([breakdown.total_patterns, breakdown.bytes])
+        .collect()
+}
+
+fn relative_width(figure: &Figure) -> f64 {
+    (figure.high.unwrap() / figure.low.unwrap()).ln()
+}
+
+#[test]
+fn estimates_are_finite_and_monotone_from_one_sample_to_ten_billion() {
+    for calibration in [random_sample(1, 80), run()] {
+        for law in [
+            None,
+            Some(GrowthLaw::PitmanYor),
+            Some(GrowthLaw::Slope),
+            Some(GrowthLaw::Heaps),
+            Some(GrowthLaw::Linear),
+        ] {
+            let mut builder = StorageEstimator::builder()
+                .calibration(calibration.clone())
+                .force(true);
+            if let Some(law) = law {
+                builder = builder.law(law);
+            }
+            let estimator = builder.build().unwrap();
+            let mut before: Option<Vec<Figure>> = None;
+            for decade in 0..10 {
+                for step in [1, 2, 5] {
+                    let now = figures(
+                        &estimator
+                            .estimate_storage(step * 10u64.pow(decade))
+                            .unwrap(),
+                    );
+                    for (at, figure) in now.iter().enumerate() {
+                        let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
+                        assert!(
+                            figure.value.is_finite()
+                                && high.is_finite()
+                                && low <= figure.value
+                                && figure.value <= high,
+                            "{figure:?}"
+                        );
+                        if let Some(before) = &before {
+                            assert!(
+                                figure.value >= before[at].value * (1.0 - 1e-9),
+                                "{law:?} {decade} {step}: {figure:?} after {:?}",
+                                before[at]
+                            );
+                        }
+                    }
+                    before = Some(now);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn intervals_widen_with_the_extrapolation() {
+    let estimator = StorageEstimator::builder()
+        .calibration(random_sample(2, 100))
+        .force(true)
+        .build()
+        .unwrap();
+    let widths: Vec<f64> = [200, 1_000, 10_000, 1_000_000, 1_000_000_000]
+        .map(|samples| relative_width(&estimator.estimate_storage(samples).unwrap().total_patterns))
+        .to_vec();
+    assert!(
+        widths.windows(2).all(|pair| pair[0] < pair[1]),
+        "{widths:?}"
+    );
+}
+
+#[test]
+fn the_sample_itself_is_told_exactly() {
+    let calibration = random_sample(3, 60);
+    let estimator = StorageEstimator::builder()
+        .calibration(calibration.clone())
+        .build()
+        .unwrap();
+    let breakdown = estimator
+        .estimate(
+            Target::samples(calibration.samples).with_text_bytes(calibration.text_bytes.unwrap()),
+        )
+        .unwrap();
+    for level in &breakdown.level_estimates {
+        assert!((level.learn_calls.value - level.observed.observations() as f64).abs() < 1e-6);
+        assert!((level.distinct_patterns.value - level.observed.distinct() as f64).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn beyond_the_range_nothing_is_answered_unless_forced() {
+    let builder = StorageEstimator::builder().calibration(run());
+    let refused = builder
+        .clone()
+        .build()
+        .unwrap()
+        .estimate_storage(1_000_000)
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        EstimateError::TooFar {
+            ratio: 10_000.0,
+            limit: 200.0
+        }
+    );
+    insta::assert_snapshot!(refused, @"the target is 10000 times what was observed, more than 200 times: observe more, or ask for it with `force(true)`");
+    assert!(
+        builder
+            .force(true)
+            .build()
+            .unwrap()
+            .estimate_storage(1_000_000)
+            .is_ok()
+    );
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_with_its_reason() {
+    assert_eq!(
+        StorageEstimator::builder().build().unwrap_err(),
+        EstimateError::NoModel
+    );
+    assert!(
+        StorageEstimator::builder()
+            .calibration(run())
+            .confidence(1.0)
+            .build()
+            .is_err()
+    );
+    let estimator = StorageEstimator::builder()
+        .calibration(run())
+        .build()
+        .unwrap();
+    assert!(matches!(
+        estimator.estimate_storage(0),
+        Err(EstimateError::Target { .. })
+    ));
+    assert!(
+        matches!(
+            estimator.estimate(Target::text_bytes(10)),
+            Err(EstimateError::Target { .. })
+        ),
+        "the run tells no bytes of text"
+    );
+    assert!(matches!(
+        SampleBuilder::new(Hierarchy::new([4]).unwrap()).finish(),
+        Err(EstimateError::EmptySample)
+    ));
+}
+
+#[test]
+fn the_seed_formula_is_answered_without_intervals() {
+    let seed = SeedModel::new(4, 15, 1.0).unwrap();
+    let breakdown = StorageEstimator::builder()
+        .seed(seed)
+        .build()
+        .unwrap()
+        .estimate_storage(1_000_000)
+        .unwrap();
+    assert_eq!(breakdown.bytes.low, None);
+    insta::assert_snapshot!(breakdown);
+}
+
+#[test]
+fn the_table_and_the_json_hold_what_was_estimated() {
+    let estimator = StorageEstimator::builder()
+        .calibration(run())
+        .engine(StorageEngine::stock_kato())
+        .build()
+        .unwrap();
+    let breakdown = estimator.estimate_storage(1_000).unwrap();
+    insta::assert_snapshot!("table", breakdown);
+    assert_eq!(
+        StorageBreakdown::from_json(&breakdown.to_json()).unwrap(),
+        breakdown
+    );
+    let mut other: serde_json::Value = serde_json::from_str(&breakdown.to_json()).unwrap();
+    other["schema"] = 2.into();
+    assert!(matches!(
+        StorageBreakdown::from_json(&other.to_string()),
+        Err(EstimateError::Json { .. })
+    ));
+    other["level_estimates"] = serde_json::json!([]);
+    let keys: Vec<&String> = other.as_object().unwrap().keys().collect();
+    insta::assert_json_snapshot!("json_keys", keys);
+}
+
+#[test]
+fn a_calibration_survives_storing() {
+    let calibration = random_sample(4, 30);
+    assert_eq!(
+        Calibration::from_json(&calibration.to_json()).unwrap(),
+        calibration
+    );
+    assert_eq!(calibration.held_out.len(), 8);
+    assert!(
+        calibration
+            .held_out
+            .iter()
+            .all(|held| held.error().abs() < 0.1),
+        "{:?}",
+        calibration.held_out
+    );
+    assert!(Calibration::from_json("{}").is_err());
+}
+
+#[cfg(feature = "plots")]
+#[test]
+fn plots_are_the_same_every_time_and_not_blank() {
+    let breakdown = StorageEstimator::builder()
+        .calibration(run())
+        .build()
+        .unwrap()
+        .estimate_storage(10_000)
+        .unwrap();
+    insta::assert_snapshot!("growth_svg", breakdown.growth_svg().unwrap());
+    insta::assert_snapshot!(
+        "rank_frequency_svg",
+        breakdown.rank_frequency_svg().unwrap()
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (dir.path().join("a"), dir.path().join("b"));
+    let written = breakdown.write_plots(&first).unwrap();
+    breakdown.write_plots(&second).unwrap();
+    for path in &written {
+        let bytes = std::fs::read(path).unwrap();
+        assert_eq!(
+            bytes,
+            std::fs::read(second.join(path.file_name().unwrap())).unwrap()
+        );
+        if path.extension().is_some_and(|extension| extension == "png") {
+            assert!(
+                bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.ends_with(b"IEND\xae\x42\x60\x82")
+            );
+            // A blank picture of this size packs into some 7 kB.
+            assert!(bytes.len() > 12_000, "{path:?} has {} bytes", bytes.len());
+        }
+    }
+}
+
+#[test]
+fn bounded_memory_changes_little() {
+    let mut draws = Draws(7);
+    let documents: Vec<Vec<u32>> = (0..400)
+        .map(|_| {
+            (0..200)
+                .map(|_| {
+                    let limit = 1 + draws.below(2_000);
+                    draws.below(limit) as u32
+                })
+                .collect()
+        })
+        .collect();
+    let estimate = |max_patterns: usize| {
+        let mut sample =
+            SampleBuilder::new(Hierarchy::new([3]).unwrap()).max_patterns(max_patterns);
+        documents
+            .iter()
+            .for_each(|tokens| sample.add(&[tokens], 900));
+        let sample = sample.finish().unwrap();
+        let is_exact = sample.levels[0].is_exact;
+        let estimator = StorageEstimator::builder()
+            .calibration(Calibration::from_sample(&sample))
+            .build()
+            .unwrap();
+        (
+            is_exact,
+            estimator
+                .estimate_storage(8_000)
+                .unwrap()
+                .total_patterns
+                .value,
+        )
+    };
+    let (all, few) = (estimate(1_000_000), estimate(10_000));
+    assert!(all.0 && !few.0);
+    assert!((few.1 / all.1 - 1.0).abs() < 0.05, "{few:?} {all:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_sample_gives_an_answer(
+        documents in prop::collection::vec(prop::collection::vec(prop::collection::vec(0..5u32, 0..20), 0..4), 1..6),
+        sizes in prop::collection::vec(2..6usize, 1..4),
+        samples in 1..2_000u64,
+    ) {
+        let mut sample = SampleBuilder::new(Hierarchy::new(sizes).unwrap());
+        for paragraphs in &documents {
+            sample.add(paragraphs, 10);
+        }
+        if let Ok(sample) = sample.finish() {
+            let estimator = StorageEstimator::builder().calibration(Calibration::from_sample(&sample)).force(true).build().unwrap();
+            for figure in figures(&estimator.estimate_storage(samples).unwrap()) {
+                prop_assert!(figure.value.is_finite() && figure.value >= 0.0);
+                prop_assert!(figure.low.unwrap() <= figure.value && figure.value <= figure.high.unwrap());
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The full corpus predicted from 1 % of its documents.
+
+use kato_estimator::{Calibration, Hierarchy, RunLevel, RunRecord, StorageEstimator, Target};
+
+use crate::corpus::{self, Corpus, Draws};
+
+const SPLITS: usize = 20;
+
+#[derive(Default)]
+struct Errors {
+    patterns: Vec<f64>,
+    repeats: Vec<f64>,
+    bytes_known: Vec<f64>,
+    covered: usize,
+}
+
+impl Errors {
+    fn median(values: &[f64]) -> f64 {
+        let mut sorted: Vec<f64> = values.iter().map(|value| value.abs()).collect();
+        sorted.sort_by(f64::total_cmp);
+        (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
+    }
+
+    fn worst(values: &[f64]) -> f64 {
+        values.iter().fold(0.0, |worst, &value| {
+            if value.abs() > f64::abs(worst) {
+                value
+            } else {
+                worst
+            }
+        })
+    }
+}
+
+/// Errors of level 0 over random splits, `share` of the documents known, and the text bytes of the corpus.
+fn measure(corpus: &Corpus, chunk_size: usize, share: f64) -> Errors {
+    let hierarchy = Hierarchy::new([chunk_size, 5]).unwrap();
+    let full = corpus::sample(&hierarchy, &corpus.documents);
+    let truth = full.levels[0].frequencies.distinct() as f64;
+    let repeats = full.levels[0].learn_calls as f64 - truth;
+    let n = (corpus.documents.len() as f64 * share).round().max(1.0) as usize;
+    let mut errors = Errors::default();
+    for split in 0..SPLITS {
+        let mut draws = Draws((split * 1_000 + chunk_size) as u64);
+        let sample = corpus::sample(&hierarchy, draws.choose(&corpus.documents, n));
+        let estimator = StorageEstimator::builder()
+            .calibration(Calibration::from_sample(&sample))
+            .build()
+            .unwrap();
+        let breakdown = estimator
+            .estimate(Target::text_bytes(full.text_bytes))
+            .unwrap();
+        let level = &breakdown.level_estimates[0];
+        errors
+            .patterns
+            .push(level.distinct_patterns.value / truth - 1.0);
+        errors
+            .repeats
+            .push(level.learn_calls.value * level.dedup_share.value / repeats - 1.0);
+        errors.covered += usize::from(level.distinct_patterns.covers(truth));
+        let both = Target::samples(full.documents).with_text_bytes(full.text_bytes);
+        let both = estimator.estimate(both).unwrap();
+        errors
+            .bytes_known
+            .push(both.level_estimates[0].distinct_patterns.value / truth - 1.0);
+    }
+    errors
+}
+
+fn print_row(corpus: &Corpus, chunk_size: usize, errors: &Errors) {
+    let percent = |value: f64| value * 100.0;
+    println!(
+        "| {} | {chunk_size} | {:.1} % ({:+.1} %) | {:.1} % ({:+.1} %) | {:.0} % | {} of {SPLITS} |",
+        corpus.name,
+        percent(Errors::median(&errors.patterns)),
+        percent(Errors::worst(&errors.patterns)),
+        percent(Errors::median(&errors.bytes_known)),
+        percent(Errors::worst(&errors.bytes_known)),
+        percent(Errors::median(&errors.repeats)),
+        errors.covered,
+    );
+}
+
+#[test]
+fn one_percent_of_the_documents_tells_the_distinct_patterns_of_all() {
+    let Some(corpora) = corpus::real() else {
+        return;
+    };
+    println!(
+        "| corpus | chunk | bytes known: median (worst) | bytes and documents known | repeats, median | covered |"
+    );
+    let mut failures = Vec::new();
+    let mut covered = 0;
+    for chunk_size in [4, 5, 8, 15] {
+        let errors = measure(&corpora[0], chunk_size, 0.01);
+        print_row(&corpora[0], chunk_size, &errors);
+        covered += errors.covered;
+        if Errors::median(&errors.patterns) > 0.03 || Errors::worst(&errors.patterns).abs() > 0.10 {
+            failures.push(chunk_size);
+        }
+    }
+    assert_eq!(failures, [] as [usize; 0]);
+    assert!(
+        covered * 10 >= 4 * SPLITS * 9,
+        "intervals for 90 % covered {covered} of {}",
+        4 * SPLITS
+    );
+}
+
+#[test]
+fn other_texts_and_other_documents_are_told_within_their_intervals() {
+    let Some(corpora) = corpus::real() else {
+        return;
+    };
+    let mut covered = 0;
+    for (corpus, share) in [(&corpora[1], 0.05), (&corpora[2], 0.01)] {
+        for chunk_size in [4, 5, 8, 15] {
+            let errors = measure(corpus, chunk_size, share);
+            print_row(corpus, chunk_size, &errors);
+            covered += errors.covered;
+            assert!(Errors::worst(&errors.patterns).abs() < 0.2);
+        }
+    }
+    assert!(
+        covered * 10 >= 8 * SPLITS * 9,
+        "intervals for 90 % covered {covered} of {}",
+        8 * SPLITS
+    );
+}
+
+#[test]
+fn a_run_over_neighbouring_documents_tells_ten_times_as_many_without_bias() {
+    let Some(corpora) = corpus::real() else {
+        return;
+    };
+    let documents = &corpora[0].documents;
+    println!("| chunk | mean error | largest error |");
+    for chunk_size in [3, 4, 5, 8] {
+        let hierarchy = Hierarchy::new([chunk_size]).unwrap();
+        let mut errors = Vec::new();
+        for offset in (0..4_200).step_by(600) {
+            let small = corpus::sample(&hierarchy, &documents[offset..offset + 100]);
+            let large = corpus::sample(&hierarchy, &documents[offset..offset + 1_000]);
+            let run = RunRecord::new(hierarchy.clone(), 100).text_bytes(small.text_bytes);
+            let run = run.level(RunLevel::new(small.levels[0].frequencies.clone()));
+            let estimator = StorageEstimator::builder()
+                .calibration(Calibration::from_run(&run).unwrap())
+                .build()
+                .unwrap();
+            let patterns = estimator
+                .estimate(Target::text_bytes(large.text_bytes))
+                .unwrap()
+                .total_patterns;
+            errors.push(patterns.value / large.levels[0].frequencies.distinct() as f64 - 1.0);
+        }
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        println!(
+            "| {chunk_size} | {:+.1} % | {:+.1} % |",
+            mean * 100.0,
+            Errors::worst(&errors) * 100.0
+        );
+        assert!(mean.abs() < 0.04, "{mean}");
+    }
+}

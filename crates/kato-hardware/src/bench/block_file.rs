@@ -1,0 +1,221 @@
+//! A file that is read and written by whole blocks, past the operating system's cache where that is possible.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::blocks::{ALIGNMENT, Blocks};
+use super::random::Random;
+use crate::{Allowance, Method};
+
+/// Bytes of a block in sequential access.
+pub(crate) const LARGE: usize = 1 << 20;
+/// Bytes of a block in random access.
+pub(crate) const SMALL: usize = 4096;
+
+/// A file without a name, which nothing is left of however the program ends.
+#[derive(Debug)]
+pub(crate) struct BlockFile {
+    file: File,
+    blocks: Blocks,
+    random: Random,
+    pub(crate) method: Method,
+    /// What the method means here.
+    pub(crate) note: String,
+    /// Bytes that are filled.
+    pub(crate) len: u64,
+}
+
+impl BlockFile {
+    /// # Errors
+    ///
+    /// When no file can be made there.
+    pub(crate) fn create(directory: &Path, seed: u64) -> Result<Self, String> {
+        let file = tempfile::tempfile_in(directory).map_err(|error| {
+            format!(
+                "no file can be made in {} ({error}): name a directory that can be written to with `directory`",
+                directory.display()
+            )
+        })?;
+        Self::over(file, seed)
+    }
+
+    /// Over an empty file.
+    pub(crate) fn over(file: File, seed: u64) -> Result<Self, String> {
+        let mut random = Random::new(seed);
+        let mut blocks = Blocks::new(LARGE, &mut random)?;
+        let (mut method, mut note) = access(&file);
+        // Some file systems take the flag and refuse the first access.
+        let probe = file.write_all_at(blocks.get_mut(ALIGNMENT), 0);
+        if method == Method::Direct && probe.is_err() {
+            leave_direct(&file).map_err(|error| told(&error))?;
+            file.write_all_at(blocks.get(ALIGNMENT), 0)
+                .map_err(|error| told(&error))?;
+            (method, note) = (Method::Cached, REFUSED.to_owned());
+        } else {
+            probe.map_err(|error| told(&error))?;
+        }
+        Ok(Self {
+            file,
+            blocks,
+            random,
+            method,
+            note,
+            len: 0,
+        })
+    }
+
+    /// Fills up to so many bytes with blocks that do not compress, as far as time allows.
+    ///
+    /// # Errors
+    ///
+    /// When a write fails, as on a disk that has less room than it told.
+    pub(crate) fn fill(&mut self, allowance: &Allowance, bytes: u64) -> Result<(), String> {
+        while self.len + LARGE as u64 <= bytes && !allowance.is_over() {
+            self.write(self.len, LARGE)?;
+            self.len += LARGE as u64;
+        }
+        self.file.sync_data().map_err(|error| told(&error))?;
+        Ok(())
+    }
+
+    /// # Errors
+    ///
+    /// When the write fails.
+    pub(crate) fn write(&mut self, offset: u64, len: usize) -> Result<(), String> {
+        self.blocks.stamp(len, &mut self.random);
+        let bytes = self.blocks.get(len);
+        self.file
+            .write_all_at(bytes, offset)
+            .map_err(|error| told(&error))
+    }
+
+    /// # Errors
+    ///
+    /// When the read fails.
+    pub(crate) fn read(&mut self, offset: u64, len: usize) -> Result<(), String> {
+        let bytes = self.blocks.get_mut(len);
+        self.file
+            .read_exact_at(bytes, offset)
+            .map_err(|error| told(&error))
+    }
+
+    /// Waits until the device has everything.
+    ///
+    /// # Errors
+    ///
+    /// When it does not.
+    pub(crate) fn flush(&self) -> Result<(), String> {
+        self.file.sync_data().map_err(|error| told(&error))
+    }
+
+    /// Asks the operating system to forget what it holds of the file; only reads through its cache care.
+    pub(crate) fn forget(&self) -> Result<(), String> {
+        self.flush()?;
+        #[cfg(target_os = "linux")]
+        if self.method != Method::Direct {
+            rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed)
+                .map_err(|error| told(&error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// The beginning of a block drawn at random.
+    pub(crate) fn draw(&mut self, len: usize) -> u64 {
+        let n = self.len / len as u64;
+        self.random.below(n.max(1)) * len as u64
+    }
+}
+
+fn told(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            format!("the disk has less room than it tells ({error}): free some, or see the quota")
+        }
+        _ => format!("the disk failed ({error}): see the system's log"),
+    }
+}
+
+const REFUSED: &str = "the file system refuses direct access";
+
+#[cfg(target_os = "linux")]
+fn access(file: &File) -> (Method, String) {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstatfs};
+
+    // tmpfs and ramfs take the flag, and have no device to go to.
+    const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+    let kind = fstatfs(file).map(|stat| stat.f_type as u64);
+    if kind.is_ok_and(|kind| IN_MEMORY.contains(&kind)) {
+        let note = "the file system lies in memory: name a directory on a disk with `directory`";
+        return (Method::Cached, note.to_owned());
+    }
+    let set = fcntl_getfl(file).and_then(|flags| fcntl_setfl(file, flags | OFlags::DIRECT));
+    match set {
+        Ok(()) => (Method::Direct, String::new()),
+        Err(_) => (Method::Cached, REFUSED.to_owned()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn leave_direct(file: &File) -> io::Result<()> {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+    let flags = fcntl_getfl(file)?;
+    Ok(fcntl_setfl(file, flags - OFlags::DIRECT)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn access(_: &File) -> (Method, String) {
+    (
+        Method::Cached,
+        "direct access is asked for on Linux only".to_owned(),
+    )
+}
+
+#[cfg(not(target_os = "linux"))]
+fn leave_direct(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::Cancellation;
+
+    #[test]
+    fn a_filled_file_has_blocks_that_differ_and_leaves_no_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = BlockFile::create(dir.path(), 5).unwrap();
+        let allowance = Allowance::new(Duration::from_secs(10), &Cancellation::new());
+        file.fill(&allowance, 3 << 20).unwrap();
+        assert_eq!(file.len, 3 << 20);
+        assert!(file.file.metadata().unwrap().blocks() * 512 >= 3 << 20);
+        let mut page = |offset| {
+            file.read(offset, SMALL).unwrap();
+            file.blocks.get(SMALL).to_vec()
+        };
+        assert_ne!(page(0), page(1 << 20));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn draws_stay_inside() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = BlockFile::create(dir.path(), 5).unwrap();
+        file.len = 1 << 20;
+        for _ in 0..1000 {
+            let offset = file.draw(SMALL);
+            assert!(offset + SMALL as u64 <= file.len && offset.is_multiple_of(SMALL as u64));
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_told() {
+        let error = BlockFile::create(Path::new("/nowhere/at/all"), 1).unwrap_err();
+        assert!(error.contains("no file can be made"), "{error}");
+    }
+}

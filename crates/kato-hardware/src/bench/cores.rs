@@ -1,0 +1,107 @@
+//! The same work on several cores at once.
+
+use std::sync::mpsc;
+use std::thread;
+
+/// Runs the work on `n` threads and adds up what their windows of (work, seconds) did, window by window, as long as all have
+/// one. The work prepares what it needs, then waits for the gate, so that all begin together.
+///
+/// # Errors
+///
+/// The reason, when not all threads can be had or one has nothing to tell.
+pub(crate) fn together(
+    n: usize,
+    work: impl Fn(Gate) -> Result<Vec<(f64, f64)>, String> + Sync,
+) -> Result<Vec<(f64, f64)>, String> {
+    let results: Result<Vec<Vec<(f64, f64)>>, String> = thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(n);
+        let mut keys = Vec::with_capacity(n);
+        for _ in 0..n {
+            let (ready, is_ready) = mpsc::sync_channel(1);
+            let (open, opened) = mpsc::sync_channel(1);
+            let work = &work;
+            let thread = thread::Builder::new()
+                .name("kato-hardware".to_owned())
+                .spawn_scoped(scope, move || work(Gate { ready, opened }))
+                // Dropping the keys opens every gate with an error, so nobody waits for ever.
+                .map_err(|error| {
+                    format!("no thread could be started ({error}): raise the limit of processes")
+                })?;
+            threads.push(thread);
+            keys.push((is_ready, open));
+        }
+        for (is_ready, _) in &keys {
+            // One that failed while preparing has dropped its end.
+            let _ = is_ready.recv();
+        }
+        for (_, open) in &keys {
+            let _ = open.send(());
+        }
+        threads
+            .into_iter()
+            .map(|thread| match thread.join() {
+                Ok(result) => result,
+                Err(_) => Err("a thread failed unexpectedly".to_owned()),
+            })
+            .collect()
+    });
+    Ok(add_up(&results?))
+}
+
+/// Where the threads wait for each other.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    ready: mpsc::SyncSender<()>,
+    opened: mpsc::Receiver<()>,
+}
+
+impl Gate {
+    /// # Errors
+    ///
+    /// When the threads do not begin, as not all could be had.
+    pub(crate) fn wait(self) -> Result<(), String> {
+        let closed = |_| "not all threads could be started".to_owned();
+        self.ready.send(()).map_err(|_| closed(()))?;
+        self.opened.recv().map_err(|_| closed(()))
+    }
+}
+
+/// Sum of the rates in each window that all threads have, over their mean time.
+fn add_up(threads: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
+    let n_windows = threads.iter().map(Vec::len).min().unwrap_or(0);
+    (0..n_windows)
+        .map(|place| {
+            let windows = threads.iter().filter_map(|windows| windows.get(place));
+            let (rate, seconds) = windows.fold((0.0, 0.0), |sum, (work, seconds)| {
+                (sum.0 + work / seconds.max(1e-9), sum.1 + seconds)
+            });
+            let seconds = seconds / threads.len().max(1) as f64;
+            (rate * seconds, seconds)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_of_threads_add_up_in_the_windows_that_all_have() {
+        let threads = [vec![(10.0, 1.0), (20.0, 1.0)], vec![(15.0, 0.5)]];
+        assert_eq!(add_up(&threads), [(40.0 * 0.75, 0.75)]);
+        assert!(add_up(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_fails_before_the_gate_holds_nobody_up() {
+        let first = std::sync::atomic::AtomicBool::new(true);
+        let result = together(3, |gate| {
+            if first.swap(false, std::sync::atomic::Ordering::Relaxed) {
+                return Err("expected by the test".to_owned());
+            }
+            gate.wait()?;
+            Ok(vec![(1.0, 1.0)])
+        });
+        assert_eq!(result, Err("expected by the test".to_owned()));
+    }
+}

@@ -1,0 +1,49 @@
+//! Parsing JSON Lines, as datasets come.
+
+use std::borrow::Cow;
+use std::hint::black_box;
+
+use serde::Deserialize;
+
+use super::random::Random;
+use super::text::Words;
+use crate::meter::{Meter, figure, windows};
+use crate::{Allowance, Measured, Method, Unit};
+
+/// Documents in the input.
+const N_DOCUMENTS: usize = 100;
+/// Bytes of a document's text: about 500 tokens.
+const DOCUMENT: usize = 2150;
+
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
+/// Millions of bytes of JSON Lines a second, one core: `{"text": …}` parsed to its text.
+pub(crate) fn measure(allowance: &Allowance, seed: u64) -> Measured {
+    figure(allowance, |allowance| {
+        let mut random = Random::new(seed);
+        let words = Words::new(&mut random);
+        let lines: Vec<String> = (0..N_DOCUMENTS)
+            .map(|number| {
+                let text = words.text(DOCUMENT, &mut random);
+                // Real documents have line ends, which JSON escapes.
+                let text = text.replace(". ", ".\n");
+                serde_json::json!({"id": number, "text": text}).to_string()
+            })
+            .collect();
+        let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
+        let meter = Meter::start().note(format!("documents of {DOCUMENT} bytes"));
+        let found = windows(allowance, || {
+            for line in &lines {
+                let document: Document<'_> =
+                    serde_json::from_str(line).map_err(|error| error.to_string())?;
+                black_box(document.text.len());
+            }
+            Ok::<_, String>(bytes as f64)
+        })?;
+        Ok(meter.rate(Unit::MegabytesPerSecond, Method::Direct, &found))
+    })
+}

@@ -1,0 +1,142 @@
+//! Disk figures beside those of fio, on the same file, in turns.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::block_file::BlockFile;
+use super::disk::{random, sequential_read, sequential_write};
+use crate::statistics::{percentiles, spread};
+use crate::{Allowance, Cancellation, Measured, Method};
+
+const FILE: u64 = 256 << 20;
+
+/// What fio calls an access, what it is in blocks, and what is compared.
+type Access = (
+    &'static str,
+    &'static str,
+    fn(&Allowance, &mut BlockFile) -> Measured,
+);
+
+const ACCESSES: [Access; 4] = [
+    ("write", "1M", |a, file| sequential_write(a, file).unwrap()),
+    ("read", "1M", |a, file| sequential_read(a, file).unwrap()),
+    ("randwrite", "4k", |a, file| {
+        random(a, file, BlockFile::write).0
+    }),
+    ("randread", "4k", |a, file| {
+        random(a, file, BlockFile::read).0
+    }),
+];
+
+fn is_required() -> bool {
+    std::env::var_os("KATO_REQUIRE_SERVERS").is_some()
+}
+
+/// Operations a second of one access by fio: one under way, direct, for so many seconds.
+fn fio(path: &Path, access: &str, block: &str, seconds: f64) -> f64 {
+    let output = Command::new("fio")
+        .args([
+            "--name=beside",
+            "--ioengine=psync",
+            "--iodepth=1",
+            "--direct=1",
+        ])
+        .args([
+            "--allow_file_create=0",
+            "--fallocate=none",
+            "--norandommap",
+            "--thread",
+        ])
+        // What fio does to its buffers between writes would count in its rate.
+        .arg("--scramble_buffers=0")
+        .args(["--time_based", "--output-format=json"])
+        .arg(format!("--filename={}", path.display()))
+        .arg(format!("--size={FILE}"))
+        .arg(format!("--rw={access}"))
+        .arg(format!("--bs={block}"))
+        .arg(format!("--runtime={}ms", seconds * 1000.0))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let start = text.find('{').unwrap_or_else(|| panic!("fio: {text}"));
+    let answer: Value = serde_json::from_str(&text[start..]).unwrap();
+    let side = if access.ends_with("write") {
+        "write"
+    } else {
+        "read"
+    };
+    answer["jobs"][0][side]["iops"].as_f64().unwrap()
+}
+
+#[test]
+fn disk_figures_are_those_of_fio() {
+    if Command::new("fio").arg("--version").output().is_err() {
+        assert!(!is_required(), "fio is not installed");
+        println!("skipped: fio is not installed");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("blocks");
+    let file = File::create_new(&path).unwrap();
+    drop(file);
+    let open = || File::options().read(true).write(true).open(&path).unwrap();
+    let allowance =
+        |seconds: f64| Allowance::new(Duration::from_secs_f64(seconds), &Cancellation::new());
+    let mut ours = BlockFile::over(open(), 1).unwrap();
+    if ours.method != Method::Direct {
+        println!(
+            "skipped: no direct access in {}: {}",
+            dir.path().display(),
+            ours.note
+        );
+        return;
+    }
+    ours.fill(&allowance(60.0), FILE).unwrap();
+    assert_eq!(ours.len, FILE);
+    // Long turns are for figures to be told.
+    let is_long = std::env::var_os("KATO_FIO_LONG").is_some();
+    let (pairs, seconds) = if is_long { (9, 2.0) } else { (5, 0.6) };
+    for (access, block, measure) in ACCESSES {
+        let mut once = || {
+            let measured = measure(&allowance(seconds), &mut ours);
+            let value = measured.known().unwrap().value;
+            if block == "1M" {
+                value * 1e6 / f64::from(1 << 20)
+            } else {
+                value
+            }
+        };
+        let mut rates = Vec::new();
+        // Other programs disturb: what differs is measured again, and all of it counts.
+        for set in 1..=3 {
+            for pair in 0..pairs {
+                // Turns of the shape A B B A, so that a machine that slows down disturbs both alike.
+                let first = (pair % 2 == 0).then(&mut once);
+                let theirs = fio(&path, access, block, seconds);
+                rates.push((first.unwrap_or_else(&mut once), theirs));
+            }
+            let median = |of: &dyn Fn(&(f64, f64)) -> f64| {
+                let values: Vec<f64> = rates.iter().map(of).collect();
+                (percentiles(&values).unwrap().p50, spread(&values).unwrap())
+            };
+            let (own, theirs) = (median(&|pair| pair.0).0, median(&|pair| pair.1).0);
+            let (ratio, spread) = median(&|pair| pair.0 / pair.1);
+            // Twice the standard error of a median: beyond a tenth, only that is noise.
+            let noise = 2.0 * 0.93 * spread / (rates.len() as f64).sqrt();
+            println!(
+                "{access} {block}: {own:.0}/s, fio {theirs:.0}/s, ratio {ratio:.3} ± {noise:.3}"
+            );
+            if (ratio - 1.0).abs() <= 0.1 {
+                break;
+            }
+            assert!(
+                set < 3 || (ratio - 1.0).abs() <= 0.1 + noise,
+                "{access}: {rates:.0?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A KATO server: round trips that learn nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, Measured};
+
+/// A KATO server. Only its health is asked for: nothing is learned, and no session is opened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct KatoResults {
+    /// A request for the server's health and its answer, over a connection kept open.
+    pub health_latency: Measured,
+}
+
+impl KatoResults {
+    pub(crate) fn unknown(reason: &str) -> Self {
+        Self {
+            health_latency: Finding::unknown(reason),
+        }
+    }
+
+    pub(crate) fn entries(&self) -> Vec<(&'static str, &Measured)> {
+        vec![("health round trip", &self.health_latency)]
+    }
+}
+
+#[cfg(feature = "kato")]
+pub(crate) use measured::measure;
+
+#[cfg(not(feature = "kato"))]
+pub(crate) fn measure(_: &crate::Allowance, _: &str) -> KatoResults {
+    KatoResults::unknown("built without the feature `kato`: build with it")
+}
+
+#[cfg(feature = "kato")]
+mod measured {
+    use std::error::Error;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use reqwest::{Client, Url};
+    use rustls::ClientConfig;
+    use rustls_platform_verifier::Verifier;
+    use serde_json::Value;
+
+    use super::KatoResults;
+    use crate::meter::{Meter, figure};
+    use crate::{Allowance, Measured, Method};
+
+    /// Round trips after which the distribution is known well enough.
+    const MOST: usize = 2_000;
+    /// No health check that is worth waiting for takes longer.
+    const PATIENCE: Duration = Duration::from_secs(2);
+
+    pub(crate) fn measure(allowance: &Allowance, url: &str) -> KatoResults {
+        KatoResults {
+            health_latency: figure(allowance, |allowance| round_trips(allowance, url)),
+        }
+    }
+
+    fn round_trips(allowance: &Allowance, url: &str) -> Result<Measured, String> {
+        let expected = "give http://host:port";
+        let mut url = Url::parse(url).map_err(|error| {
+            format!("the KATO server's address cannot be read ({error}): {expected}")
+        })?;
+        url.path_segments_mut()
+            .map_err(|()| format!("the KATO server's address has no path: {expected}"))?
+            .pop_if_empty()
+            .push("health");
+        let client = client(url.scheme() == "https", PATIENCE.min(allowance.remaining()))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| format!("no runtime can be started ({error})"))?;
+        runtime.block_on(async {
+            // The first opens the connection.
+            ask(&client, &url).await?;
+            let meter = Meter::start();
+            let mut seconds = Vec::new();
+            while seconds.is_empty() || (seconds.len() < MOST && !allowance.is_over()) {
+                let start = Instant::now();
+                ask(&client, &url).await?;
+                seconds.push(start.elapsed().as_secs_f64());
+            }
+            Ok(meter.latency(Method::Direct, &seconds))
+        })
+    }
+
+    /// # Errors
+    ///
+    /// When the answer is not that of a KATO server in good health: how long a failure takes says nothing.
+    async fn ask(client: &Client, url: &Url) -> Result<(), String> {
+        let response = client
+            .get(url.clone())
+            .send()
+            .await
+            .map_err(|error| told(&error))?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(|error| told(&error))?;
+        if !status.is_success() {
+            return Err(format!(
+                "the KATO server answered {status} to a health check: see its log"
+            ));
+        }
+        let health: Option<Value> = serde_json::from_slice(&body).ok();
+        match health
+            .as_ref()
+            .and_then(|health| health.get("status")?.as_str())
+        {
+            Some(_) => Ok(()),
+            None => Err("what answers there is no KATO server: see the address".to_owned()),
+        }
+    }
+
+    /// The innermost cause, which says most, and never the address, which may hold a password.
+    fn told(error: &reqwest::Error) -> String {
+        let mut cause: &dyn Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        if error.is_timeout() {
+            "the KATO server does not answer in time: see whether it hangs".to_owned()
+        } else if error.is_connect() {
+            format!("the KATO server cannot be reached ({cause}): start it, or see the address")
+        } else {
+            let what = if error.source().is_some() {
+                cause.to_string()
+            } else {
+                "request".to_owned()
+            };
+            format!("the KATO server broke off ({what}): see its log")
+        }
+    }
+
+    fn client(needs_tls: bool, timeout: Duration) -> Result<Client, String> {
+        let mut builder = Client::builder()
+            .timeout(timeout)
+            .redirect(reqwest::redirect::Policy::none())
+            // Every round trip counts once.
+            .retry(reqwest::retry::never())
+            .tcp_nodelay(true)
+            .no_proxy();
+        builder = builder.tls_backend_preconfigured(tls(needs_tls)?);
+        builder
+            .build()
+            .map_err(|error| format!("no HTTP client can be made: {}", error.without_url()))
+    }
+
+    /// With the roots of the system where they are needed; machines without any can still use plain HTTP.
+    fn tls(needs_roots: bool) -> Result<ClientConfig, String> {
+        let unusable = |error: rustls::Error| format!("TLS is not available: {error}");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?;
+        if !needs_roots {
+            let none = rustls::RootCertStore::empty();
+            return Ok(builder.with_root_certificates(none).with_no_client_auth());
+        }
+        let verifier = Verifier::new(provider).map_err(unusable)?;
+        Ok(builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth())
+    }
+}

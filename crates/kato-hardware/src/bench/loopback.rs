@@ -1,0 +1,51 @@
+//! Round trips over TCP inside the machine.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use crate::meter::{Meter, figure, latencies};
+use crate::{Allowance, Measured, Method};
+
+/// Bytes of a message: a small request.
+const MESSAGE: usize = 64;
+const MOST: usize = 20_000;
+/// A message inside a machine that takes longer is lost.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A message of 64 bytes there and back, between two threads.
+pub(crate) fn measure(allowance: &Allowance) -> Measured {
+    figure(allowance, |allowance| {
+        let meter = Meter::start();
+        let seconds = round_trips(allowance).map_err(|error| {
+            format!("no connection inside the machine ({error}): see the loopback interface")
+        })?;
+        Ok(meter.latency(Method::Direct, &seconds))
+    })
+}
+
+fn round_trips(allowance: &Allowance) -> io::Result<Vec<f64>> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let mut near = TcpStream::connect_timeout(&listener.local_addr()?, PATIENCE)?;
+    let (mut far, _) = listener.accept()?;
+    for stream in [&near, &far] {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+    }
+    thread::scope(|scope| {
+        thread::Builder::new().spawn_scoped(scope, move || {
+            let mut message = [0; MESSAGE];
+            // Ends when the other side closes.
+            while far.read_exact(&mut message).is_ok() && far.write_all(&message).is_ok() {}
+        })?;
+        let mut message = [7; MESSAGE];
+        let result = latencies(allowance, MOST, || {
+            near.write_all(&message)?;
+            near.read_exact(&mut message)
+        });
+        drop(near);
+        result
+    })
+}

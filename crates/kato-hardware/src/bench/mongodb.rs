@@ -1,0 +1,55 @@
+//! A MongoDB: inserts, upserts and queries in a database of its own, always dropped.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, Measured};
+
+/// A MongoDB, in a database that no one else has (`kato_hardware_` and a random number), dropped afterwards. No other
+/// database is looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MongoResults {
+    /// The emptiest command and its answer.
+    pub ping_latency: Measured,
+    /// Inserting one document with the shape of a pattern.
+    pub insert_latency: Measured,
+    /// Counting one pattern up, by name, made where it is not there.
+    pub upsert_latency: Measured,
+    /// The same in commands of many: patterns a second.
+    pub bulk_upsert: Measured,
+    /// Finding one pattern by its name.
+    pub query_latency: Measured,
+}
+
+impl MongoResults {
+    pub(crate) fn unknown(reason: &str) -> Self {
+        Self {
+            ping_latency: Finding::unknown(reason),
+            insert_latency: Finding::unknown(reason),
+            upsert_latency: Finding::unknown(reason),
+            bulk_upsert: Finding::unknown(reason),
+            query_latency: Finding::unknown(reason),
+        }
+    }
+
+    pub(crate) fn entries(&self) -> Vec<(&'static str, &Measured)> {
+        vec![
+            ("ping", &self.ping_latency),
+            ("insert", &self.insert_latency),
+            ("upsert", &self.upsert_latency),
+            ("upserts in bulk", &self.bulk_upsert),
+            ("query by name", &self.query_latency),
+        ]
+    }
+}
+
+#[cfg(feature = "mongodb")]
+pub(crate) use measured::measure;
+
+#[cfg(not(feature = "mongodb"))]
+pub(crate) fn measure(_: &crate::Allowance, _: std::time::Duration, _: &str) -> MongoResults {
+    MongoResults::unknown("built without the feature `mongodb`: build with it")
+}
+
+#[cfg(feature = "mongodb")]
+mod measured;

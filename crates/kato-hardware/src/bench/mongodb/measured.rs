@@ -1,0 +1,317 @@
+//! Measures a MongoDB.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use mongodb::bson::{Document, doc};
+use mongodb::error::{Error, ErrorKind};
+use mongodb::options::{ClientOptions, IndexOptions};
+use mongodb::{Client, Collection, Database, IndexModel};
+use tokio::time::timeout;
+
+use super::MongoResults;
+use crate::meter::{Meter, NO_TIME};
+use crate::step::cancelled;
+use crate::{Allowance, Finding, Measured, Method, Unit};
+
+/// What the names of databases made here begin with.
+const PREFIX: &str = "kato_hardware_";
+/// Operations after which a distribution is known well enough.
+const MOST: usize = 2_000;
+/// Upserts of the first command and of the largest.
+const BULK: [usize; 2] = [10, 100];
+/// A server that is not found within this time is not there.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Measures within the allowance; dropping the database may take as long as `grace` after that.
+pub(crate) fn measure(allowance: &Allowance, grace: Duration, uri: &str) -> MongoResults {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    match runtime {
+        Ok(runtime) => {
+            let results = runtime.block_on(within(allowance, grace, uri));
+            // The driver's own tasks wait for servers that may hang.
+            runtime.shutdown_background();
+            results.unwrap_or_else(|reason| MongoResults::unknown(&reason))
+        }
+        Err(error) => MongoResults::unknown(&format!("no runtime can be started ({error})")),
+    }
+}
+
+async fn within(allowance: &Allowance, grace: Duration, uri: &str) -> Result<MongoResults, String> {
+    // The driver's own message may repeat the address with its password, so it stays behind.
+    let unreadable = |_| {
+        "MongoDB's address cannot be read: give mongodb://[user:password@]host[:port][/?options]"
+            .to_owned()
+    };
+    let slow = |_| "MongoDB's name is not resolved in time: see the address".to_owned();
+    let time = allowance.remaining();
+    let mut options = timeout(time, async { ClientOptions::parse(uri).await })
+        .await
+        .map_err(slow)?
+        .map_err(unreadable)?;
+    options.app_name = Some("kato-hardware".to_owned());
+    options.server_selection_timeout = Some(PATIENCE.min(time.mul_f64(0.5)));
+    options.connect_timeout = options.server_selection_timeout;
+    // Waits for the journal are the server's own affair; what the address asks for stays.
+    options.retry_writes = Some(false);
+    let client = Client::with_options(options).map_err(unreadable)?;
+    let allowance = &Bounds {
+        allowance: allowance.clone(),
+        last: allowance.until + grace.mul_f64(0.5),
+        is_abandoned: Rc::default(),
+    };
+    let ping_latency = ping(allowance, &client).await?;
+    let database = client.database(&format!("{PREFIX}{}", uuid::Uuid::new_v4().simple()));
+    let found = work(allowance, &database).await;
+    // Whatever happened: the drop is asked for, and an answer waited for.
+    let dropped = timeout(grace.mul_f64(0.4), async { database.drop().await }).await;
+    let name = database.name();
+    let left = match dropped {
+        // The server may get to it after the drop.
+        Ok(Ok(())) if allowance.is_abandoned.get() => {
+            Some("an operation was not finished in time and may come after".to_owned())
+        }
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(told(&error)),
+        Err(_) => Some("no answer in time".to_owned()),
+    };
+    let mut results = MongoResults {
+        ping_latency,
+        ..found
+    };
+    if let Some(reason) = left {
+        results = MongoResults::unknown(&format!(
+            "the database {name} could not be dropped ({reason}): drop it by hand"
+        ));
+    }
+    Ok(results)
+}
+
+/// When to begin nothing more, and when to wait no longer for what was begun: a server goes on with an operation that nobody
+/// waits for, even after the database was dropped.
+struct Bounds {
+    allowance: Allowance,
+    last: Instant,
+    is_abandoned: Rc<Cell<bool>>,
+}
+
+impl Bounds {
+    fn part(&self, share: f64) -> Self {
+        Self {
+            allowance: self.allowance.part(share),
+            last: self.last,
+            is_abandoned: Rc::clone(&self.is_abandoned),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.allowance.is_over()
+    }
+
+    fn remaining(&self) -> Duration {
+        self.allowance.remaining()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.allowance.is_stopped()
+    }
+
+    /// Waits for an operation; `Ok(None)` when there is no time to begin it, or it does not end.
+    async fn bound<T>(
+        &self,
+        operation: impl Future<Output = Result<T, Error>>,
+    ) -> Result<Option<T>, String> {
+        if self.is_over() {
+            return Ok(None);
+        }
+        let left = self.last.saturating_duration_since(Instant::now());
+        match timeout(left, operation).await {
+            Ok(Ok(value)) => Ok(Some(value)),
+            Ok(Err(error)) => Err(told(&error)),
+            Err(_) => {
+                self.is_abandoned.set(true);
+                Ok(None)
+            }
+        }
+    }
+}
+
+async fn ping(allowance: &Bounds, client: &Client) -> Result<Measured, String> {
+    let allowance = &allowance.part(0.5);
+    let admin = client.database("admin");
+    // The first connects.
+    let once = async { admin.run_command(doc! {"ping": 1}).await };
+    if allowance.bound(once).await?.is_none() {
+        return Err(if allowance.is_stopped() {
+            cancelled()
+        } else {
+            "MongoDB does not answer in time: see whether it hangs".to_owned()
+        });
+    }
+    let allowance = &allowance.part(0.2);
+    latency(allowance, async |_| {
+        admin.run_command(doc! {"ping": 1}).await.map(|_| ())
+    })
+    .await
+}
+
+async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
+    let patterns: Collection<Document> = database.collection("patterns");
+    let unique = IndexOptions::builder().unique(true).build();
+    let index = IndexModel::builder()
+        .keys(doc! {"name": 1})
+        .options(unique)
+        .build();
+    match allowance
+        .bound(async { patterns.create_index(index).await })
+        .await
+    {
+        Ok(Some(_)) => {}
+        Ok(None) => return MongoResults::unknown("MongoDB does not make an index in time"),
+        Err(reason) => return MongoResults::unknown(&reason),
+    }
+    let insert_latency = settle(
+        latency(&allowance.part(0.25), async |number| {
+            patterns.insert_one(pattern(number)).await.map(|_| ())
+        })
+        .await,
+    );
+    let n_patterns = insert_latency
+        .known()
+        .map_or(1, |figure| figure.validity.samples.max(1) as usize);
+    let query_latency = settle(
+        latency(&allowance.part(0.33), async |number| {
+            // A stride that meets all of them, out of order.
+            let name = name(number * 7919 % n_patterns);
+            patterns.find_one(doc! {"name": name}).await.map(|_| ())
+        })
+        .await,
+    );
+    let upsert_latency = settle(
+        latency(&allowance.part(0.5), async |number| {
+            let (filter, update) = upsert(MOST + number);
+            patterns
+                .update_one(filter, update)
+                .upsert(true)
+                .await
+                .map(|_| ())
+        })
+        .await,
+    );
+    let bulk_upsert = settle(bulk(allowance, database).await);
+    MongoResults {
+        // Measured before.
+        ping_latency: Finding::unknown(NO_TIME),
+        insert_latency,
+        upsert_latency,
+        bulk_upsert,
+        query_latency,
+    }
+}
+
+async fn latency(
+    allowance: &Bounds,
+    operation: impl AsyncFn(usize) -> Result<(), Error>,
+) -> Result<Measured, String> {
+    let meter = Meter::start();
+    let mut seconds = Vec::new();
+    while seconds.len() < MOST && !allowance.is_over() {
+        let start = Instant::now();
+        if allowance.bound(operation(seconds.len())).await?.is_none() {
+            break;
+        }
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    if allowance.is_stopped() {
+        return Err(cancelled());
+    }
+    Ok(meter.latency(Method::Direct, &seconds))
+}
+
+/// Commands of many upserts, half of them of patterns that are there.
+async fn bulk(allowance: &Bounds, database: &Database) -> Result<Measured, String> {
+    let [mut n, largest] = BULK;
+    let meter = Meter::start().note(format!("at most {largest} in a command"));
+    let mut found = Vec::new();
+    let mut first = 2 * MOST;
+    while first < 12 * MOST && !allowance.is_over() {
+        let updates: Vec<Document> = (first..first + n)
+            .map(|number| {
+                let (filter, update) = upsert(number);
+                doc! {"q": filter, "u": update, "upsert": true}
+            })
+            .collect();
+        let command = doc! {"update": "patterns", "updates": updates, "ordered": false};
+        let start = Instant::now();
+        match allowance
+            .bound(async { database.run_command(command).await })
+            .await?
+        {
+            // The command succeeds even where updates do not.
+            Some(answer) if answer.contains_key("writeErrors") => {
+                return Err("MongoDB refused upserts: see the rights of the user".to_owned());
+            }
+            Some(_) => {}
+            None => break,
+        }
+        found.push((n as f64, start.elapsed().as_secs_f64()));
+        first += n / 2;
+        // No more than the server does in half of the time that is left.
+        let each = start.elapsed() / n as u32;
+        let fitting = allowance.remaining().as_nanos() / 2 / each.as_nanos().max(1);
+        n = (2 * n).min(largest).min(fitting.max(1) as usize);
+    }
+    if allowance.is_stopped() {
+        return Err(cancelled());
+    }
+    Ok(meter.rate(Unit::PerSecond, Method::Direct, &found))
+}
+
+fn settle(result: Result<Measured, String>) -> Measured {
+    result.unwrap_or_else(Finding::unknown)
+}
+
+/// 40 hexadecimal digits, as a pattern's.
+fn name(number: usize) -> String {
+    format!(
+        "{:040x}",
+        (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    )
+}
+
+/// A pattern of five tokens as KATO keeps it.
+fn pattern(number: usize) -> Document {
+    doc! {
+        "name": name(number),
+        "pattern_data": [["the"], ["cat"], ["sat"], ["on"], ["it"]],
+        "length": 5,
+        "frequency": 1,
+    }
+}
+
+fn upsert(number: usize) -> (Document, Document) {
+    let mut content = pattern(number);
+    content.remove("frequency");
+    content.remove("name");
+    let update = doc! {"$inc": {"frequency": 1}, "$setOnInsert": content};
+    (doc! {"name": name(number)}, update)
+}
+
+fn told(error: &Error) -> String {
+    match &*error.kind {
+        ErrorKind::ServerSelection { .. } => {
+            "MongoDB cannot be reached: start it, or see the address".to_owned()
+        }
+        ErrorKind::Authentication { .. } => {
+            "MongoDB refuses the user: see name and password in the address".to_owned()
+        }
+        ErrorKind::Command(command) => format!(
+            "MongoDB refuses ({}): see the rights of the user",
+            command.code_name
+        ),
+        _ => "MongoDB broke off: see its log".to_owned(),
+    }
+}

@@ -1,0 +1,116 @@
+//! SHA-1 over the texts that patterns are named by.
+
+use std::hint::black_box;
+
+use serde::{Deserialize, Serialize};
+use sha1::{Digest, Sha1};
+
+use super::cores::together;
+use super::random::Random;
+use crate::meter::{Meter, figure, windows};
+use crate::{Allowance, Finding, Measured, Method, Unit};
+
+/// Names a second: SHA-1 over a pattern's text. The text of 5 tokens has 70 bytes, two blocks of SHA-1; that of 7 names has
+/// 406 bytes, seven blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NamingResults {
+    /// Patterns of 5 tokens, one core.
+    pub tokens_one_core: Measured,
+    /// Patterns of 7 names, one core.
+    pub names_one_core: Measured,
+    /// Patterns of 5 tokens, all usable cores at once.
+    pub tokens_all_cores: Measured,
+}
+
+/// Bytes of the text of 5 tokens.
+const TOKENS: usize = 70;
+/// Bytes of the text of 7 names.
+const NAMES: usize = 7 * NAME;
+/// Bytes of a name within such a text.
+pub(crate) const NAME: usize = 58;
+/// Names between two looks at the clock.
+const STRETCH: u32 = 4096;
+
+impl NamingResults {
+    pub(crate) fn unknown(reason: &str) -> Self {
+        Self {
+            tokens_one_core: Finding::unknown(reason),
+            names_one_core: Finding::unknown(reason),
+            tokens_all_cores: Finding::unknown(reason),
+        }
+    }
+
+    pub(crate) fn measure(allowance: &Allowance, cores: usize, seed: u64) -> Self {
+        let one = |allowance: &Allowance, cores, bytes| {
+            figure(allowance, |allowance| {
+                let meter = Meter::start();
+                let found = together(cores, |gate| {
+                    let mut text = vec![0; bytes];
+                    Random::new(seed).fill(&mut text);
+                    gate.wait()?;
+                    windows(allowance, || Ok(name(&mut text)))
+                })?;
+                Ok(meter.rate(Unit::PerSecond, Method::Direct, &found))
+            })
+        };
+        Self {
+            tokens_one_core: one(&allowance.part(0.33), 1, TOKENS),
+            names_one_core: one(&allowance.part(0.5), 1, NAMES),
+            tokens_all_cores: one(allowance, cores, TOKENS),
+        }
+    }
+
+    pub(crate) fn entries(&self) -> Vec<(&'static str, &Measured)> {
+        vec![
+            ("of 5 tokens, one core", &self.tokens_one_core),
+            ("of 7 names, one core", &self.names_one_core),
+            ("of 5 tokens, all cores", &self.tokens_all_cores),
+        ]
+    }
+
+    /// Seconds of one core for a text of so many bytes: a straight line through both measurements, over blocks.
+    pub(crate) fn seconds(&self, bytes: f64) -> Option<f64> {
+        let short = 1.0 / self.tokens_one_core.known()?.value;
+        let long = 1.0 / self.names_one_core.known()?.value;
+        let (from, to) = (blocks(TOKENS as f64), blocks(NAMES as f64));
+        let slope = ((long - short) / (to - from)).max(0.0);
+        Some((short + slope * (blocks(bytes) - from)).max(short / from))
+    }
+}
+
+/// SHA-1 pads with at least nine bytes to whole blocks of 64.
+fn blocks(bytes: f64) -> f64 {
+    ((bytes + 9.0) / 64.0).ceil()
+}
+
+fn name(text: &mut [u8]) -> f64 {
+    for number in 0..STRETCH {
+        // Every text differs, so that no work can be left out.
+        if let Some(start) = text.first_chunk_mut::<4>() {
+            *start = number.to_le_bytes();
+        }
+        black_box(Sha1::digest(&*text));
+    }
+    f64::from(STRETCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::Cancellation;
+
+    #[test]
+    fn longer_texts_take_longer_and_more_blocks_in_proportion() {
+        let allowance = Allowance::new(Duration::from_millis(400), &Cancellation::new());
+        let found = NamingResults::measure(&allowance, 2, 1);
+        let seconds = |bytes: f64| found.seconds(bytes).unwrap();
+        assert!(seconds(406.0) > 1.3 * seconds(70.0), "{found:?}");
+        let expected = 1.0 / found.tokens_one_core.known().unwrap().value;
+        assert!((seconds(70.0) / expected - 1.0).abs() < 1e-9);
+        assert!(seconds(10.0) > 0.0);
+        assert!(NamingResults::unknown("x").seconds(70.0).is_none());
+    }
+}

@@ -1,0 +1,72 @@
+//! How large a file may be here: free room and limits, so that a measurement never fills a disk.
+
+use std::path::Path;
+
+use rustix::fs::statvfs;
+
+use crate::detect::limits::Limits;
+
+/// Share of the free room that a measurement takes.
+const SHARE: u64 = 4;
+/// A measurement with less says nothing.
+pub(crate) const LEAST: u64 = 16 << 20;
+
+/// Bytes that may be written into the directory: at most those wanted, a quarter of what is free, and what the process may
+/// write into one file; whole MiB.
+///
+/// # Errors
+///
+/// The reason, when that is less than [`LEAST`] or cannot be told.
+pub(crate) fn in_directory(directory: &Path, wanted: u64) -> Result<u64, String> {
+    let place = directory.display();
+    let stat = statvfs(directory).map_err(|error| {
+        format!("{place} cannot be looked at ({error}): name another with `directory`")
+    })?;
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let limits = Limits::read(Path::new("/"));
+    let limit = limits.file_bytes.known().copied().flatten();
+    choose(free, limit, wanted).map_err(|reason| format!("{place}: {reason}"))
+}
+
+fn choose(free: u64, limit: Option<u64>, wanted: u64) -> Result<u64, String> {
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    if free / SHARE < LEAST {
+        return Err(format!(
+            "only {:.1} MiB are free: free {:.0} MiB, or name another directory with `directory`",
+            mib(free),
+            mib(SHARE * LEAST)
+        ));
+    }
+    if let Some(limit) = limit.filter(|limit| *limit < LEAST) {
+        return Err(format!(
+            "the process may write files of {:.1} MiB only: raise the limit (`ulimit -f`) to {:.0} MiB",
+            mib(limit),
+            mib(LEAST)
+        ));
+    }
+    let most = wanted.min(free / SHARE).min(limit.unwrap_or(u64::MAX));
+    Ok(most.max(LEAST) >> 20 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_takes_a_quarter_of_what_is_free_and_keeps_to_limits() {
+        const GB: u64 = 1 << 30;
+        assert_eq!(choose(100 * GB, None, GB), Ok(GB));
+        assert_eq!(choose(GB, None, GB), Ok(GB / 4));
+        assert_eq!(choose(100 * GB, Some(50_000_000), GB), Ok(47 << 20));
+        assert!(
+            choose(50 << 20, None, GB)
+                .unwrap_err()
+                .contains("only 50.0 MiB are free")
+        );
+        assert!(
+            choose(GB, Some(1 << 20), GB)
+                .unwrap_err()
+                .contains("ulimit")
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! Measures the embedded store.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use kato_model::{LearnBatch, LiteralTable, NameScratch, PatternName, SymbolTable, name_of_ids};
+use kato_store::{EmbeddedStore, PatternStore};
+use serde_json::json;
+
+use super::{LENGTHS, StoreResults};
+use crate::bench::random::Random;
+use crate::bench::room;
+use crate::bench::text::Words;
+use crate::meter::{Meter, NO_TIME, figure, windows};
+use crate::{Allowance, Measured, Method, Unit};
+
+/// Patterns between two commits.
+const BATCH: usize = 20_000;
+/// Patterns above which no more are made: their names are kept to be looked up.
+const MOST: usize = 400_000;
+/// Room that so many patterns take, generously.
+const ROOM: u64 = 96 << 20;
+/// Bytes that a pattern may take while segments are merged.
+const PATTERN: u64 = 200;
+/// Look-ups between two looks at the clock.
+const STRETCH: usize = 64;
+
+/// Measures in a directory of its own below the one given.
+pub(crate) fn measure(allowance: &Allowance, directory: &Path, seed: u64) -> StoreResults {
+    match try_measure(allowance, directory, seed) {
+        Ok(results) => results,
+        Err(reason) => StoreResults::unknown(&reason),
+    }
+}
+
+fn try_measure(allowance: &Allowance, directory: &Path, seed: u64) -> Result<StoreResults, String> {
+    let dir = tempfile::Builder::new()
+        .prefix(".kato-hardware-")
+        .tempdir_in(directory)
+        .map_err(|error| {
+            format!(
+                "no directory can be made in {} ({error}): name one that can be written to with `directory`",
+                directory.display()
+            )
+        })?;
+    let room = room::in_directory(directory, ROOM)?;
+    let most = MOST.min((room / PATTERN) as usize);
+    let mut source = Source::new(seed);
+    let [n_short, n_long] = LENGTHS;
+    let place = dir.path().join("short");
+    let short = Filled::new(&allowance.part(0.4), &place, n_short, most, &mut source)?;
+    let read = figure(&allowance.part(0.4), |allowance| {
+        short.read(allowance, seed)
+    });
+    let place = dir.path().join("long");
+    let long = Filled::new(&allowance.part(0.9), &place, n_long, most / 2, &mut source)?;
+    Ok(StoreResults {
+        write: short.write,
+        stage: short.stage,
+        stage_long: long.stage,
+        commit_latency: short.commit_latency,
+        read,
+        pattern_bytes: short.pattern_bytes,
+        long_pattern_bytes: long.pattern_bytes,
+    })
+}
+
+/// Makes patterns of words.
+struct Source {
+    words: Words,
+    vocabulary: Arc<SymbolTable>,
+    fragments: LiteralTable,
+    random: Random,
+}
+
+impl Source {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let words = Words::new(&mut random);
+        let mut vocabulary = SymbolTable::new();
+        for word in words.all() {
+            vocabulary.push(word);
+        }
+        Self {
+            fragments: LiteralTable::new(words.all()),
+            vocabulary: Arc::new(vocabulary),
+            words,
+            random,
+        }
+    }
+
+    /// The names of a batch, and the tokens of all its patterns behind each other.
+    fn patterns(&mut self, n_tokens: usize) -> Result<(Vec<PatternName>, Vec<u32>), String> {
+        let tokens: Vec<u32> = (0..BATCH * n_tokens)
+            .map(|_| self.words.draw(&mut self.random) as u32)
+            .collect();
+        let mut scratch = NameScratch::default();
+        let names = tokens
+            .chunks(n_tokens)
+            .map(|tokens| name_of_ids(&self.fragments, tokens, &mut scratch).map_err(told))
+            .collect::<Result<_, _>>()?;
+        Ok((names, tokens))
+    }
+}
+
+/// A store that was filled, and what that took.
+struct Filled {
+    store: EmbeddedStore,
+    names: Vec<PatternName>,
+    write: Measured,
+    stage: Measured,
+    commit_latency: Measured,
+    pattern_bytes: Measured,
+}
+
+impl Filled {
+    fn new(
+        allowance: &Allowance,
+        dir: &Path,
+        n_tokens: usize,
+        most: usize,
+        source: &mut Source,
+    ) -> Result<Self, String> {
+        let store = EmbeddedStore::create(dir, &["node0"], json!({"chunk_size": n_tokens}));
+        let store = store.map_err(told)?;
+        let meter = || Meter::start().note(format!("commits of {BATCH} patterns"));
+        let meters = [meter(), meter(), meter(), meter()];
+        let mut names = Vec::new();
+        let (mut staging, mut writing) = (Vec::new(), Vec::new());
+        let mut committing = Vec::new();
+        while !allowance.is_over() && names.len() + BATCH <= most {
+            let (batch_names, tokens) = source.patterns(n_tokens)?;
+            let start = Instant::now();
+            let mut batch = LearnBatch::with_vocabulary(1, Arc::clone(&source.vocabulary));
+            for (name, tokens) in batch_names.iter().zip(tokens.chunks(n_tokens)) {
+                batch.learn_tokens(*name, tokens);
+            }
+            let staged = store.stage(batch.seal()).map_err(told)?;
+            let stage = start.elapsed().as_secs_f64();
+            let start = Instant::now();
+            store.commit(vec![staged], json!(null)).map_err(told)?;
+            let commit = start.elapsed().as_secs_f64();
+            staging.push((BATCH as f64, stage));
+            writing.push((BATCH as f64, stage + commit));
+            committing.push(commit);
+            names.extend(batch_names);
+        }
+        if allowance.is_stopped() {
+            return Err(crate::step::cancelled());
+        }
+        if names.is_empty() {
+            return Err(NO_TIME.to_owned());
+        }
+        let distinct = store.count_patterns(0).map_err(told)? as f64;
+        let bytes = store.disk_bytes().unwrap_or(0) as f64;
+        let [write, stage, commit, amount] = meters;
+        Ok(Self {
+            store,
+            names,
+            write: write.rate(Unit::PerSecond, Method::Direct, &writing),
+            stage: stage.rate(Unit::PerSecond, Method::Cached, &staging),
+            commit_latency: commit.latency(Method::Direct, &committing),
+            pattern_bytes: amount.amount(Unit::Bytes, bytes / distinct),
+        })
+    }
+
+    fn read(&self, allowance: &Allowance, seed: u64) -> Result<Measured, String> {
+        let mut random = Random::new(seed);
+        let meter = Meter::start().note(format!("of {} patterns", self.names.len()));
+        let found = windows(allowance, || {
+            for _ in 0..STRETCH {
+                let name = &self.names[random.below(self.names.len() as u64) as usize];
+                let pattern = self.store.pattern(0, name).map_err(told)?;
+                black_box(pattern.ok_or("a pattern that was written is not found")?);
+            }
+            Ok::<_, String>(STRETCH as f64)
+        })?;
+        Ok(meter.rate(Unit::PerSecond, Method::Cached, &found))
+    }
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    format!("the embedded store failed: {error}")
+}

@@ -1,0 +1,64 @@
+//! Text to GPT-2 tokens.
+
+#[cfg(feature = "tokenizer")]
+pub(crate) use measured::measure;
+
+#[cfg(not(feature = "tokenizer"))]
+pub(crate) fn measure(_: &crate::Allowance, _: u64) -> crate::Measured {
+    crate::Finding::unknown("built without the feature `tokenizer`: build with it")
+}
+
+#[cfg(feature = "tokenizer")]
+mod measured {
+    use std::hint::black_box;
+    use std::time::Instant;
+
+    use kato_tokenizer::{Tokenizer, gpt2};
+
+    use crate::bench::random::Random;
+    use crate::bench::text::Words;
+    use crate::meter::{Meter, figure};
+    use crate::{Allowance, Measured, Method, Unit};
+
+    /// Bytes of text a call: a document.
+    const DOCUMENT: usize = 2150;
+    /// Documents that are made together, and then tokenized together, in one window of time.
+    const BATCH: usize = 2500;
+
+    /// Millions of bytes of text a second, one core: GPT-2. Bytes, as made words have more tokens than real ones.
+    pub(crate) fn measure(allowance: &Allowance, seed: u64) -> Measured {
+        figure(allowance, |allowance| {
+            let tokenizer = gpt2();
+            let mut random = Random::new(seed);
+            let words = Words::new(&mut random);
+            let mut ids = Vec::new();
+            let mut encode = |document: &str| {
+                ids.clear();
+                let encoded = tokenizer.encode_into(document, &mut ids);
+                encoded.map_err(|error| error.to_string())?;
+                black_box(&ids);
+                Ok::<_, String>(())
+            };
+            // The tokenizer keeps words that it has met, as it does over a run.
+            for _ in 0..BATCH / 5 {
+                encode(&words.text(DOCUMENT, &mut random))?;
+            }
+            let meter =
+                Meter::start().note("made text, every document new; the frequent words met before");
+            let mut windows = Vec::new();
+            while windows.is_empty() || !allowance.is_over() {
+                // A document that comes again would be looked up and not tokenized.
+                let documents: Vec<String> = (0..BATCH)
+                    .map(|_| words.text(DOCUMENT, &mut random))
+                    .collect();
+                let start = Instant::now();
+                for document in &documents {
+                    encode(document)?;
+                }
+                let bytes: usize = documents.iter().map(String::len).sum();
+                windows.push((bytes as f64, start.elapsed().as_secs_f64()));
+            }
+            Ok(meter.rate(Unit::MegabytesPerSecond, Method::Warm, &windows))
+        })
+    }
+}

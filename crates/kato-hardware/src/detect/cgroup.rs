@@ -1,0 +1,305 @@
+//! Control groups of both versions: where the process's own lie, and the limits that hold for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The control groups of a process.
+#[derive(Debug)]
+pub(crate) struct Cgroups {
+    /// Version 2's unified hierarchy.
+    unified: Option<Group>,
+    memory: Option<Group>,
+    cpu: Option<Group>,
+    cpuset: Option<Group>,
+}
+
+/// A group and the place where its hierarchy is mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Group {
+    mount: PathBuf,
+    dir: PathBuf,
+}
+
+impl Group {
+    /// The group's own directory and those above it, up to the mount: a limit of each holds for all below.
+    fn lineage(&self) -> impl Iterator<Item = &Path> {
+        self.dir
+            .ancestors()
+            .take_while(|dir| dir.starts_with(&self.mount))
+    }
+
+    /// The smallest limit on the way up, with whether any file could be read at all.
+    fn smallest<T: PartialOrd>(
+        &self,
+        file: &str,
+        parse: impl Fn(&Path, &str) -> Option<T>,
+    ) -> Option<T> {
+        self.lineage()
+            .filter_map(|dir| parse(dir, &fs::read_to_string(dir.join(file)).ok()?))
+            .reduce(|least, next| if next < least { next } else { least })
+    }
+}
+
+impl Cgroups {
+    /// Those of this process; `root` is where the system's files begin. `None` where there are none.
+    pub(crate) fn of_process(root: &Path) -> Option<Self> {
+        let memberships = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+        let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
+        let find = |controller| find(root, &memberships, &mounts, controller);
+        let groups = Self {
+            unified: find(None),
+            memory: find(Some("memory")),
+            cpu: find(Some("cpu")),
+            cpuset: find(Some("cpuset")),
+        };
+        let any = [&groups.unified, &groups.memory, &groups.cpu, &groups.cpuset];
+        any.iter().any(|group| group.is_some()).then_some(groups)
+    }
+
+    /// Bytes of memory that the groups may use; `None` without a limit.
+    pub(crate) fn memory_limit(&self) -> Option<u64> {
+        let v2 = self.unified.as_ref();
+        let v2 = v2.and_then(|group| group.smallest("memory.max", |_, text| parse_limit(text)));
+        let v1 = self.memory.as_ref();
+        let v1 = v1
+            .and_then(|group| group.smallest("memory.limit_in_bytes", |_, text| parse_limit(text)));
+        least(v1, v2)
+    }
+
+    /// Processors' worth of time that the groups may use; `None` without a quota.
+    pub(crate) fn cpu_quota(&self) -> Option<f64> {
+        let v2 = self.unified.as_ref();
+        let v2 = v2.and_then(|group| group.smallest("cpu.max", |_, text| parse_cpu_max(text)));
+        let v1 = self.cpu.as_ref().and_then(|group| {
+            group.smallest("cpu.cfs_quota_us", |dir, quota| {
+                let period = fs::read_to_string(dir.join("cpu.cfs_period_us")).ok()?;
+                quota_in_cores(quota.trim(), period.trim())
+            })
+        });
+        least(v1, v2)
+    }
+
+    /// Processors that the groups may run on; `None` when that is not told.
+    pub(crate) fn cpuset(&self) -> Option<u64> {
+        let v2 = self.unified.as_ref();
+        let v2 = v2
+            .and_then(|group| group.smallest("cpuset.cpus.effective", |_, text| count_cpus(text)));
+        let v1 = self.cpuset.as_ref();
+        let v1 = v1.and_then(|group| group.smallest("cpuset.cpus", |_, text| count_cpus(text)));
+        least(v1, v2)
+    }
+
+    /// The file that counts for how long the group was held back; `None` where there is none.
+    pub(crate) fn cpu_stat(&self) -> Option<PathBuf> {
+        let groups = [self.cpu.as_ref(), self.unified.as_ref()];
+        let mut files = groups.into_iter().flatten();
+        files.find_map(|group| {
+            let file = group.dir.join("cpu.stat");
+            file.is_file().then_some(file)
+        })
+    }
+
+    /// `v1`, `v2`, or `v1 and v2` where controllers are spread over both.
+    pub(crate) fn version(&self) -> &'static str {
+        let v1 = [&self.memory, &self.cpu, &self.cpuset];
+        let v1 = v1.iter().any(|group| group.is_some());
+        // A unified hierarchy beside version 1 may be there without any controller.
+        let unified = self.unified.as_ref();
+        let controllers = unified
+            .and_then(|group| fs::read_to_string(group.mount.join("cgroup.controllers")).ok())
+            .is_some_and(|controllers| !controllers.trim().is_empty());
+        match (v1, controllers) {
+            (true, true) => "v1 and v2",
+            (true, false) => "v1",
+            (false, _) => "v2",
+        }
+    }
+
+    /// The path of the process's group, which containers give away in their names.
+    pub(crate) fn paths(memberships: &str) -> impl Iterator<Item = &str> {
+        memberships
+            .lines()
+            .filter_map(|line| line.splitn(3, ':').nth(2))
+    }
+}
+
+fn least<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b < a { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The group of a controller, or of the unified hierarchy.
+fn find(root: &Path, memberships: &str, mounts: &str, controller: Option<&str>) -> Option<Group> {
+    let path = memberships.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let is_it = match controller {
+            None => id == "0" && controllers.is_empty(),
+            Some(controller) => controllers.split(',').any(|name| name == controller),
+        };
+        is_it.then_some(path)
+    })?;
+    let (mount_root, mount) = mounts.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut right = right.split(' ');
+        let kind = right.next()?;
+        let is_it = match controller {
+            None => kind == "cgroup2",
+            Some(controller) => {
+                let options = right.nth(1)?;
+                kind == "cgroup" && options.split(',').any(|name| name == controller)
+            }
+        };
+        let mut left = left.split(' ').skip(3);
+        is_it.then_some((left.next()?, left.next()?))
+    })?;
+    let mount = root.join(mount.trim_start_matches('/'));
+    // Inside a container the mount shows only what is below its own root, and the path may lead out of it.
+    let below = Path::new(path).strip_prefix(mount_root).ok();
+    let dir = below.map_or_else(|| mount.clone(), |below| mount.join(below));
+    let dir = if dir.is_dir() { dir } else { mount.clone() };
+    Some(Group { mount, dir })
+}
+
+/// Bytes, or `None` for no limit: `max`, or what version 1 writes instead, the largest number of whole pages.
+fn parse_limit(text: &str) -> Option<u64> {
+    let bytes: u64 = text.trim().parse().ok()?;
+    (bytes < 1 << 60).then_some(bytes)
+}
+
+fn parse_cpu_max(text: &str) -> Option<f64> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    quota_in_cores(quota, period)
+}
+
+/// `max` and -1 are no quota.
+fn quota_in_cores(quota: &str, period: &str) -> Option<f64> {
+    let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+/// Number of processors in a list such as `0-3,8`.
+fn count_cpus(list: &str) -> Option<u64> {
+    let count: Option<u64> = list
+        .trim()
+        .split(',')
+        .map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+            last.checked_sub(first)?.checked_add(1)
+        })
+        .try_fold(0u64, |sum, count| sum.checked_add(count?));
+    count.filter(|count| *count > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree of files as Linux shows it.
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn version_2_takes_the_smallest_limit_on_the_way_up() {
+        let root = tree(&[
+            ("proc/self/cgroup", "0::/user.slice/job\n"),
+            (
+                "proc/self/mountinfo",
+                "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            ),
+            ("sys/fs/cgroup/cgroup.controllers", "cpu memory\n"),
+            ("sys/fs/cgroup/user.slice/memory.max", "4294967296\n"),
+            ("sys/fs/cgroup/user.slice/cpu.max", "max 100000\n"),
+            ("sys/fs/cgroup/user.slice/job/memory.max", "max\n"),
+            ("sys/fs/cgroup/user.slice/job/cpu.max", "150000 100000\n"),
+            (
+                "sys/fs/cgroup/user.slice/job/cpu.stat",
+                "throttled_usec 0\n",
+            ),
+            (
+                "sys/fs/cgroup/user.slice/job/cpuset.cpus.effective",
+                "0-3,8\n",
+            ),
+        ]);
+        let groups = Cgroups::of_process(root.path()).unwrap();
+        assert_eq!(groups.memory_limit(), Some(4 << 30));
+        assert_eq!(groups.cpu_quota(), Some(1.5));
+        assert_eq!(groups.cpuset(), Some(5));
+        assert_eq!(groups.version(), "v2");
+        assert!(groups.cpu_stat().unwrap().ends_with("job/cpu.stat"));
+    }
+
+    #[test]
+    fn version_1_has_a_hierarchy_a_controller() {
+        let root = tree(&[
+            (
+                "proc/self/cgroup",
+                "4:memory:/docker/abc\n3:cpuset:/docker/abc\n2:cpu,cpuacct:/docker/abc\n0::/\n",
+            ),
+            (
+                "proc/self/mountinfo",
+                "31 1 0:1 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\
+                 32 1 0:2 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n\
+                 33 1 0:3 /docker/abc /sys/fs/cgroup/cpuset ro - cgroup cgroup rw,cpuset\n\
+                 34 1 0:4 / /sys/fs/cgroup/unified ro - cgroup2 cgroup2 rw\n",
+            ),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+            ("sys/fs/cgroup/cpuset/cpuset.cpus", "1\n"),
+            ("sys/fs/cgroup/unified/cgroup.controllers", "\n"),
+        ]);
+        let groups = Cgroups::of_process(root.path()).unwrap();
+        assert_eq!(groups.memory_limit(), Some(512 << 20));
+        assert_eq!(groups.cpu_quota(), Some(0.5));
+        assert_eq!(groups.cpuset(), Some(1));
+        assert_eq!(groups.version(), "v1");
+    }
+
+    #[test]
+    fn no_limit_is_none() {
+        let root = tree(&[
+            ("proc/self/cgroup", "4:memory:/\n2:cpu:/\n"),
+            (
+                "proc/self/mountinfo",
+                "31 1 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                 32 1 0:2 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+            ),
+            (
+                "sys/fs/cgroup/memory/memory.limit_in_bytes",
+                "9223372036854771712\n",
+            ),
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+        ]);
+        let groups = Cgroups::of_process(root.path()).unwrap();
+        assert_eq!(groups.memory_limit(), None);
+        assert_eq!(groups.cpu_quota(), None);
+        assert!(Cgroups::of_process(&root.path().join("nowhere")).is_none());
+    }
+
+    #[test]
+    fn lists_of_processors_are_counted() {
+        let cases = [
+            ("0-3,8\n", Some(5)),
+            ("7", Some(1)),
+            ("", None),
+            ("3-1", None),
+            ("0-18446744073709551615", None),
+            ("a", None),
+        ];
+        for (list, count) in cases {
+            assert_eq!(count_cpus(list), count, "{list}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Runs a vendor's tool, and ends it when it hangs.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// More than any list of devices; what goes beyond it is not read.
+const MAX_OUTPUT: u64 = 1 << 20;
+const GLANCE: Duration = Duration::from_millis(10);
+/// How long a killed tool may take to go; one that hangs in a driver may never.
+const LAST_MOMENTS: Duration = Duration::from_millis(500);
+
+/// What a tool answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) is_success: bool,
+    /// What it wrote to either output.
+    pub(crate) text: String,
+}
+
+/// Runs a tool of the directory given, or of the search path, for at most `limit`.
+///
+/// # Errors
+///
+/// Why there is no answer, and what to do.
+pub(crate) fn ask(
+    directory: Option<&Path>,
+    program: &str,
+    arguments: &[&str],
+    limit: Duration,
+) -> Result<Answer, String> {
+    let path = directory.map_or_else(|| program.into(), |directory| directory.join(program));
+    let spawned = Command::new(&path)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = spawned.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("{program} is not there: install the vendor's tools to see its devices")
+        }
+        _ => format!("{program} cannot be started ({error}): see its permissions"),
+    })?;
+    let (sender, receiver) = mpsc::channel();
+    let outputs: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|pipe| Box::new(pipe) as _),
+        child.stderr.take().map(|pipe| Box::new(pipe) as _),
+    ];
+    for (place, pipe) in outputs.into_iter().flatten().enumerate() {
+        let sender = sender.clone();
+        // Threads of their own: a tool that fills a pipe nobody reads would seem to hang.
+        let reading = thread::Builder::new().spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = pipe.take(MAX_OUTPUT).read_to_end(&mut bytes);
+            let _ = sender.send((place, bytes));
+        });
+        if let Err(error) = reading {
+            end(&mut child);
+            return Err(format!(
+                "no thread could be started ({error}): raise the limit of processes"
+            ));
+        }
+    }
+    drop(sender);
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if start.elapsed() < limit => thread::sleep(GLANCE),
+            Ok(None) => {
+                end(&mut child);
+                return Err(format!(
+                    "{program} did not answer within {:.1} s and was ended: see whether the driver hangs",
+                    limit.as_secs_f64()
+                ));
+            }
+            Err(error) => {
+                end(&mut child);
+                return Err(format!("{program} cannot be waited for ({error})"));
+            }
+        }
+    };
+    let mut texts = [String::new(), String::new()];
+    for _ in 0..texts.len() {
+        // A child of the tool may hold the pipes open; what the tool wrote is lost then, as it is not known to be all.
+        let rest = limit.saturating_sub(start.elapsed()).max(GLANCE);
+        let Ok((place, bytes)) = receiver.recv_timeout(rest) else {
+            return Err(format!(
+                "{program} left its output open: see what it started"
+            ));
+        };
+        texts[place] = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    let [out, errors] = texts;
+    Ok(Answer {
+        is_success: status.success(),
+        text: if out.trim().is_empty() { errors } else { out },
+    })
+}
+
+fn end(child: &mut Child) {
+    // It may have ended by itself.
+    let _ = child.kill();
+    let start = Instant::now();
+    while start.elapsed() < LAST_MOMENTS && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(GLANCE);
+    }
+}

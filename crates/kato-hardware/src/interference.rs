@@ -1,0 +1,161 @@
+//! What disturbs a measurement from outside: processor time that a hypervisor, other programs or a quota took.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::detect::cgroup::Cgroups;
+
+/// The counters at one moment; the difference of two tells what was taken meanwhile.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    start: Instant,
+    ticks: Option<Ticks>,
+    own: Option<u64>,
+    throttled: Option<f64>,
+    counters: Option<PathBuf>,
+}
+
+/// Shares of the time watched, where they are told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Interference {
+    pub(crate) steal: Option<f64>,
+    pub(crate) others: Option<f64>,
+    pub(crate) throttled: Option<f64>,
+    pub(crate) seconds: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ticks {
+    all: u64,
+    stolen: u64,
+    idle: u64,
+}
+
+impl Watch {
+    pub(crate) fn start() -> Self {
+        let counters = Cgroups::of_process(Path::new("/")).and_then(|groups| groups.cpu_stat());
+        Self {
+            ticks: ticks(),
+            own: own(),
+            throttled: counters.as_deref().and_then(throttled_seconds),
+            counters,
+            start: Instant::now(),
+        }
+    }
+
+    pub(crate) fn stop(self) -> Interference {
+        let seconds = self.start.elapsed().as_secs_f64();
+        let steal = self.ticks.zip(ticks()).and_then(|(before, after)| {
+            let all = after.all.checked_sub(before.all).filter(|all| *all > 0)?;
+            Some(after.stolen.checked_sub(before.stolen)? as f64 / all as f64)
+        });
+        let own = self
+            .own
+            .zip(own())
+            .and_then(|(before, after)| after.checked_sub(before));
+        let others = self.ticks.zip(ticks()).zip(own).and_then(|(ticks, own)| {
+            let (before, after) = ticks;
+            let all = after.all.checked_sub(before.all).filter(|all| *all > 0)?;
+            let not_ours = [before, after].map(|ticks| ticks.idle + ticks.stolen);
+            let taken = all.checked_sub(not_ours[1].checked_sub(not_ours[0])?)?;
+            // The counters are read one after the other.
+            Some(taken.saturating_sub(own) as f64 / all as f64)
+        });
+        let after = self.counters.as_deref().and_then(throttled_seconds);
+        let throttled = self.throttled.zip(after).map(|(before, after)| {
+            // Both counters only grow, and a measurement takes time.
+            (after - before).max(0.0) / seconds.max(1e-9)
+        });
+        Interference {
+            steal,
+            others,
+            throttled,
+            seconds,
+        }
+    }
+}
+
+fn ticks() -> Option<Ticks> {
+    parse_ticks(&fs::read_to_string("/proc/stat").ok()?)
+}
+
+/// The line of all processors: user, nice, system, idle, iowait, irq, softirq, steal; guests are counted in user and nice.
+fn parse_ticks(stat: &str) -> Option<Ticks> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let columns: Vec<u64> = line
+        .split_whitespace()
+        .take(8)
+        .map_while(|column| column.parse().ok())
+        .collect();
+    let [idle, waiting, stolen] = [3, 4, 7].map(|place| columns.get(place).copied());
+    Some(Ticks {
+        all: columns.iter().sum(),
+        stolen: stolen?,
+        idle: idle? + waiting?,
+    })
+}
+
+fn own() -> Option<u64> {
+    parse_own(&fs::read_to_string("/proc/self/stat").ok()?)
+}
+
+/// Ticks of this process, in its own code and in the kernel: the 14th and 15th column, counted behind the name, which may hold
+/// blanks and brackets.
+fn parse_own(stat: &str) -> Option<u64> {
+    let (_, columns) = stat.rsplit_once(')')?;
+    let mut columns = columns.split_whitespace().skip(11);
+    let (user, system): (u64, u64) = (columns.next()?.parse().ok()?, columns.next()?.parse().ok()?);
+    user.checked_add(system)
+}
+
+fn throttled_seconds(counters: &Path) -> Option<f64> {
+    parse_throttled(&fs::read_to_string(counters).ok()?)
+}
+
+/// Version 2 counts microseconds, version 1 nanoseconds.
+fn parse_throttled(counters: &str) -> Option<f64> {
+    counters.lines().find_map(|line| {
+        let (name, number) = line.split_once(' ')?;
+        let scale = match name {
+            "throttled_usec" => 1e-6,
+            "throttled_time" => 1e-9,
+            _ => return None,
+        };
+        Some(number.trim().parse::<f64>().ok()? * scale)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_ticks_are_the_eighth_column() {
+        let stat = "cpu  100 5 50 800 10 1 4 30 7 0\ncpu0 50 2 25 400 5 0 2 15 3 0\n";
+        let expected = Ticks {
+            all: 1000,
+            stolen: 30,
+            idle: 810,
+        };
+        assert_eq!(parse_ticks(stat), Some(expected));
+        assert_eq!(parse_ticks("cpu  100 5 50 800\n"), None);
+        assert_eq!(parse_ticks(""), None);
+    }
+
+    #[test]
+    fn own_ticks_are_found_behind_any_name() {
+        let stat = "42 (a (b) c) S 1 42 42 0 -1 4194304 100 0 0 0 25 17 0 0 20 0 4 0 99\n";
+        assert_eq!(parse_own(stat), Some(42));
+        assert_eq!(parse_own("42 (a"), None);
+    }
+
+    #[test]
+    fn both_versions_count_throttling() {
+        let v2 = "usage_usec 10\nnr_periods 4\nnr_throttled 2\nthrottled_usec 1500000\n";
+        let v1 = "nr_periods 4\nnr_throttled 2\nthrottled_time 1500000000\n";
+        assert_eq!(parse_throttled(v2), Some(1.5));
+        assert_eq!(parse_throttled(v1), Some(1.5));
+        assert_eq!(parse_throttled("usage_usec 10\n"), None);
+    }
+}

@@ -1,0 +1,231 @@
+//! Times work and makes figures of it.
+
+use std::time::{Duration, Instant};
+
+use crate::interference::Watch;
+use crate::statistics::{percentiles, spread};
+use crate::step::cancelled;
+use crate::{Allowance, Figure, Finding, Measured, Method, Unit, Validity};
+
+/// The reason of what there was no time for.
+pub(crate) const NO_TIME: &str =
+    "no time was left: give more with `time_limit`, or leave the machine to it";
+
+/// Windows in which a rate is observed, so that a spread can be told.
+const WINDOW: Duration = Duration::from_millis(50);
+
+/// Collects what happens during one measurement.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    watch: Watch,
+    note: Option<String>,
+}
+
+impl Meter {
+    pub(crate) fn start() -> Self {
+        Self {
+            watch: Watch::start(),
+            note: None,
+        }
+    }
+
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+
+    fn validity(self, method: Method, observations: &[f64]) -> Validity {
+        let interference = self.watch.stop();
+        Validity {
+            method,
+            samples: observations.len() as u64,
+            spread: spread(observations),
+            steal: interference.steal,
+            others: interference.others,
+            throttled: interference.throttled,
+            seconds: interference.seconds,
+            note: self.note,
+        }
+    }
+
+    /// A rate: all work over all time, observed in the windows given as (work, seconds); unknown of no time.
+    pub(crate) fn rate(self, unit: Unit, method: Method, windows: &[(f64, f64)]) -> Measured {
+        let (work, seconds) = windows.iter().fold((0.0, 0.0), |sum, window| {
+            (sum.0 + window.0, sum.1 + window.1)
+        });
+        if work <= 0.0 || seconds <= 0.0 {
+            return Finding::unknown(NO_TIME);
+        }
+        let rates: Vec<f64> = windows
+            .iter()
+            .filter(|window| window.1 > 0.0)
+            .map(|(work, seconds)| work / seconds)
+            .collect();
+        Finding::Known(Figure {
+            value: work / seconds / scale(unit),
+            unit,
+            percentiles: None,
+            validity: self.validity(method, &rates),
+        })
+    }
+
+    /// A single observation that is no rate.
+    #[cfg(feature = "store")]
+    pub(crate) fn amount(self, unit: Unit, value: f64) -> Measured {
+        if !value.is_finite() || value <= 0.0 {
+            return Finding::unknown("nothing was there to be counted: measure again");
+        }
+        Finding::Known(Figure {
+            value,
+            unit,
+            percentiles: None,
+            validity: self.validity(Method::Direct, &[value]),
+        })
+    }
+
+    /// A latency: the median of what single operations took, in seconds; unknown of no operation.
+    pub(crate) fn latency(self, method: Method, seconds: &[f64]) -> Measured {
+        let micros: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e6).collect();
+        let Some(percentiles) = percentiles(&micros) else {
+            return Finding::unknown(NO_TIME);
+        };
+        Finding::Known(Figure {
+            value: percentiles.p50,
+            unit: Unit::Microseconds,
+            percentiles: Some(percentiles),
+            validity: self.validity(method, &micros),
+        })
+    }
+}
+
+fn scale(unit: Unit) -> f64 {
+    match unit {
+        Unit::MegabytesPerSecond => 1e6,
+        Unit::PerSecond | Unit::Microseconds | Unit::Bytes => 1.0,
+    }
+}
+
+/// Measures, unless nobody wants it any more or there is no time; what was cut short by cancelling is no figure.
+pub(crate) fn figure(
+    allowance: &Allowance,
+    measure: impl FnOnce(&Allowance) -> Result<Measured, String>,
+) -> Measured {
+    if !allowance.is_stopped() && allowance.is_over() {
+        return Finding::unknown(NO_TIME);
+    }
+    let measured = if allowance.is_stopped() {
+        Ok(Finding::unknown(cancelled()))
+    } else {
+        measure(allowance)
+    };
+    match measured {
+        Ok(_) if allowance.is_stopped() => Finding::unknown(cancelled()),
+        Ok(measured) => measured,
+        Err(reason) => Finding::unknown(reason),
+    }
+}
+
+/// Repeats an operation until the time is up, at least once, and groups what it did into windows of (work, seconds). The
+/// operation answers how much it did.
+///
+/// Windows of less than half the usual length at the end are joined to the one before.
+pub(crate) fn windows<E>(
+    allowance: &Allowance,
+    mut operation: impl FnMut() -> Result<f64, E>,
+) -> Result<Vec<(f64, f64)>, E> {
+    let mut windows: Vec<(f64, f64)> = Vec::new();
+    let mut work = 0.0;
+    let mut start = Instant::now();
+    loop {
+        work += operation()?;
+        let elapsed = start.elapsed();
+        let is_over = allowance.is_over();
+        if elapsed >= WINDOW || (is_over && windows.is_empty()) {
+            windows.push((work, elapsed.as_secs_f64()));
+            (work, start) = (0.0, Instant::now());
+        }
+        if is_over {
+            break;
+        }
+    }
+    let rest = start.elapsed().as_secs_f64();
+    if let Some(last) = windows.last_mut().filter(|_| work > 0.0) {
+        *last = (last.0 + work, last.1 + rest);
+    }
+    Ok(windows)
+}
+
+/// Repeats an operation until the time is up, at least once and at most `max` times, and answers what each took in seconds.
+pub(crate) fn latencies<E>(
+    allowance: &Allowance,
+    max: usize,
+    mut operation: impl FnMut() -> Result<(), E>,
+) -> Result<Vec<f64>, E> {
+    let mut seconds = Vec::new();
+    loop {
+        let start = Instant::now();
+        operation()?;
+        seconds.push(start.elapsed().as_secs_f64());
+        if allowance.is_over() || seconds.len() >= max {
+            return Ok(seconds);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::thread;
+
+    use super::*;
+    use crate::Cancellation;
+
+    fn allowance(millis: u64) -> Allowance {
+        Allowance::new(Duration::from_millis(millis), &Cancellation::new())
+    }
+
+    #[test]
+    fn a_rate_is_all_work_over_all_time() {
+        let figure =
+            Meter::start().rate(Unit::PerSecond, Method::Direct, &[(10.0, 1.0), (30.0, 1.0)]);
+        let figure = figure.known().unwrap();
+        assert_eq!((figure.value, figure.validity.samples), (20.0, 2));
+        let nothing = Meter::start().rate(Unit::PerSecond, Method::Direct, &[]);
+        assert!(nothing.reason().is_some());
+    }
+
+    #[test]
+    fn a_known_pause_is_recovered() {
+        let pause = Duration::from_millis(4);
+        let sleep = || {
+            thread::sleep(pause);
+            Ok::<_, Infallible>(())
+        };
+        let seconds = latencies(&allowance(100), 10, sleep).unwrap();
+        let figure = Meter::start().latency(Method::Direct, &seconds);
+        let figure = figure.known().unwrap();
+        assert!((4000.0..8000.0).contains(&figure.value), "{figure:?}");
+        let work = || sleep().map(|()| 1.0);
+        let found = windows(&allowance(200), work).unwrap();
+        let rate = Meter::start().rate(Unit::PerSecond, Method::Direct, &found);
+        let rate = rate.known().unwrap();
+        assert!((125.0..250.0).contains(&rate.value), "{rate:?}");
+        assert!(rate.validity.samples >= 2);
+    }
+
+    #[test]
+    fn what_cancelling_cut_short_is_no_figure() {
+        let allowance = allowance(1000);
+        let measured = figure(&allowance, |allowance| {
+            allowance.cancellation.cancel();
+            Ok(Meter::start().rate(Unit::PerSecond, Method::Direct, &[(1.0, 1.0)]))
+        });
+        assert!(measured.reason().unwrap().contains("cancelled"));
+    }
+
+    #[test]
+    fn without_time_there_is_no_figure() {
+        let measured = figure(&allowance(0), |_| unreachable!("nothing is measured"));
+        assert_eq!(measured.reason(), Some(NO_TIME));
+    }
+}

@@ -1,0 +1,179 @@
+//! The speed to expect of a training, and what bounds it.
+
+mod model;
+mod workload;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, HardwareError, HardwareProfile};
+
+pub use workload::{Backend, Workload};
+
+/// The speed to expect of a training, and what bounds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Prediction {
+    /// What was asked for.
+    pub workload: Workload,
+    /// Learn calls of a sample, level by level, from the bottom.
+    pub calls: Vec<u64>,
+    /// Samples a second.
+    pub samples_per_second: Finding<Range>,
+    /// Time of the whole training, in seconds.
+    pub seconds: Finding<Range>,
+    /// What bounds it.
+    pub bottleneck: Finding<Resource>,
+    /// What every resource has to do, the busiest first.
+    pub demands: Vec<Demand>,
+    /// Bytes that the embedded store takes at most; repeated patterns take less.
+    pub stored_bytes: Finding<u64>,
+    /// What else to know: room that is missing, memory that is short.
+    pub warnings: Vec<String>,
+}
+
+/// An expected value, and between what it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// Lower end.
+    pub low: f64,
+    /// Expected.
+    pub expected: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What may bound a training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Resource {
+    /// All cores that the process may use.
+    Processor,
+    /// The one thread that reads and parses documents.
+    Loader,
+    /// The disk that the store is written to.
+    Disk,
+    /// MongoDB.
+    Database,
+    /// The KATO server and the way to it.
+    Server,
+}
+
+/// What a resource has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Demand {
+    /// Which.
+    pub resource: Resource,
+    /// Its time for one sample, in seconds.
+    pub seconds_per_sample: f64,
+    /// How busy it is at the expected speed, from 0 to 1.
+    pub utilization: f64,
+}
+
+impl Prediction {
+    pub(crate) fn of(
+        profile: &HardwareProfile,
+        workload: &Workload,
+    ) -> Result<Self, HardwareError> {
+        workload.check()?;
+        Ok(model::predict(profile, workload))
+    }
+}
+
+impl Range {
+    /// The same of the other side of a quotient.
+    pub(crate) fn of_quotient(self, numerator: f64) -> Self {
+        Self {
+            low: numerator / self.high,
+            expected: numerator / self.expected,
+            high: numerator / self.low,
+        }
+    }
+}
+
+impl Resource {
+    /// In a few words.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Processor => "processor",
+            Self::Loader => "loader (one thread)",
+            Self::Disk => "disk",
+            Self::Database => "MongoDB",
+            Self::Server => "KATO server",
+        }
+    }
+
+    /// What helps when it is the bottleneck.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Processor => {
+                "more or faster cores; fewer levels or larger chunks make fewer names"
+            }
+            Self::Loader => {
+                "shorter lines around the text, or Parquet with several loading threads"
+            }
+            Self::Disk => "a faster disk; larger chunks write fewer patterns",
+            Self::Database => {
+                "a MongoDB nearby or faster, or the embedded store and a copy afterwards"
+            }
+            Self::Server => {
+                "training in process with the embedded store instead of over the network"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [low, expected, high] =
+            [self.low, self.expected, self.high].map(crate::figure::readable);
+        write!(f, "{expected} ({low} to {high})")
+    }
+}
+
+impl fmt::Display for Prediction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let work = &self.workload;
+        writeln!(
+            f,
+            "{} samples of {} tokens, {} levels of {}, {}",
+            work.dataset_size,
+            work.tokens_per_sample,
+            work.num_nodes,
+            work.chunk_size,
+            work.backend
+        )?;
+        writeln!(f, "  samples a second: {}", self.samples_per_second)?;
+        writeln!(f, "  seconds in all: {}", self.seconds)?;
+        match &self.bottleneck {
+            Finding::Known(resource) => {
+                writeln!(f, "  bottleneck: {resource}; helps: {}", resource.advice())?;
+            }
+            Finding::Unknown { reason } => writeln!(f, "  bottleneck: unknown: {reason}")?,
+        }
+        for demand in &self.demands {
+            writeln!(
+                f,
+                "    {:<20} {:>10.1} µs a sample, {:>3.0} % busy",
+                demand.resource,
+                demand.seconds_per_sample * 1e6,
+                demand.utilization * 100.0
+            )?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "  warning: {warning}")?;
+        }
+        Ok(())
+    }
+}

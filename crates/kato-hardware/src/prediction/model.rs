@@ -1,0 +1,268 @@
+//! The cost of a sample in every resource, from measured rates.
+
+use super::{Backend, Demand, Prediction, Range, Resource, Workload};
+use crate::bench::naming::NAME;
+use crate::bench::store::LENGTHS;
+use crate::{Figure, Finding, HardwareProfile, Measured};
+
+/// Bytes around a token in the text that is hashed, and of the token itself.
+const TOKEN: f64 = 13.0;
+/// Share of JSON that is not text.
+const AROUND_TEXT: f64 = 1.05;
+/// Seconds between two commits, as training does it by default.
+const COMMIT_INTERVAL: f64 = 10.0;
+/// Patterns that a segment of the store has before it is written, roughly, and segments above which they are merged.
+const SEGMENT: f64 = 2.5e6;
+const SEGMENTS: f64 = 64.0;
+/// How far the model itself may be off, either way, beside the spread of what was measured.
+const MODEL: f64 = 0.3;
+/// What a learn call costs a KATO server, in health checks: expected, and at most. It cannot cost less than one.
+const LEARN: f64 = 2.0;
+const LEARN_AT_MOST: f64 = 6.0;
+/// What training takes of memory by default, in bytes.
+const MEMORY: u64 = 800_000_000;
+
+pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> Prediction {
+    let mut inputs = Inputs {
+        profile,
+        missing: Vec::new(),
+        spread: 0.0,
+    };
+    let calls = workload.calls();
+    let times = inputs.times(workload, &calls);
+    let stored_bytes = inputs.stored_bytes(workload, &calls);
+    let rate = if inputs.missing.is_empty() {
+        rate(workload.backend, &times, inputs.spread)
+    } else {
+        Finding::unknown(format!("not measured: {}", inputs.missing.join("; ")))
+    };
+    let expected = rate.known().map_or(0.0, |rate| rate.expected);
+    let mut demands: Vec<Demand> = times
+        .iter()
+        .map(|(resource, seconds)| Demand {
+            resource: *resource,
+            seconds_per_sample: *seconds,
+            utilization: (seconds * expected).min(1.0),
+        })
+        .collect();
+    demands.sort_by(|a, b| b.seconds_per_sample.total_cmp(&a.seconds_per_sample));
+    if rate.known().is_none() {
+        // A part of the demands would pass for the whole.
+        demands.clear();
+    }
+    Prediction {
+        workload: workload.clone(),
+        warnings: warnings(profile, workload, stored_bytes.known()),
+        bottleneck: rate.clone().map(|_| {
+            demands
+                .first()
+                .map_or(Resource::Processor, |demand| demand.resource)
+        }),
+        seconds: rate
+            .clone()
+            .map(|rate| rate.of_quotient(workload.dataset_size as f64)),
+        samples_per_second: rate,
+        stored_bytes,
+        demands,
+        calls,
+    }
+}
+
+/// Threads that overlap fully are as fast as the busiest resource; threads that never do take the sum.
+fn rate(backend: Backend, times: &[(Resource, f64)], spread: f64) -> Finding<Range> {
+    let sum: f64 = times.iter().map(|(_, seconds)| seconds).sum();
+    let most = times
+        .iter()
+        .map(|(_, seconds)| *seconds)
+        .fold(0.0, f64::max);
+    if most <= 0.0 {
+        return Finding::unknown("a sample of this kind has nothing to learn: give longer samples");
+    }
+    let off = 1.0 + MODEL + spread;
+    Finding::Known(match backend {
+        // One call waits for the other: nothing overlaps.
+        Backend::Kato => Range {
+            low: 1.0 / (sum * LEARN_AT_MOST / LEARN * (1.0 + spread)),
+            expected: 1.0 / sum,
+            high: LEARN / sum * (1.0 + spread),
+        },
+        Backend::Embedded | Backend::MongoDb => Range {
+            low: 1.0 / (sum * off),
+            expected: 1.0 / most,
+            high: off / most,
+        },
+    })
+}
+
+fn warnings(profile: &HardwareProfile, workload: &Workload, stored: Option<&u64>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let disks = profile.disks.known().map_or(&[][..], Vec::as_slice);
+    let disk = disks.iter().find(|disk| disk.is_measured);
+    let is_embedded = workload.backend == Backend::Embedded;
+    if let (Some(disk), Some(stored), true) = (disk, stored, is_embedded)
+        && *stored > disk.free_bytes
+    {
+        warnings.push(format!(
+            "the store may take {:.1} GB and {} has {:.1} GB free: free some, or name another disk",
+            *stored as f64 / 1e9,
+            disk.mount.display(),
+            disk.free_bytes as f64 / 1e9
+        ));
+    }
+    if let Finding::Known(memory) = profile.usable_memory()
+        && memory < MEMORY
+    {
+        warnings.push(format!(
+            "training takes about {:.1} GB of memory and {:.1} GB are there: set a smaller memory budget",
+            MEMORY as f64 / 1e9,
+            memory as f64 / 1e9
+        ));
+    }
+    warnings
+}
+
+/// Reads figures and remembers which were missing.
+struct Inputs<'a> {
+    profile: &'a HardwareProfile,
+    missing: Vec<String>,
+    spread: f64,
+}
+
+impl Inputs<'_> {
+    /// Seconds of each resource for one sample; meaningless when anything was missing.
+    fn times(&mut self, workload: &Workload, calls: &[u64]) -> Vec<(Resource, f64)> {
+        let benchmarks = &self.profile.benchmarks;
+        let tokens = workload.tokens_per_sample as f64;
+        let text = tokens * workload.bytes_per_token;
+        let n_calls: u64 = calls.iter().sum();
+        let loader = text * AROUND_TEXT / (self.value("decoding", &benchmarks.decoding) * 1e6);
+        let tokenizing = self.value("tokenizing", &benchmarks.tokenizing) * 1e6;
+        let tokenizing = text / tokenizing;
+        match workload.backend {
+            Backend::Kato => {
+                let health = &benchmarks.kato.health_latency;
+                let health = self.value("a KATO server's round trip", health) / 1e6;
+                vec![
+                    (Resource::Loader, loader + tokenizing),
+                    (Resource::Server, n_calls as f64 * health * LEARN),
+                ]
+            }
+            Backend::Embedded => {
+                let cores = self.cores();
+                let stage = self.staging(workload, calls);
+                let work = loader + tokenizing + self.naming(workload, calls) + stage;
+                let write = &benchmarks.disk.sequential_write;
+                let write = self.value("sequential write", write) * 1e6;
+                let bytes = self.bytes_per_sample(workload, calls);
+                let disk = bytes * merged(workload, n_calls) / write;
+                let processor = work / cores;
+                let commit = &benchmarks.store.commit_latency;
+                let commit = self.value("commit latency", commit) / 1e6;
+                let commits = commit / COMMIT_INTERVAL * processor.max(disk).max(loader);
+                vec![
+                    (Resource::Processor, processor),
+                    (Resource::Loader, loader),
+                    (Resource::Disk, disk + commits),
+                ]
+            }
+            Backend::MongoDb => {
+                let cores = self.cores();
+                let work = loader + tokenizing + self.naming(workload, calls);
+                let upserts = &benchmarks.mongodb.bulk_upsert;
+                let upserts = self.value("upserts into MongoDB", upserts);
+                vec![
+                    (Resource::Processor, work / cores),
+                    (Resource::Loader, loader),
+                    (Resource::Database, n_calls as f64 / upserts),
+                ]
+            }
+        }
+    }
+
+    /// The value, or 1 where there is none.
+    fn value(&mut self, name: &str, measured: &Measured) -> f64 {
+        match measured {
+            Finding::Known(Figure {
+                value, validity, ..
+            }) => {
+                // Latencies have tails that a run averages out; half the quartiles' distance is a usual error.
+                let spread = validity.spread.unwrap_or(1.0).min(1.0) / 2.0;
+                self.spread = self.spread.max(spread);
+                *value
+            }
+            Finding::Unknown { reason } => {
+                self.missing.push(format!("{name} ({reason})"));
+                1.0
+            }
+        }
+    }
+
+    /// Cores' worth of speed that all cores together have, as measured.
+    fn cores(&mut self) -> f64 {
+        let naming = &self.profile.benchmarks.naming;
+        let all = self.value("names, all cores", &naming.tokens_all_cores);
+        let one = self.value("names, one core", &naming.tokens_one_core);
+        (all / one).max(1.0)
+    }
+
+    fn naming(&mut self, workload: &Workload, calls: &[u64]) -> f64 {
+        let naming = &self.profile.benchmarks.naming;
+        self.value("names of 7 names", &naming.names_one_core);
+        let chunk = workload.chunk_size as f64;
+        let texts = calls.iter().enumerate().map(|(level, calls)| {
+            let text = chunk * if level == 0 { TOKEN } else { NAME as f64 };
+            *calls as f64 * naming.seconds(text).unwrap_or(0.0)
+        });
+        texts.sum()
+    }
+
+    /// Counting, sorting and writing: a straight line through both lengths measured.
+    fn staging(&mut self, workload: &Workload, calls: &[u64]) -> f64 {
+        let store = &self.profile.benchmarks.store;
+        let short = 1.0 / self.value("staging in the embedded store", &store.stage);
+        let long = 1.0 / self.value("staging long patterns", &store.stage_long);
+        let one = through(short, long, workload.chunk_size as f64);
+        calls.iter().map(|calls| *calls as f64 * one).sum()
+    }
+
+    fn bytes_per_sample(&mut self, workload: &Workload, calls: &[u64]) -> f64 {
+        let store = &self.profile.benchmarks.store;
+        let short = self.value("bytes of a pattern", &store.pattern_bytes);
+        let long = self.value("bytes of a long pattern", &store.long_pattern_bytes);
+        let one = through(short, long, workload.chunk_size as f64);
+        calls.iter().map(|calls| *calls as f64 * one).sum()
+    }
+
+    fn stored_bytes(&self, workload: &Workload, calls: &[u64]) -> Finding<u64> {
+        let mut inputs = Inputs {
+            profile: self.profile,
+            missing: Vec::new(),
+            spread: 0.0,
+        };
+        let bytes = inputs.bytes_per_sample(workload, calls) * workload.dataset_size as f64;
+        if workload.backend != Backend::Embedded {
+            return Finding::unknown("told for the embedded store only");
+        }
+        if inputs.missing.is_empty() {
+            Finding::Known(bytes as u64)
+        } else {
+            Finding::unknown(format!("not measured: {}", inputs.missing.join("; ")))
+        }
+    }
+}
+
+/// The straight line through what was measured for both lengths of pattern, never below a tenth of the lower end.
+fn through(short: f64, long: f64, length: f64) -> f64 {
+    let [from, to] = LENGTHS.map(|length| length as f64);
+    let slope = ((long - short) / (to - from)).max(0.0);
+    (short + slope * (length - from)).max(short / 10.0)
+}
+
+/// How often a byte is written: once, and once more for each generation of merged segments.
+fn merged(workload: &Workload, n_calls: u64) -> f64 {
+    let segments = workload.dataset_size as f64 * n_calls as f64 / SEGMENT;
+    1.0 + (segments.ln() / SEGMENTS.ln()).floor().max(0.0)
+}
+
+#[cfg(test)]
+mod tests;

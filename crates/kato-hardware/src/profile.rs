@@ -1,0 +1,139 @@
+//! All that an analysis found out.
+
+#[cfg(test)]
+pub(crate) mod sample;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CpuFacts, DiskFacts, DiskResults, Finding, Gpus, HardwareError, KatoResults, Limits, Measured,
+    MemoryFacts, MemoryResults, MongoResults, NamingResults, NetworkInterface, Prediction, Rating,
+    StoreResults, Virtualization, Workload,
+};
+
+/// Version of the JSON that a profile becomes: raised when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// All that an analysis found out. As JSON with `serde`; as text by `Display`.
+///
+/// ```
+/// use kato_hardware::{HardwareAnalyzer, HardwareProfile};
+/// use std::time::Duration;
+///
+/// let analyzer = HardwareAnalyzer::builder()
+///     .directory(std::env::temp_dir())
+///     .time_limit(Duration::from_secs(1))
+///     .build()?;
+/// let profile = analyzer.analyze_full();
+/// let back: HardwareProfile = serde_json::from_str(&profile.to_json()?)?;
+/// assert_eq!(back.cpu, profile.cpu);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct HardwareProfile {
+    /// [`SCHEMA`] of the version that wrote it.
+    pub schema: u32,
+    /// Version of this crate.
+    pub version: String,
+    /// When the analysis began: seconds since 1970, by the machine's clock.
+    pub unix_seconds: Finding<u64>,
+    /// Directory in which disks were measured.
+    pub directory: String,
+    /// Whether it was a quick analysis.
+    pub is_quick: bool,
+    /// Seed of all that is drawn.
+    pub seed: u64,
+    /// How long the analysis took, in seconds.
+    pub seconds: f64,
+    /// Name and version of the operating system.
+    pub operating_system: Finding<String>,
+    /// The processor.
+    pub cpu: CpuFacts,
+    /// Memory and swap.
+    pub memory: Finding<MemoryFacts>,
+    /// Limits below what the hardware has.
+    pub limits: Limits,
+    /// Mounted file systems.
+    pub disks: Finding<Vec<DiskFacts>>,
+    /// Graphics processors.
+    pub gpus: Gpus,
+    /// Network interfaces.
+    pub network: Finding<Vec<NetworkInterface>>,
+    /// Whether the machine is virtual.
+    pub virtualization: Virtualization,
+    /// What was measured.
+    pub benchmarks: BenchmarkResults,
+    /// The class of the machine, from what was measured.
+    pub rating: Rating,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BenchmarkResults {
+    /// Memory bandwidth.
+    pub memory: MemoryResults,
+    /// Names of patterns.
+    pub naming: NamingResults,
+    /// JSON Lines parsed, in bytes.
+    pub decoding: Measured,
+    /// Text to GPT-2 tokens, in bytes of text.
+    pub tokenizing: Measured,
+    /// The disk below the directory.
+    pub disk: DiskResults,
+    /// The embedded store.
+    pub store: StoreResults,
+    /// A message inside the machine, there and back.
+    pub loopback_latency: Measured,
+    /// MongoDB.
+    pub mongodb: MongoResults,
+    /// A KATO server.
+    pub kato: KatoResults,
+}
+
+impl HardwareProfile {
+    /// As JSON, indented.
+    ///
+    /// # Errors
+    ///
+    /// When the path of a file system is no text.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+
+    /// Memory that programs can have, in bytes: the machine's, or its control group's where that is less.
+    #[must_use]
+    pub fn usable_memory(&self) -> Finding<u64> {
+        match (&self.memory, &self.limits.memory_bytes) {
+            (Finding::Known(memory), Finding::Known(Some(limit))) => {
+                Finding::Known(memory.total_bytes.min(*limit))
+            }
+            (memory, _) => memory.clone().map(|memory| memory.total_bytes),
+        }
+    }
+
+    /// The speed to expect of a training into the embedded store, and what bounds it: `dataset_size` samples of 100 tokens,
+    /// `num_nodes` levels with chunks of `chunk_size`. For more see [`predict`](Self::predict).
+    ///
+    /// # Errors
+    ///
+    /// [`HardwareError::OutOfRange`] for a size that no training has.
+    pub fn predict_bottleneck(
+        &self,
+        dataset_size: u64,
+        chunk_size: usize,
+        num_nodes: usize,
+    ) -> Result<Prediction, HardwareError> {
+        self.predict(&Workload::new(dataset_size, chunk_size, num_nodes))
+    }
+
+    /// The speed to expect of a training, and what bounds it.
+    ///
+    /// # Errors
+    ///
+    /// [`HardwareError::OutOfRange`] for a size that no training has.
+    pub fn predict(&self, workload: &Workload) -> Result<Prediction, HardwareError> {
+        Prediction::of(self, workload)
+    }
+}

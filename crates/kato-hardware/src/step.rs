@@ -1,0 +1,204 @@
+//! The steps of an analysis: each on a thread of its own, for its share of the time, given up when it hangs.
+
+use std::fmt;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::{Allowance, Cancellation};
+
+/// How often the one who waits looks whether the analysis was cancelled.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// A step of an analysis, in the order in which they are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Step {
+    /// Processor, memory, limits, virtualisation.
+    Machine,
+    /// Mounted file systems.
+    Disks,
+    /// Graphics processors, by their vendors' tools.
+    Gpus,
+    /// Network interfaces.
+    Network,
+    /// Memory bandwidth.
+    Memory,
+    /// SHA-1, which names patterns.
+    Naming,
+    /// Parsing JSON Lines.
+    Decoding,
+    /// Text to tokens.
+    Tokenizing,
+    /// Sequential and random access, flushes.
+    Disk,
+    /// The embedded store.
+    Store,
+    /// Round trips inside the machine.
+    Loopback,
+    /// A MongoDB.
+    Mongodb,
+    /// A KATO server.
+    Kato,
+}
+
+/// What an analysis does at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StepEvent {
+    /// A step begins and may take so long.
+    Started {
+        /// Which.
+        step: Step,
+        /// Its share of the time.
+        limit: Duration,
+    },
+    /// A step has ended, measured or given up.
+    Finished {
+        /// Which.
+        step: Step,
+        /// How long it took.
+        took: Duration,
+        /// Whether it was given up: cancelled, or beyond its share.
+        gave_up: bool,
+    },
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Machine => "processor, memory, limits",
+            Self::Disks => "file systems",
+            Self::Gpus => "graphics processors",
+            Self::Network => "network interfaces",
+            Self::Memory => "memory bandwidth",
+            Self::Naming => "naming (SHA-1)",
+            Self::Decoding => "decoding JSON Lines",
+            Self::Tokenizing => "tokenizing",
+            Self::Disk => "disk",
+            Self::Store => "embedded store",
+            Self::Loopback => "loopback",
+            Self::Mongodb => "MongoDB",
+            Self::Kato => "KATO server",
+        })
+    }
+}
+
+/// Does work on a thread of its own and waits for it: for its time, and as much again for it to notice that the time is up
+/// and clean up, but at most `grace`.
+///
+/// # Errors
+///
+/// The reason when it was given up. The thread then goes on until it notices; a thread that hangs in the kernel stays as long
+/// as the process, and holds only what it borrowed from nobody.
+pub(crate) fn run<T: Send + 'static>(
+    step: Step,
+    time: Duration,
+    grace: Duration,
+    cancellation: &Cancellation,
+    work: impl FnOnce(&Allowance) -> T + Send + 'static,
+) -> Result<T, String> {
+    if cancellation.is_cancelled() {
+        return Err(cancelled());
+    }
+    let allowance = Allowance::new(time, cancellation);
+    let abandoned = allowance.abandoned.clone();
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let thread = thread::Builder::new().name("kato-hardware".to_owned());
+    let start = Instant::now();
+    let spawned = thread.spawn(move || {
+        // Whoever waited may have given up.
+        let _ = sender.send(work(&allowance));
+    });
+    if let Err(error) = spawned {
+        return Err(format!(
+            "no thread could be started ({error}): raise the limit of processes"
+        ));
+    }
+    let patience = time + grace;
+    let mut cancelled_at: Option<Instant> = None;
+    loop {
+        match receiver.recv_timeout(GLANCE) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(format!(
+                    "measuring {step} failed unexpectedly: please report this with the program's error output"
+                ));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if cancellation.is_cancelled() {
+            let since = *cancelled_at.get_or_insert_with(Instant::now);
+            if since.elapsed() >= grace {
+                return Err(cancelled());
+            }
+        }
+        if start.elapsed() >= patience {
+            abandoned.cancel();
+            return Err(format!(
+                "took longer than {:.1} s: see whether the device or service hangs",
+                patience.as_secs_f64()
+            ));
+        }
+    }
+}
+
+/// The reason of everything that was not measured because the analysis was cancelled.
+pub(crate) fn cancelled() -> String {
+    "cancelled before it was measured: let the analysis finish".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(30);
+
+    #[test]
+    fn a_result_in_time_is_the_result() {
+        let long = Duration::from_secs(30);
+        let result = run(Step::Disk, long, long, &Cancellation::new(), |_| 5);
+        assert_eq!(result, Ok(5));
+    }
+
+    #[test]
+    fn a_step_that_hangs_is_given_up_and_told() {
+        let (hold, held) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let result = run(
+            Step::Disk,
+            SHORT,
+            SHORT,
+            &Cancellation::new(),
+            move |allowance| {
+                let _ = held.recv();
+                let _ = tell.send(allowance.is_stopped());
+            },
+        );
+        assert!(result.unwrap_err().contains("took longer than"));
+        drop(hold);
+        assert_eq!(told.recv(), Ok(true));
+    }
+
+    #[test]
+    fn a_step_that_panics_is_unknown() {
+        // Writing a backtrace takes time.
+        let long = Duration::from_secs(30);
+        let result = run(Step::Disk, long, long, &Cancellation::new(), |_| {
+            panic!("expected by the test")
+        });
+        let result: Result<(), String> = result;
+        assert!(result.unwrap_err().contains("failed unexpectedly"));
+    }
+
+    #[test]
+    fn nothing_begins_after_cancelling() {
+        let cancellation = Cancellation::new();
+        cancellation.cancel();
+        let result = run(Step::Disk, SHORT, SHORT, &cancellation, |_| 5);
+        assert!(result.unwrap_err().contains("cancelled"));
+    }
+}

@@ -1,0 +1,251 @@
+//! The class of a machine, from what was measured.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{BenchmarkResults, Finding, Measured, Method, Unit};
+
+/// The class of a machine for training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Tier {
+    /// Less than any of the others: for trying out.
+    Low,
+    /// A good laptop.
+    Medium,
+    /// A workstation.
+    High,
+    /// A server for large corpora.
+    Server,
+}
+
+/// The class of the machine, and what each measurement says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Rating {
+    /// The lowest class that any criterion holds the machine to; unknown when one could not be measured.
+    pub tier: Finding<Tier>,
+    /// The criteria, in the order of the table.
+    pub criteria: Vec<Criterion>,
+}
+
+/// One line of the table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Criterion {
+    /// What is compared.
+    pub name: String,
+    /// What was measured, in the table's unit.
+    pub value: Finding<f64>,
+    /// The unit.
+    pub unit: Unit,
+    /// The class that it reaches.
+    pub reaches: Finding<Tier>,
+}
+
+/// A line of the table: what is needed for MEDIUM, HIGH and SERVER.
+struct Line {
+    name: &'static str,
+    unit: Unit,
+    needed: [f64; 3],
+    /// Whether less is better.
+    is_latency: bool,
+}
+
+const TABLE: [Line; 6] = [
+    line(
+        "names a second, all cores",
+        Unit::PerSecond,
+        [30e6, 100e6, 250e6],
+    ),
+    line("usable memory", Unit::Bytes, [7.5e9, 30e9, 120e9]),
+    line(
+        "memory copied, all cores",
+        Unit::MegabytesPerSecond,
+        [10e3, 25e3, 60e3],
+    ),
+    line(
+        "sequential write",
+        Unit::MegabytesPerSecond,
+        [100.0, 400.0, 1000.0],
+    ),
+    line(
+        "random 4 KiB reads",
+        Unit::PerSecond,
+        [1000.0, 4000.0, 8000.0],
+    ),
+    Line {
+        name: "flush latency",
+        unit: Unit::Microseconds,
+        needed: [20e3, 5e3, 2e3],
+        is_latency: true,
+    },
+];
+
+const fn line(name: &'static str, unit: Unit, needed: [f64; 3]) -> Line {
+    Line {
+        name,
+        unit,
+        needed,
+        is_latency: false,
+    }
+}
+
+impl Line {
+    fn reaches(&self, value: f64) -> Tier {
+        let suffices = |needed: f64| {
+            if self.is_latency {
+                value <= needed
+            } else {
+                value >= needed
+            }
+        };
+        let [medium, high, server] = self.needed.map(suffices);
+        match (medium, high, server) {
+            (true, true, true) => Tier::Server,
+            (true, true, false) => Tier::High,
+            (true, false, _) => Tier::Medium,
+            (false, _, _) => Tier::Low,
+        }
+    }
+
+    fn judge(&self, value: Finding<f64>) -> Criterion {
+        Criterion {
+            name: self.name.to_owned(),
+            unit: self.unit,
+            reaches: value.clone().map(|value| self.reaches(value)),
+            value,
+        }
+    }
+}
+
+impl Rating {
+    pub(crate) fn of(benchmarks: &BenchmarkResults, usable_memory: &Finding<u64>) -> Self {
+        let disk = &benchmarks.disk;
+        let values = [
+            number(&benchmarks.naming.tokens_all_cores),
+            usable_memory.clone().map(|bytes| bytes as f64),
+            direct(&benchmarks.memory.copy_all_cores),
+            direct(&disk.sequential_write),
+            direct(&disk.random_read),
+            direct(&disk.flush_latency),
+        ];
+        let criteria: Vec<Criterion> = TABLE
+            .iter()
+            .zip(values)
+            .map(|(line, value)| line.judge(value))
+            .collect();
+        let missing: Vec<String> = criteria
+            .iter()
+            .filter_map(|criterion| {
+                let reason = criterion.value.reason()?;
+                Some(format!("{} ({reason})", criterion.name))
+            })
+            .collect();
+        let lowest = criteria
+            .iter()
+            .filter_map(|criterion| criterion.reaches.known().copied())
+            .min();
+        let tier = match lowest {
+            // Nothing that is missing could lift it.
+            Some(Tier::Low) => Finding::Known(Tier::Low),
+            Some(tier) if missing.is_empty() => Finding::Known(tier),
+            _ => Finding::unknown(format!("too little was measured: {}", missing.join("; "))),
+        };
+        Self { tier, criteria }
+    }
+
+    /// The criteria that hold the machine to its class.
+    pub fn held_by(&self) -> impl Iterator<Item = &Criterion> {
+        let tier = self.tier.known();
+        self.criteria
+            .iter()
+            .filter(move |criterion| tier.is_some() && criterion.reaches.known() == tier)
+    }
+}
+
+fn number(measured: &Measured) -> Finding<f64> {
+    measured.clone().map(|figure| figure.value)
+}
+
+/// A figure that caches lay in front of says nothing about what is behind them.
+fn direct(measured: &Measured) -> Finding<f64> {
+    match measured {
+        Finding::Known(figure) if figure.validity.method != Method::Direct => {
+            let note = figure.validity.note.as_deref().unwrap_or("no reason told");
+            Finding::unknown(format!("measured through a cache: {note}"))
+        }
+        _ => number(measured),
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Low => "LOW",
+            Self::Medium => "MEDIUM",
+            Self::High => "HIGH",
+            Self::Server => "SERVER",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::sample;
+
+    #[test]
+    fn every_threshold_of_the_table_belongs_to_the_class_above_it() {
+        for line in &TABLE {
+            let tiers = [Tier::Medium, Tier::High, Tier::Server];
+            let below = [Tier::Low, Tier::Medium, Tier::High];
+            for ((needed, at), under) in line.needed.into_iter().zip(tiers).zip(below) {
+                let worse = if line.is_latency { 1.001 } else { 0.999 };
+                assert_eq!(line.reaches(needed), at, "{}", line.name);
+                assert_eq!(line.reaches(needed * worse), under, "{}", line.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_weakest_criterion_decides() {
+        let mut profile = sample::profile();
+        let memory = Finding::Known(256_000_000_000);
+        let before = Rating::of(&profile.benchmarks, &memory);
+        assert_eq!(before.tier, Finding::Known(Tier::Medium), "{before:?}");
+        profile.benchmarks.disk.flush_latency = sample::figure(50_000.0, Unit::Microseconds);
+        let after = Rating::of(&profile.benchmarks, &memory);
+        assert_eq!(after.tier, Finding::Known(Tier::Low));
+        let held: Vec<&str> = after.held_by().map(|held| &*held.name).collect();
+        assert_eq!(held, ["flush latency"]);
+    }
+
+    #[test]
+    fn what_is_missing_or_cached_is_told_and_makes_the_class_unknown() {
+        let mut profile = sample::profile();
+        let memory = Finding::unknown("no such file");
+        if let Finding::Known(figure) = &mut profile.benchmarks.disk.random_read {
+            figure.validity.method = Method::Cached;
+        }
+        let rating = Rating::of(&profile.benchmarks, &memory);
+        let reason = rating.tier.reason().unwrap();
+        for part in [
+            "usable memory (no such file)",
+            "random 4 KiB reads (measured through a cache",
+        ] {
+            assert!(reason.contains(part), "{reason}");
+        }
+        assert_eq!(rating.held_by().count(), 0);
+    }
+
+    #[test]
+    fn a_machine_that_one_measurement_shows_to_be_low_is_low_whatever_is_missing() {
+        let mut profile = sample::profile();
+        profile.benchmarks.disk.sequential_write = Finding::unknown("x");
+        profile.benchmarks.naming.tokens_all_cores = sample::figure(1e6, Unit::PerSecond);
+        let rating = Rating::of(&profile.benchmarks, &Finding::unknown("x"));
+        assert_eq!(rating.tier, Finding::Known(Tier::Low));
+    }
+}

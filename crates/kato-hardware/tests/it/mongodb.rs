@@ -1,0 +1,158 @@
+//! MongoDBs that work, are down, hang, break off or are none.
+
+use std::time::{Duration, Instant};
+
+use kato_hardware::{Backend, HardwareProfile, MongoResults, Step, StepEvent, Workload};
+use kato_mongo_server::{MongoServer, ServerOptions, is_installed};
+use mongodb::bson::doc;
+
+use crate::support::{closed_port, reason, short, stand_in};
+
+fn analyze(uri: &str) -> HardwareProfile {
+    let dir = tempfile::tempdir().unwrap();
+    let start = Instant::now();
+    let profile = short(dir.path())
+        .mongodb(uri)
+        .build()
+        .unwrap()
+        .analyze_full();
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        start.elapsed()
+    );
+    profile
+}
+
+fn figures(results: &MongoResults) -> [&kato_hardware::Measured; 5] {
+    [
+        &results.ping_latency,
+        &results.insert_latency,
+        &results.upsert_latency,
+        &results.bulk_upsert,
+        &results.query_latency,
+    ]
+}
+
+fn assert_unknown(profile: &HardwareProfile, expected: &str) {
+    for figure in figures(&profile.benchmarks.mongodb) {
+        assert!(reason(figure).contains(expected), "{figure}");
+    }
+}
+
+fn is_missing() -> bool {
+    let is_there = is_installed();
+    let required = std::env::var_os("KATO_REQUIRE_SERVERS").is_some();
+    assert!(
+        is_there || !required,
+        "a MongoDB-compatible server is not installed"
+    );
+    if !is_there {
+        println!("skipped: no MongoDB-compatible server is installed");
+    }
+    !is_there
+}
+
+/// Names of all databases, with what one of ours holds.
+fn databases(uri: &str) -> Vec<String> {
+    block_on(async {
+        let client = mongodb::Client::with_uri_str(uri).await.unwrap();
+        let mut names = client.list_database_names().await.unwrap();
+        names.sort();
+        names
+    })
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(work)
+}
+
+#[test]
+fn figures_are_measured_in_a_database_that_is_gone_afterwards() {
+    if is_missing() {
+        return;
+    }
+    let server = MongoServer::start_with(ServerOptions::default());
+    let uri = server.uri();
+    block_on(async {
+        let client = mongodb::Client::with_uri_str(&uri).await.unwrap();
+        let others = client.database("theirs").collection("patterns");
+        others.insert_one(doc! {"name": "precious"}).await.unwrap();
+    });
+    let before = databases(&uri);
+    let dir = tempfile::tempdir().unwrap();
+    let limit = Duration::from_secs(20);
+    let analyzer = short(dir.path()).time_limit(limit).mongodb(&*uri).build();
+    let profile = analyzer.unwrap().analyze_full();
+    for figure in figures(&profile.benchmarks.mongodb) {
+        let figure = figure.known().unwrap_or_else(|| panic!("{figure}"));
+        assert!(figure.value > 0.0);
+    }
+    assert_eq!(databases(&uri), before);
+    let workload = Workload::new(1000, 8, 4).backend(Backend::MongoDb);
+    assert!(
+        profile
+            .predict(&workload)
+            .unwrap()
+            .bottleneck
+            .known()
+            .is_some()
+    );
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_gives_no_figure() {
+    if is_missing() {
+        return;
+    }
+    let server = std::sync::Arc::new(std::sync::Mutex::new(MongoServer::start()));
+    let uri = server.lock().unwrap().uri();
+    let dir = tempfile::tempdir().unwrap();
+    let dying = std::sync::Arc::clone(&server);
+    let analyzer = short(dir.path())
+        .time_limit(Duration::from_secs(10))
+        .mongodb(uri)
+        .on_step(move |event| {
+            if matches!(
+                event,
+                StepEvent::Started {
+                    step: Step::Mongodb,
+                    ..
+                }
+            ) {
+                let dying = std::sync::Arc::clone(&dying);
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(250));
+                    dying.lock().unwrap().kill();
+                });
+            }
+        });
+    let start = Instant::now();
+    let profile = analyzer.build().unwrap().analyze_full();
+    assert!(start.elapsed() < Duration::from_secs(12));
+    assert_unknown(&profile, "drop it by hand");
+}
+
+#[test]
+fn a_server_that_is_down_hangs_or_is_another_is_unknown() {
+    let hanging = stand_in(None, Duration::ZERO);
+    let other = stand_in(Some("HTTP/1.1 400 Bad Request\r\n\r\n"), Duration::ZERO);
+    for address in [closed_port(), hanging, other] {
+        let profile = analyze(&format!("mongodb://{address}/?directConnection=true"));
+        for figure in figures(&profile.benchmarks.mongodb) {
+            assert!(reason(figure).contains("MongoDB"), "{figure}");
+        }
+    }
+}
+
+#[test]
+fn an_address_that_is_none_is_told_without_its_password() {
+    for uri in ["localhost", "mongodb://user:se/cret@host", "mongodb://"] {
+        let profile = analyze(uri);
+        assert_unknown(&profile, "address cannot be read");
+        assert!(!profile.to_string().contains("cret"));
+    }
+}

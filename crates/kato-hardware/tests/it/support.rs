@@ -1,0 +1,67 @@
+//! What several tests use.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use kato_hardware::{HardwareAnalyzer, HardwareAnalyzerBuilder, Measured};
+
+/// An analysis of a few seconds.
+pub(crate) fn short(directory: &Path) -> HardwareAnalyzerBuilder {
+    HardwareAnalyzer::builder()
+        .directory(directory)
+        .quick(true)
+        .time_limit(Duration::from_secs(3))
+}
+
+/// The reason of a figure that must not be there.
+pub(crate) fn reason(measured: &Measured) -> &str {
+    match measured.reason() {
+        Some(reason) => reason,
+        None => panic!("a figure of nothing: {measured}"),
+    }
+}
+
+/// Nothing was left behind.
+pub(crate) fn assert_empty(directory: &Path) {
+    let left: Vec<_> = std::fs::read_dir(directory).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// A server of this process that answers every request with `answer`, or with silence where there is none.
+#[cfg_attr(
+    not(any(feature = "kato", feature = "mongodb")),
+    expect(dead_code, reason = "servers are measured by features")
+)]
+pub(crate) fn stand_in(answer: Option<&'static str>, pause: Duration) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || {
+                let mut request = [0; 4096];
+                while matches!(stream.read(&mut request), Ok(n) if n > 0) {
+                    thread::sleep(pause);
+                    let Some(answer) = answer else { continue };
+                    if stream.write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// A port on which nobody listens.
+#[cfg_attr(
+    not(any(feature = "kato", feature = "mongodb")),
+    expect(dead_code, reason = "servers are measured by features")
+)]
+pub(crate) fn closed_port() -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap()
+}

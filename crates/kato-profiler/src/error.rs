@@ -1,0 +1,71 @@
+//! What can go wrong while profiling.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// Why a profile could not be taken or written. Each message says what to do next.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// The sampling interval is too short or too long.
+    #[error(
+        "a sampling interval of {interval:?} is out of range: choose 10 ms to 1 hour (1 s is the default)"
+    )]
+    Interval {
+        /// What was asked for.
+        interval: Duration,
+    },
+    /// The timeline is too small or too large.
+    #[error("a timeline of {points} points is out of range: choose 16 to 1,000,000")]
+    TimelinePoints {
+        /// What was asked for.
+        points: usize,
+    },
+    /// The sampler thread could not be started.
+    #[error(
+        "the sampler thread could not be started; raise the limit of threads (ulimit -u, pids cgroup)"
+    )]
+    Thread(#[source] std::io::Error),
+    /// A report could not be written.
+    #[error(
+        "{path} could not be written; check that its folder exists, may be written to and has room"
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A report could not be read.
+    #[error("{path} could not be read; check the path")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is no exported profile.
+    #[error("{path} is no profile of format {expected}; export it again with this version")]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The format that this version reads.
+        expected: &'static str,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The summary could not be turned into JSON.
+    #[error("the summary could not be turned into JSON")]
+    Json(#[source] serde_json::Error),
+    /// An experiment cannot be done with these settings.
+    #[error("the throttle experiment cannot run: {reason}")]
+    Experiment {
+        /// What to change.
+        reason: String,
+    },
+}

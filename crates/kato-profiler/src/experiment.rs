@@ -1,0 +1,319 @@
+//! Whether a stage really bounds a run: slow it down a little and watch.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use kato_probe::{Probe, Reading};
+use serde::{Deserialize, Serialize};
+
+use crate::error::ProfileError;
+use crate::verdict::{Cause, Verdict};
+
+/// Slows a stage by a known share, off and on in turns, and watches the rate of the pipeline.
+///
+/// A stage that bounds the pipeline passes its slowness on in full; any other stage has time to spare. The pipeline runs on
+/// meanwhile, somewhat slower; afterwards the stage has its full speed again, whatever happens.
+///
+/// Only busy time can be slowed. A stage that waits for a server or a disk most of the time is slowed by less than was asked for;
+/// the elasticity is taken by what that leaves.
+///
+/// ```no_run
+/// # use kato_probe::Probe;
+/// # use kato_profiler::{ProfileError, ThrottleExperiment};
+/// # fn ask(probe: &Probe) -> Result<(), ProfileError> {
+/// let found = ThrottleExperiment::new("learn").share(0.3).run(probe)?;
+/// println!("elasticity {:.2} ({:.2} to {:.2})", found.elasticity, found.lower, found.upper);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "an experiment does nothing until it is run"]
+pub struct ThrottleExperiment {
+    stage: String,
+    items_of: Option<String>,
+    share: f64,
+    window: Duration,
+    pairs: usize,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Elasticity {
+    /// The stage that was slowed.
+    pub stage: String,
+    /// By how much a piece of its work took longer, 0.3 for 30 %: the share asked for, by the busy share of its active time.
+    pub slowed_by: f64,
+    /// By what power of the slowing the rate fell: 1 if the stage bounds the pipeline, 0 if it does not matter.
+    pub elasticity: f64,
+    /// Lower end of its 95 % interval.
+    pub lower: f64,
+    /// Upper end of its 95 % interval.
+    pub upper: f64,
+    /// Items a second at full speed.
+    pub rate: f64,
+    /// What that says about the stage.
+    pub outcome: Outcome,
+}
+
+/// What an experiment says about a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The stage bounds the pipeline: elasticity of at least 0.5, and the interval above 0.
+    Confirmed,
+    /// It does not: the interval below 0.5.
+    Refuted,
+    /// The interval is too wide to say; more or longer windows help.
+    Unclear,
+}
+
+/// Full speed again, however the experiment ends.
+struct Throttled<'a> {
+    probe: &'a Probe,
+    stage: &'a str,
+}
+
+impl Throttled<'_> {
+    fn set(&self, share: f64) -> bool {
+        self.probe.throttle(self.stage, share)
+    }
+}
+
+impl Drop for Throttled<'_> {
+    fn drop(&mut self) {
+        let _ = self.set(0.0);
+    }
+}
+
+struct Window {
+    rate: f64,
+    items: u64,
+    /// The share of the slowed stage's active time that is busy: only that can be slowed.
+    busy_share: Option<f64>,
+}
+
+impl ThrottleExperiment {
+    /// Slows this stage by 30 % in 6 pairs of windows of half a second, and counts the items of the last stage that counts any.
+    pub fn new(stage: impl Into<String>) -> Self {
+        Self {
+            stage: stage.into(),
+            items_of: None,
+            share: 0.3,
+            window: Duration::from_millis(500),
+            pairs: 6,
+        }
+    }
+
+    /// An experiment on the stage of a verdict.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Experiment`] if the verdict names no stage, or a wait for input, which cannot be slowed.
+    pub fn of(verdict: &Verdict) -> Result<Self, ProfileError> {
+        match (&verdict.stage, verdict.cause) {
+            (None, _) => Err(refused(
+                "the verdict names no stage; give the pipeline a probe",
+            )),
+            (Some(_), Cause::Source) => Err(refused(
+                "a source that is too slow cannot be slowed here; read its input from memory instead",
+            )),
+            (Some(stage), _) => Ok(Self::new(stage.clone())),
+        }
+    }
+
+    /// By how much the stage is slowed: 0.05 to 2; 0.3 makes a busy second 1.3 s.
+    pub fn share(mut self, share: f64) -> Self {
+        self.share = share;
+        self
+    }
+
+    /// How long each window is, 20 ms or more. Its first fifth is not counted: queues settle.
+    pub fn window(mut self, window: Duration) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// How many pairs of windows, at full speed and slowed: 3 to 1,000.
+    pub fn pairs(mut self, pairs: usize) -> Self {
+        self.pairs = pairs;
+        self
+    }
+
+    /// The stage whose items are the work of the pipeline.
+    pub fn count_items_of(mut self, stage: impl Into<String>) -> Self {
+        self.items_of = Some(stage.into());
+        self
+    }
+
+    /// Does it: takes 2 · pairs · window, on this thread.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Experiment`] if the settings are out of range, the probe is off or does not know the stage, or fewer than 5
+    /// items come in a window.
+    pub fn run(&self, probe: &Probe) -> Result<Elasticity, ProfileError> {
+        self.check()?;
+        let throttled = Throttled {
+            probe,
+            stage: &self.stage,
+        };
+        if !throttled.set(0.0) {
+            return Err(refused(format!(
+                "there is no stage \"{}\", or the probe is off",
+                self.stage
+            )));
+        }
+        let mut ratios = Vec::with_capacity(self.pairs);
+        let (mut slowed, mut rate) = (0.0, 0.0);
+        for pair in 0..self.pairs {
+            // Every other pair the other way round, so that a drift of the rate cancels out.
+            let order = if pair % 2 == 0 {
+                [false, true]
+            } else {
+                [true, false]
+            };
+            let mut windows = [None, None];
+            for is_slow in order {
+                throttled.set(if is_slow { self.share } else { 0.0 });
+                windows[usize::from(is_slow)] = Some(self.watch(probe)?);
+            }
+            let [Some(full), Some(slow)] = windows else {
+                continue;
+            };
+            if full.items < 5 || slow.items < 5 {
+                return Err(refused(format!(
+                    "only {} items came in a window of {:?}; choose longer windows",
+                    full.items.min(slow.items),
+                    self.window
+                )));
+            }
+            ratios.push((full.rate / slow.rate).ln());
+            slowed += self.share * full.busy_share.unwrap_or(1.0);
+            rate += full.rate;
+        }
+        drop(throttled);
+        let n = ratios.len() as f64;
+        let slowed_by = (slowed / n).max(0.01);
+        let (mean, reach) = mean_and_reach(&ratios);
+        let scale = slowed_by.ln_1p();
+        let (elasticity, lower, upper) =
+            (mean / scale, (mean - reach) / scale, (mean + reach) / scale);
+        Ok(Elasticity {
+            stage: self.stage.clone(),
+            slowed_by,
+            elasticity,
+            lower,
+            upper,
+            rate: rate / n,
+            outcome: match () {
+                () if lower > 0.0 && elasticity >= 0.5 => Outcome::Confirmed,
+                () if upper < 0.5 => Outcome::Refuted,
+                () => Outcome::Unclear,
+            },
+        })
+    }
+
+    fn check(&self) -> Result<(), ProfileError> {
+        if !(0.05..=2.0).contains(&self.share) {
+            return Err(refused("slow the stage by a share of 0.05 to 2"));
+        }
+        if self.window < Duration::from_millis(20) {
+            return Err(refused("choose windows of 20 ms or more"));
+        }
+        if !(3..=1000).contains(&self.pairs) {
+            return Err(refused("choose 3 to 1,000 pairs of windows"));
+        }
+        Ok(())
+    }
+
+    fn watch(&self, probe: &Probe) -> Result<Window, ProfileError> {
+        let off = || refused("the probe is off");
+        sleep(self.window / 5);
+        let (start, before) = (Instant::now(), probe.read().ok_or_else(off)?);
+        sleep(self.window - self.window / 5);
+        let (seconds, now) = (start.elapsed().as_secs_f64(), probe.read().ok_or_else(off)?);
+        let items = self.items(&now).saturating_sub(self.items(&before));
+        let stage = |reading: &Reading| {
+            let mut stages = reading.stages.iter();
+            stages.find(|stage| stage.name == self.stage).cloned()
+        };
+        let busy_share = stage(&now).zip(stage(&before)).and_then(|(now, before)| {
+            let times = crate::StageTimes::from(now.seconds.since(&before.seconds));
+            (times.active() > 0.0).then(|| times.busy / times.active())
+        });
+        Ok(Window {
+            rate: items as f64 / seconds,
+            items,
+            busy_share,
+        })
+    }
+
+    /// Items of the stage to count, or of the last one that has any.
+    fn items(&self, reading: &Reading) -> u64 {
+        let stages = reading.stages.iter();
+        match &self.items_of {
+            Some(name) => stages.filter(|s| s.name == *name).map(|s| s.items).sum(),
+            None => stages
+                .map(|s| s.items)
+                .rfind(|items| *items > 0)
+                .unwrap_or(0),
+        }
+    }
+}
+
+fn refused(reason: impl Into<String>) -> ProfileError {
+    ProfileError::Experiment {
+        reason: reason.into(),
+    }
+}
+
+/// The mean, and how far its 95 % interval reaches by Student's t.
+fn mean_and_reach(values: &[f64]) -> (f64, f64) {
+    /// The 97.5 % quantile for 1, 2, … degrees of freedom.
+    const T: [f64; 10] = [
+        12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    ];
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let t = T.get(values.len().saturating_sub(2)).copied();
+    // From 11 degrees of freedom on within 1 % of the table.
+    let t = t.unwrap_or_else(|| 1.96 + 2.4 / (n - 1.0) + 3.0 / (n - 1.0).powi(2));
+    (mean, t * (variance / n).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_mean_is_student_s() {
+        let (mean, reach) = mean_and_reach(&[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(mean, 2.5);
+        assert!((reach - 3.182 * (5.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-9);
+        let many: Vec<f64> = (0..21).map(f64::from).collect();
+        let (_, reach) = mean_and_reach(&many);
+        let exact = 2.086 * (38.5f64 / 21.0).sqrt();
+        assert!((reach / exact - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let probe = Probe::on(["learn"]);
+        let experiment = ThrottleExperiment::new("learn");
+        for wrong in [
+            experiment.clone().share(0.0),
+            experiment.clone().share(f64::NAN),
+            experiment.clone().window(Duration::ZERO),
+            experiment.clone().pairs(2),
+            ThrottleExperiment::new("nothing"),
+        ] {
+            let error = wrong.run(&probe).unwrap_err();
+            assert!(matches!(error, ProfileError::Experiment { .. }), "{error}");
+        }
+        let error = experiment.run(&Probe::off()).unwrap_err();
+        assert!(error.to_string().contains("the probe is off"));
+    }
+}

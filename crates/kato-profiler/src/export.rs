@@ -1,0 +1,101 @@
+//! Files that a summary is written to: JSON, CSV, HTML. Each is whole or not there.
+
+mod chart;
+mod csv;
+mod html;
+pub(crate) mod prometheus;
+#[cfg(test)]
+mod tests;
+mod units;
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::error::ProfileError;
+use crate::summary::{FORMAT, ProfilingSummary};
+
+impl ProfilingSummary {
+    /// Writes the whole summary as JSON. Its schema is `schemas/profile-v1.schema.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Write`] if the file cannot be written. An old file of that name then stays as it was.
+    pub fn export_json(&self, path: impl AsRef<Path>) -> Result<(), ProfileError> {
+        let mut json = serde_json::to_vec(self).map_err(ProfileError::Json)?;
+        json.push(b'\n');
+        write(path.as_ref(), &json)
+    }
+
+    /// Reads what [`export_json`](Self::export_json) has written.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Read`] if the file cannot be read, [`ProfileError::Format`] if it is something else.
+    pub fn from_json(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
+        let path = path.as_ref();
+        let json = std::fs::read(path).map_err(|source| ProfileError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let wrong = |source| ProfileError::Format {
+            path: path.to_owned(),
+            expected: FORMAT,
+            source,
+        };
+        let summary: Self = serde_json::from_slice(&json).map_err(wrong)?;
+        if summary.format != FORMAT {
+            let found = format!("the file is of format {}", summary.format);
+            return Err(wrong(serde::de::Error::custom(found)));
+        }
+        Ok(summary)
+    }
+
+    /// Writes the timeline as CSV, a line for each point; the columns are told in `docs/profiling.md`.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Write`], as for JSON.
+    pub fn export_csv(&self, path: impl AsRef<Path>) -> Result<(), ProfileError> {
+        write(path.as_ref(), csv::text(self).as_bytes())
+    }
+
+    /// Writes a page with verdict, charts and tables. It needs no network and no script.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Write`], as for JSON.
+    pub fn export_html(&self, path: impl AsRef<Path>) -> Result<(), ProfileError> {
+        write(path.as_ref(), html::page(self).as_bytes())
+    }
+}
+
+/// The JSON schema of a summary.
+#[cfg(feature = "schema")]
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(ProfilingSummary).to_value()
+}
+
+/// Writes beside the file and renames, so that nobody ever sees a part of it.
+fn write(path: &Path, content: &[u8]) -> Result<(), ProfileError> {
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    let folder = parent.unwrap_or(Path::new("."));
+    let written = || -> std::io::Result<()> {
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // Less what the umask takes away, as for any new file.
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        let mut file = builder.tempfile_in(folder)?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    written().map_err(|source| ProfileError::Write {
+        path: path.to_owned(),
+        source,
+    })
+}

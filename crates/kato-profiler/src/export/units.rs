@@ -1,0 +1,78 @@
+//! Figures as people read them.
+
+/// Bytes, by powers of 1,000.
+pub(crate) fn bytes(bytes: f64) -> String {
+    scaled(bytes, &["B", "kB", "MB", "GB", "TB", "PB"])
+}
+
+/// An amount without a unit: 12 k, 3.4 M.
+pub(crate) fn count(count: f64) -> String {
+    scaled(count, &["", "k", "M", "G", "T"])
+        .trim_end()
+        .to_owned()
+}
+
+/// A duration.
+pub(crate) fn seconds(seconds: f64) -> String {
+    let (value, unit) = match seconds.abs() {
+        0.0 => (0.0, "s"),
+        s if s < 1e-6 => (seconds * 1e9, "ns"),
+        s if s < 1e-3 => (seconds * 1e6, "µs"),
+        s if s < 1.0 => (seconds * 1e3, "ms"),
+        s if s < 120.0 => (seconds, "s"),
+        s if s < 7200.0 => (seconds / 60.0, "min"),
+        s if s < 172_800.0 => (seconds / 3600.0, "h"),
+        _ => (seconds / 86_400.0, "d"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A share of 1.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", three_digits(100.0 * share))
+}
+
+fn scaled(value: f64, units: &[&str]) -> String {
+    let (mut scaled, mut at) = (value, 0);
+    while scaled.abs() >= 999.5 && at + 1 < units.len() {
+        scaled /= 1000.0;
+        at += 1;
+    }
+    let unit = units.get(at).copied().unwrap_or_default();
+    format!("{} {unit}", three_digits(scaled))
+}
+
+/// Three significant digits, without zeros at the end.
+pub(crate) fn three_digits(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        0.0 => 0,
+        _ => 2,
+    };
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short() {
+        assert_eq!(bytes(0.0), "0 B");
+        assert_eq!(bytes(999.0), "999 B");
+        assert_eq!(bytes(1_234_567.0), "1.23 MB");
+        assert_eq!(bytes(999_999.0), "1 MB");
+        assert_eq!(count(12_345.0), "12.3 k");
+        assert_eq!(count(7.0), "7");
+        assert_eq!(seconds(0.000_045), "45 µs");
+        assert_eq!(seconds(90.0), "90 s");
+        assert_eq!(seconds(3600.0), "60 min");
+        assert_eq!(percent(0.1234), "12.3 %");
+        assert_eq!(percent(1.0), "100 %");
+    }
+}

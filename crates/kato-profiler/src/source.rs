@@ -1,0 +1,36 @@
+//! Where readings of the machine come from.
+
+#[cfg(target_os = "linux")]
+mod cgroup;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod parse;
+mod portable;
+
+use std::path::Path;
+
+use crate::snapshot::ResourceSnapshot;
+
+#[cfg(target_os = "linux")]
+pub use linux::LinuxSource;
+pub use portable::PortableSource;
+
+/// Reads the machine. A profile uses the best source of its platform; tests and replays give their own.
+pub trait ResourceSource: Send {
+    /// What can be read now. `threads` are the threads of interest by their kernel numbers. The time of the snapshot is set by
+    /// the caller.
+    fn read(&mut self, threads: &[u32]) -> ResourceSnapshot;
+}
+
+/// The best source of this platform, with the disk of `watched` as the disk of interest.
+pub(crate) fn best(watched: Option<&Path>) -> Box<dyn ResourceSource> {
+    #[cfg(target_os = "linux")]
+    return Box::new(LinuxSource::new(watched));
+    #[cfg(not(target_os = "linux"))]
+    {
+        // Devices cannot be told apart here.
+        let _ = watched;
+        Box::new(PortableSource::new())
+    }
+}

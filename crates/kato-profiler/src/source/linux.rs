@@ -1,0 +1,409 @@
+//! Linux: reads procfs and the control groups, with one kept buffer and no scan over all processes.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::ResourceSource;
+use super::cgroup::{Cgroup, pressure_of};
+use super::parse::{Files, field, list_len, stat_fields};
+use crate::snapshot::{
+    CoreSnapshot, CpuSnapshot, DeviceSnapshot, DiskSnapshot, MemorySnapshot, NetworkSnapshot,
+    ProcessSnapshot, ResourceSnapshot, ThreadSnapshot,
+};
+
+/// Threads and descendants beyond these are not looked at: a reading stays cheap.
+const MAX_TASKS: usize = 128;
+const MAX_CHILDREN: usize = 64;
+/// `/proc/diskstats` counts in sectors of this size, whatever the device has.
+const SECTOR: u64 = 512;
+
+/// Reads `/proc` and the control groups of the process.
+#[derive(Debug)]
+pub struct LinuxSource {
+    proc: PathBuf,
+    files: Files,
+    cgroup: Cgroup,
+    /// Major and minor number of the watched path's device.
+    device: Option<(u64, u64)>,
+    ticks_per_second: f64,
+    page_size: u64,
+    /// Tasks of the process, and then its descendants; kept for their memory.
+    tasks: Vec<u32>,
+    children: Vec<u32>,
+}
+
+impl LinuxSource {
+    /// A source for this process; `watched` is a path on the disk of interest.
+    #[must_use]
+    pub fn new(watched: Option<&Path>) -> Self {
+        Self::below(Path::new("/"), watched)
+    }
+
+    fn below(root: &Path, watched: Option<&Path>) -> Self {
+        let proc = root.join("proc");
+        let mut files = Files::default();
+        let device = watched.and_then(|path| std::fs::metadata(path).ok());
+        Self {
+            cgroup: Cgroup::find(&proc, root, &mut files),
+            proc,
+            files,
+            device: device.map(|metadata| {
+                let device = metadata.dev();
+                (
+                    u64::from(rustix::fs::major(device)),
+                    u64::from(rustix::fs::minor(device)),
+                )
+            }),
+            ticks_per_second: rustix::param::clock_ticks_per_second() as f64,
+            page_size: rustix::param::page_size() as u64,
+            tasks: Vec::new(),
+            children: Vec::new(),
+        }
+    }
+
+    /// Lists the tasks of the process and the descendants; false if there are more tasks than are looked at.
+    fn list_tasks(&mut self) -> bool {
+        self.tasks.clear();
+        self.children.clear();
+        let Ok(entries) = std::fs::read_dir(self.proc.join("self/task")) else {
+            return false;
+        };
+        let mut entries = entries.flatten();
+        for entry in entries.by_ref().take(MAX_TASKS) {
+            if let Some(tid) = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok())
+            {
+                self.tasks.push(tid);
+            }
+        }
+        for tid in self.tasks.clone() {
+            self.add_children(&format!("self/task/{tid}/children"));
+        }
+        // Descendants of descendants: those that the main thread of each has started.
+        let mut at = 0;
+        while let Some(pid) = self.children.get(at).copied() {
+            self.add_children(&format!("{pid}/task/{pid}/children"));
+            at += 1;
+        }
+        entries.next().is_none()
+    }
+
+    fn add_children(&mut self, file: &str) {
+        let Some(text) = self.files.read(&self.proc.join(file)) else {
+            return;
+        };
+        let room = MAX_CHILDREN - self.children.len().min(MAX_CHILDREN);
+        let pids = text.split_ascii_whitespace().map(str::parse::<u32>);
+        self.children.extend(pids.map_while(Result::ok).take(room));
+    }
+
+    /// Memory; what descendants hold is summed up.
+    fn memory(&mut self, own_rss: Option<u64>) -> MemorySnapshot {
+        let page_size = self.page_size;
+        let mut children = 0;
+        for pid in &self.children {
+            let statm = self.files.read(&self.proc.join(format!("{pid}/statm")));
+            let pages = statm.and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok());
+            children += pages.unwrap_or(0) * page_size;
+        }
+        let info = self.files.read(&self.proc.join("meminfo"));
+        let kib = |key| Some(field(info?, key)? * 1024);
+        let (system_total, system_available) = (kib("MemTotal:"), kib("MemAvailable:"));
+        let (cgroup_used, cgroup_limit) = self.cgroup.memory(&mut self.files);
+        MemorySnapshot {
+            process_rss: own_rss,
+            tree_rss: own_rss.map(|own| own + children),
+            system_used: system_total
+                .zip(system_available)
+                .map(|(total, available)| total.saturating_sub(available)),
+            system_available,
+            system_total,
+            cgroup_used,
+            cgroup_limit,
+        }
+    }
+
+    fn cpu(&mut self, affinity: Option<u64>) -> CpuSnapshot {
+        let ticks_per_second = self.ticks_per_second;
+        let mut children = 0.0;
+        for pid in &self.children {
+            let stat = self.files.read(&self.proc.join(format!("{pid}/stat")));
+            let ticks = stat.and_then(|stat| {
+                let mut fields = stat_fields(stat)?.skip(11);
+                let (user, kernel): (f64, f64) =
+                    (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+                Some(user + kernel)
+            });
+            children += ticks.unwrap_or(0.0) / ticks_per_second;
+        }
+        let stat = self.files.read(&self.proc.join("stat")).unwrap_or_default();
+        let cores: Vec<_> = stat
+            .lines()
+            .filter(|line| {
+                line.strip_prefix("cpu")
+                    .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            })
+            .filter_map(|line| core(line, ticks_per_second))
+            .collect();
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let quota = self.cgroup.quota_cores(&mut self.files);
+        // An affinity may name cores that the machine does not have.
+        let affinity = affinity.map(|allowed| match cores.len() {
+            0 => allowed as f64,
+            there => allowed.min(there as u64) as f64,
+        });
+        CpuSnapshot {
+            process_seconds: Some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9),
+            children_seconds: Some(children),
+            allowed_cores: match (affinity, quota) {
+                (Some(affinity), Some(quota)) => Some(affinity.min(quota)),
+                (affinity, quota) => affinity.or(quota),
+            },
+            cores,
+            throttled_seconds: self.cgroup.throttled_seconds(&mut self.files),
+        }
+    }
+
+    fn disk(&mut self) -> DiskSnapshot {
+        let mut snapshot = DiskSnapshot::default();
+        // Descendants that have ended are within the process's own figures.
+        let own = std::iter::once("self/io".to_owned());
+        let children = self.children.iter().map(|pid| format!("{pid}/io"));
+        for file in own.chain(children) {
+            let Some(text) = self.files.read(&self.proc.join(file)) else {
+                continue;
+            };
+            let add = |sum: &mut Option<u64>, key| {
+                if let Some(value) = field(text, key) {
+                    *sum = Some(sum.unwrap_or(0) + value);
+                }
+            };
+            add(&mut snapshot.read_bytes, "read_bytes:");
+            add(&mut snapshot.written_bytes, "write_bytes:");
+            add(&mut snapshot.read_calls, "syscr:");
+            add(&mut snapshot.write_calls, "syscw:");
+        }
+        snapshot.device = self.device.and_then(|numbers| {
+            let text = self.files.read(&self.proc.join("diskstats"))?;
+            text.lines().find_map(|line| device(line, numbers))
+        });
+        snapshot
+    }
+
+    fn network(&mut self) -> NetworkSnapshot {
+        let Some(text) = self.files.read(&self.proc.join("net/dev")) else {
+            return NetworkSnapshot::default();
+        };
+        let (mut received, mut sent) = (0, 0);
+        for line in text.lines() {
+            let Some((name, figures)) = line.split_once(':') else {
+                continue;
+            };
+            let mut figures = figures.split_ascii_whitespace().map(str::parse::<u64>);
+            if let (false, Some(Ok(into)), Some(Ok(out))) =
+                (name.trim() == "lo", figures.next(), figures.nth(7))
+            {
+                received += into;
+                sent += out;
+            }
+        }
+        NetworkSnapshot {
+            received_bytes: Some(received),
+            sent_bytes: Some(sent),
+        }
+    }
+
+    /// The process, its resident set, and the number of cores it may run on.
+    fn process(&mut self, all_tasks: bool) -> (ProcessSnapshot, Option<u64>, Option<u64>) {
+        let status = self.files.read(&self.proc.join("self/status"));
+        let rss = status.and_then(|text| Some(field(text, "VmRSS:")? * 1024));
+        let threads = status.and_then(|text| field(text, "Threads:"));
+        let affinity = status.and_then(|text| {
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+            list_len(line)
+        });
+        let stat = self.files.read(&self.proc.join("self/stat"));
+        let major_faults = stat.and_then(|stat| stat_fields(stat)?.nth(9)?.parse().ok());
+        let open_files = std::fs::read_dir(self.proc.join("self/fd")).ok();
+        let mut switches = all_tasks.then_some((0, 0));
+        for tid in &self.tasks {
+            let text = self
+                .files
+                .read(&self.proc.join(format!("self/task/{tid}/status")));
+            let found = text.and_then(|text| {
+                Some((
+                    field(text, "voluntary_ctxt_switches:")?,
+                    field(text, "nonvoluntary_ctxt_switches:")?,
+                ))
+            });
+            if let (Some(sums), Some(found)) = (&mut switches, found) {
+                *sums = (sums.0 + found.0, sums.1 + found.1);
+            }
+        }
+        let process = ProcessSnapshot {
+            // The folder itself is open while it is read.
+            open_files: open_files.map(|entries| (entries.count() as u64).saturating_sub(1)),
+            threads,
+            children: all_tasks.then_some(self.children.len() as u64),
+            major_faults,
+            voluntary_switches: switches.map(|(voluntary, _)| voluntary),
+            involuntary_switches: switches.map(|(_, involuntary)| involuntary),
+        };
+        (process, rss, affinity)
+    }
+
+    fn thread(&mut self, tid: u32) -> Option<ThreadSnapshot> {
+        let folder = self.proc.join(format!("self/task/{tid}"));
+        let stat = self.files.read(&folder.join("stat"))?;
+        let state = stat_fields(stat).and_then(|mut fields| fields.next()?.chars().next());
+        let times = self.files.read(&folder.join("schedstat")).and_then(|text| {
+            let mut nanos = text.split_ascii_whitespace().map(str::parse::<u64>);
+            Some((nanos.next()?.ok()?, nanos.next()?.ok()?))
+        });
+        let waits_in = self.files.read(&folder.join("wchan")).map(str::to_owned);
+        Some(ThreadSnapshot {
+            tid,
+            cpu_seconds: times.map(|(cpu, _)| cpu as f64 * 1e-9),
+            run_delay_seconds: times.map(|(_, delay)| delay as f64 * 1e-9),
+            state,
+            waits_in: waits_in.filter(|name| !name.is_empty() && name != "0"),
+        })
+    }
+}
+
+impl ResourceSource for LinuxSource {
+    fn read(&mut self, threads: &[u32]) -> ResourceSnapshot {
+        let all_tasks = self.list_tasks();
+        let (process, rss, affinity) = self.process(all_tasks);
+        let proc = self.proc.clone();
+        ResourceSnapshot {
+            seconds: 0.0,
+            memory: self.memory(rss),
+            cpu: self.cpu(affinity),
+            disk: self.disk(),
+            network: self.network(),
+            pressure: pressure_of(&mut self.files, |kind| proc.join("pressure").join(kind)),
+            cgroup_pressure: self.cgroup.pressure(&mut self.files),
+            process,
+            threads: threads
+                .iter()
+                .take(MAX_TASKS)
+                .filter_map(|tid| self.thread(*tid))
+                .collect(),
+        }
+    }
+}
+
+/// A line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+fn core(line: &str, ticks_per_second: f64) -> Option<CoreSnapshot> {
+    let mut ticks = [0.0; 8];
+    for (tick, text) in ticks.iter_mut().zip(line.split_ascii_whitespace().skip(1)) {
+        *tick = text.parse::<f64>().ok()? / ticks_per_second;
+    }
+    let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
+    Some(CoreSnapshot {
+        busy: user + nice + system + irq + softirq,
+        idle: idle + iowait,
+        steal,
+    })
+}
+
+/// A line of `/proc/diskstats`, if it is that of the device.
+fn device(line: &str, (major, minor): (u64, u64)) -> Option<DeviceSnapshot> {
+    let mut fields = line.split_ascii_whitespace();
+    if fields.next()?.parse() != Ok(major) || fields.next()?.parse() != Ok(minor) {
+        return None;
+    }
+    let name = fields.next()?.to_owned();
+    let figures: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    let figure = |at: usize| figures.get(at).copied();
+    Some(DeviceSnapshot {
+        name,
+        reads: figure(0)?,
+        read_bytes: figure(2)? * SECTOR,
+        writes: figure(4)?,
+        written_bytes: figure(6)? * SECTOR,
+        busy_seconds: figure(9)? as f64 * 1e-3,
+        flushes: figure(15),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_can_be_read() {
+        let mut source = LinuxSource::new(Some(&std::env::temp_dir()));
+        let tid = std::fs::read_link("/proc/thread-self").unwrap();
+        let tid: u32 = tid.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        let snapshot = source.read(&[tid, u32::MAX]);
+        assert!(snapshot.memory.process_rss.unwrap() > 100_000);
+        assert!(snapshot.memory.tree_rss >= snapshot.memory.process_rss);
+        assert!(snapshot.memory.system_total.unwrap() > snapshot.memory.system_used.unwrap());
+        assert!(snapshot.cpu.process_seconds.unwrap() > 0.0);
+        assert!(snapshot.cpu.allowed_cores.unwrap() > 0.0);
+        assert!(!snapshot.cpu.cores.is_empty());
+        assert!(snapshot.process.threads.unwrap() >= 1);
+        assert!(snapshot.process.open_files.unwrap() >= 1);
+        assert_eq!(snapshot.threads.len(), 1, "the other thread does not exist");
+        assert!(snapshot.threads[0].cpu_seconds.unwrap() > 0.0);
+    }
+
+    #[test]
+    fn what_is_not_there_is_none_and_never_zero() {
+        let root = tempfile::tempdir().unwrap();
+        let snapshot = LinuxSource::below(root.path(), None).read(&[1]);
+        assert_eq!(snapshot.memory, MemorySnapshot::default());
+        assert_eq!(snapshot.disk, DiskSnapshot::default());
+        assert_eq!(snapshot.network, NetworkSnapshot::default());
+        assert_eq!(snapshot.process.threads, None);
+        assert_eq!(snapshot.process.open_files, None);
+        assert_eq!(snapshot.process.children, None);
+        assert_eq!(snapshot.pressure, None);
+        assert_eq!(snapshot.cpu.allowed_cores, None);
+        assert!(snapshot.threads.is_empty());
+    }
+
+    #[test]
+    fn a_device_is_told_by_its_numbers() {
+        let line = " 254 0 vda 10 1 16 5 20 2 32 7 0 2500 12 0 0 0 0 6 3";
+        let found = device(line, (254, 0)).unwrap();
+        assert_eq!(
+            (found.name.as_str(), found.reads, found.writes),
+            ("vda", 10, 20)
+        );
+        assert_eq!((found.read_bytes, found.written_bytes), (8192, 16384));
+        assert_eq!((found.busy_seconds, found.flushes), (2.5, Some(6)));
+        assert_eq!(device(line, (254, 1)), None);
+    }
+
+    #[test]
+    fn a_core_s_time_is_busy_idle_or_stolen() {
+        let core = core("cpu0 100 50 25 1000 500 10 15 30 0 0", 100.0).unwrap();
+        assert_eq!((core.busy, core.idle, core.steal), (2.0, 15.0, 0.3));
+    }
+
+    #[test]
+    fn a_child_counts_with_its_memory() {
+        if !Path::new("/proc/self/task").exists() {
+            return;
+        }
+        let mut child = std::process::Command::new("sleep")
+            .arg("5")
+            .spawn()
+            .unwrap();
+        let snapshot = LinuxSource::new(None).read(&[]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let pid = std::process::id();
+        if Path::new(&format!("/proc/self/task/{pid}/children")).exists() {
+            assert!(snapshot.process.children.unwrap() >= 1);
+            assert!(snapshot.memory.tree_rss > snapshot.memory.process_rss);
+        }
+    }
+}

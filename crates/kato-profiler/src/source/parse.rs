@@ -1,0 +1,93 @@
+//! Figures out of the kernel's text files.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Reads small files into one buffer that is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    buffer: Vec<u8>,
+}
+
+impl Files {
+    /// The text of a file; `None` if it cannot be read.
+    pub(crate) fn read(&mut self, path: &Path) -> Option<&str> {
+        self.buffer.clear();
+        File::open(path).ok()?.read_to_end(&mut self.buffer).ok()?;
+        str::from_utf8(&self.buffer).ok()
+    }
+
+    /// A file that holds one number.
+    pub(crate) fn number(&mut self, path: &Path) -> Option<u64> {
+        self.read(path)?.trim().parse().ok()
+    }
+}
+
+/// The number after `key` at the beginning of a line: `VmRSS:   12 kB` is 12.
+pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
+    text.lines()
+        .find_map(|line| line.strip_prefix(key))?
+        .split_ascii_whitespace()
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// The fields of `stat` after the name of the process, which may hold anything: the first is the state.
+pub(crate) fn stat_fields(text: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
+    Some(text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace())
+}
+
+/// How many numbers a list such as `0-3,8` holds.
+pub(crate) fn list_len(list: &str) -> Option<u64> {
+    list.trim().split(',').try_fold(0, |sum, part| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to): (u64, u64) = (from.parse().ok()?, to.parse().ok()?);
+        Some(sum + to.checked_sub(from)? + 1)
+    })
+}
+
+/// Seconds stalled, `some` and `full`, of a pressure file.
+pub(crate) fn pressure(text: &str) -> (Option<f64>, Option<f64>) {
+    let total = |kind: &str| -> Option<f64> {
+        let line = text.lines().find(|line| line.starts_with(kind))?;
+        let micros: u64 = line.rsplit_once("total=")?.1.trim().parse().ok()?;
+        Some(micros as f64 * 1e-6)
+    };
+    (total("some"), total("full"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_by_the_beginning_of_its_line() {
+        let status = "VmPeak:\t  9 kB\nVmRSS:\t  12 kB\n";
+        assert_eq!(field(status, "VmRSS:"), Some(12));
+        assert_eq!(field(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn the_name_of_a_process_may_hold_brackets_and_blanks() {
+        let stat = "12 (a) b (c)) S 1 2";
+        assert_eq!(stat_fields(stat).and_then(|mut f| f.next()), Some("S"));
+    }
+
+    #[test]
+    fn a_list_of_cores_is_counted() {
+        assert_eq!(list_len("0-3,8\n"), Some(5));
+        assert_eq!(list_len("0"), Some(1));
+        assert_eq!(list_len("3-1"), None);
+        assert_eq!(list_len(""), None);
+    }
+
+    #[test]
+    fn pressure_is_told_in_seconds() {
+        let text =
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0 total=250000\n";
+        assert_eq!(pressure(text), (Some(1.5), Some(0.25)));
+        assert_eq!(pressure("some total=1"), (Some(1e-6), None));
+    }
+}

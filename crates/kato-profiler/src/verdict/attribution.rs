@@ -1,0 +1,331 @@
+//! The default judge: which stage has work in hand all the time, and what it does with that time.
+
+use super::advice::{advice, percent};
+use super::finding::{Finding, share};
+use super::{Cause, Evidence, Gain, Verdict};
+use crate::summary::{ProfilingSummary, StageSummary};
+
+/// Finds the stage that is used most fully, and what takes its time. The rules and thresholds are in `docs/profiling.md`; the
+/// thresholds can be set.
+///
+/// It reads the summary alone, so a profile that was exported can be judged again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Attribution {
+    /// A stage must be used by at least this share to bound a run.
+    pub min_utilisation: f64,
+    /// Lock waits from this share of a stage's active time on are the cause.
+    pub lock_share: f64,
+    /// A first stage that waits for input for this share of its time has too slow a source; stages that wait for room so long, while
+    /// none after them works, wait for something unmarked.
+    pub wait_share: f64,
+    /// Held back by a quota from this share of the time on is the cause.
+    pub throttled_share: f64,
+    /// Waiting for a processor from this share of computing and waiting on is the cause, unless the process itself has the
+    /// processors.
+    pub contention_share: f64,
+    /// A process that uses this share of its cores has the processors itself.
+    pub own_cpu_share: f64,
+    /// Memory stalls from this share of the time on are the cause.
+    pub memory_stall_share: f64,
+    /// Fewer bytes for each item of a stage that waits for a disk mean that flushing takes the time.
+    pub flush_bytes: f64,
+    /// Round trips that are shorter, in seconds, and come one at a time, are latency.
+    pub short_round_trip: f64,
+    /// The busiest thread must be used by this share for uneven work to be the cause.
+    pub skew_utilisation: f64,
+    /// … and the other threads of its stage by at most this share of what it is.
+    pub skew_ratio: f64,
+}
+
+impl Default for Attribution {
+    fn default() -> Self {
+        Self {
+            min_utilisation: 0.1,
+            lock_share: 0.3,
+            wait_share: 0.5,
+            throttled_share: 0.2,
+            contention_share: 0.5,
+            own_cpu_share: 0.8,
+            memory_stall_share: 0.2,
+            flush_bytes: 256.0 * 1024.0,
+            short_round_trip: 0.02,
+            skew_utilisation: 0.6,
+            skew_ratio: 0.5,
+        }
+    }
+}
+
+/// A stage as a candidate.
+struct Candidate<'a> {
+    stage: &'a StageSummary,
+    /// How fully it is used; of its busiest thread if the work is uneven.
+    used: f64,
+    /// Its busiest thread, and how much the others are used.
+    skew: Option<(String, f64)>,
+}
+
+impl Attribution {
+    /// Judges a run.
+    #[must_use]
+    pub fn judge(&self, summary: &ProfilingSummary) -> Verdict {
+        let mut candidates: Vec<_> = summary
+            .stages
+            .iter()
+            .filter(|stage| stage.times.present() > 0.0)
+            .map(|stage| self.candidate(stage))
+            .collect();
+        if candidates.is_empty() {
+            return self.without_stages(summary);
+        }
+        if let Some(verdict) = self.source(summary, &candidates) {
+            return verdict;
+        }
+        // Stable: of equally used stages the one upstream comes first.
+        candidates.sort_by(|a, b| b.used.total_cmp(&a.used));
+        let Some((bound, others)) = candidates.split_first() else {
+            return Verdict::default();
+        };
+        if bound.used < self.min_utilisation {
+            return self.waits_outside(summary, bound);
+        }
+        let finding = match &bound.skew {
+            Some((_, others)) => Finding::of_skew(bound.used, *others),
+            None => self.finding(summary, bound.stage),
+        };
+        let mut evidence = vec![Evidence::new(
+            "utilisation",
+            bound.used,
+            match &bound.skew {
+                Some((label, _)) => {
+                    format!(
+                        "its thread \"{label}\" had work in hand {} of the time",
+                        percent(bound.used)
+                    )
+                }
+                None => format!(
+                    "it had work in hand {} of the time on {} thread{}",
+                    percent(bound.used),
+                    bound.stage.capacity,
+                    if bound.stage.capacity == 1 { "" } else { "s" }
+                ),
+            },
+        )];
+        evidence.extend(finding.evidence);
+        let next = others.first();
+        if let Some(next) = next {
+            evidence.push(Evidence::new(
+                "next_utilisation",
+                next.used,
+                format!(
+                    "the next stage, \"{}\", had work in hand {} of the time",
+                    next.stage.name,
+                    percent(next.used)
+                ),
+            ));
+        }
+        evidence.extend(neighbours(summary, bound.stage));
+        let margin = next.map_or(1.0, |next| {
+            ((bound.used - next.used) / bound.used).clamp(0.0, 1.0)
+        });
+        Verdict {
+            stage: Some(bound.stage.name.clone()),
+            cause: finding.cause,
+            confidence: bound.used.min(1.0) * (0.5 + 0.5 * finding.share) * (0.7 + 0.3 * margin),
+            advice: advice(finding.cause, summary, bound.stage),
+            gain: gain(bound, next, finding.share),
+            evidence,
+        }
+    }
+
+    fn candidate<'a>(&self, stage: &'a StageSummary) -> Candidate<'a> {
+        let mut used: Vec<(&str, f64)> = stage
+            .threads
+            .iter()
+            .filter(|thread| thread.times.present() > 0.0)
+            .map(|thread| {
+                let share = thread.times.active() / thread.times.present();
+                (thread.label.as_str(), share)
+            })
+            .collect();
+        used.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let even = Candidate {
+            stage,
+            used: stage.utilisation,
+            skew: None,
+        };
+        let Some(((label, most), others)) = used.split_first() else {
+            return even;
+        };
+        if others.is_empty() || *most < self.skew_utilisation {
+            return even;
+        }
+        let mean = others.iter().map(|(_, share)| share).sum::<f64>() / others.len() as f64;
+        if mean > self.skew_ratio * most {
+            return even;
+        }
+        Candidate {
+            stage,
+            used: *most,
+            skew: Some(((*label).to_owned(), mean)),
+        }
+    }
+
+    /// All stages wait, the first one for input.
+    fn source(&self, summary: &ProfilingSummary, candidates: &[Candidate<'_>]) -> Option<Verdict> {
+        let first = candidates.first()?;
+        let times = &first.stage.times;
+        let starved = times.starved / times.present();
+        let most = candidates.iter().map(|c| c.used).fold(0.0, f64::max);
+        if starved < self.wait_share || most > starved || first.skew.is_some() {
+            return None;
+        }
+        Some(Verdict {
+            stage: Some(first.stage.name.clone()),
+            cause: Cause::Source,
+            confidence: starved * (1.0 - 0.5 * most),
+            evidence: vec![
+                Evidence::new(
+                    "starved",
+                    starved,
+                    format!(
+                        "the first stage waited for input {} of the time",
+                        percent(starved)
+                    ),
+                ),
+                Evidence::new(
+                    "utilisation",
+                    most,
+                    format!(
+                        "no stage had work in hand more than {} of the time",
+                        percent(most)
+                    ),
+                ),
+            ],
+            advice: advice(Cause::Source, summary, first.stage),
+            gain: (most > 0.0).then(|| Gain {
+                at_most: 1.0 / most,
+                next_stage: candidates
+                    .iter()
+                    .max_by(|a, b| a.used.total_cmp(&b.used))
+                    .map(|c| c.stage.name.clone()),
+            }),
+        })
+    }
+
+    /// Stages are there, but none has work: the wait is somewhere else.
+    fn waits_outside(&self, summary: &ProfilingSummary, bound: &Candidate<'_>) -> Verdict {
+        let waits = summary.stages.iter().max_by(|a, b| {
+            a.times
+                .blocked_downstream
+                .total_cmp(&b.times.blocked_downstream)
+        });
+        let waits = waits.unwrap_or(bound.stage);
+        let share = waits.times.blocked_downstream / waits.times.present().max(f64::MIN_POSITIVE);
+        if share < self.wait_share {
+            return Verdict {
+                confidence: 1.0 - bound.used,
+                advice: advice(Cause::Idle, summary, waits),
+                ..Verdict::default()
+            };
+        }
+        Verdict {
+            stage: Some(waits.name.clone()),
+            cause: Cause::Unmarked,
+            confidence: 0.5 * share,
+            evidence: vec![Evidence::new(
+                "blocked_downstream",
+                share,
+                format!(
+                    "it waited for room downstream {} of the time, but no stage there had work in hand",
+                    percent(share)
+                ),
+            )],
+            advice: advice(Cause::Unmarked, summary, waits),
+            gain: None,
+        }
+    }
+
+    /// Without marks only resources are known.
+    fn without_stages(&self, summary: &ProfilingSummary) -> Verdict {
+        let nothing = StageSummary::default();
+        let own = summary.cpu.mean_share.unwrap_or(0.0);
+        let found = self
+            .contention(summary, 1.0)
+            .or_else(|| self.memory(summary, 1.0))
+            .or_else(|| {
+                (own >= self.own_cpu_share).then(|| Finding {
+                    cause: Cause::Cpu,
+                    share: own,
+                    evidence: vec![share("cpu", own, "used its cores")],
+                })
+            });
+        let finding = found.unwrap_or(Finding {
+            cause: Cause::Idle,
+            // Stages that are marked and have nothing to do are sure; without marks anything may be.
+            share: if summary.stages.is_empty() {
+                0.0
+            } else {
+                1.0 - own
+            },
+            evidence: Vec::new(),
+        });
+        Verdict {
+            stage: None,
+            cause: finding.cause,
+            confidence: match summary.stages.is_empty() {
+                true => 0.5 * finding.share.min(1.0),
+                false => finding.share.min(1.0),
+            },
+            advice: advice(finding.cause, summary, &nothing),
+            evidence: finding.evidence,
+            gain: None,
+        }
+    }
+}
+
+/// Stages before it that wait for room, and stages after it that wait for input.
+fn neighbours(summary: &ProfilingSummary, bound: &StageSummary) -> Vec<Evidence> {
+    let at = summary.stages.iter().position(|s| s.name == bound.name);
+    let at = at.unwrap_or(0);
+    let mut evidence = Vec::new();
+    for (other, stage) in summary.stages.iter().enumerate() {
+        let present = stage.times.present();
+        if other == at || present <= 0.0 {
+            continue;
+        }
+        let (name, waits, what) = if other < at {
+            let waits = stage.times.blocked_downstream / present;
+            ("upstream_blocked", waits, "room downstream")
+        } else {
+            ("downstream_starved", stage.times.starved / present, "input")
+        };
+        if waits >= 0.3 {
+            evidence.push(Evidence::new(
+                name,
+                waits,
+                format!(
+                    "stage \"{}\" waited for {what} {} of the time",
+                    stage.name,
+                    percent(waits)
+                ),
+            ));
+        }
+    }
+    evidence
+}
+
+/// Throughput X leaves stage j used by u_j, so no change to other stages can bring more than X / u_j. The stage itself keeps what
+/// the cause does not take.
+fn gain(bound: &Candidate<'_>, next: Option<&Candidate<'_>>, share: f64) -> Option<Gain> {
+    let rest = bound.used * (1.0 - share);
+    let other = next.map_or(0.0, |next| next.used);
+    let most = rest.max(other);
+    // More than a hundredfold says no more than that it is not known.
+    (most >= 0.01).then(|| Gain {
+        at_most: (1.0 / most).max(1.0),
+        next_stage: next
+            .filter(|_| other >= rest)
+            .map(|next| next.stage.name.clone()),
+    })
+}

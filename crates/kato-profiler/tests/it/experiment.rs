@@ -1,0 +1,122 @@
+//! Slowing a stage down tells whether it bounds the pipeline.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kato_probe::{Probe, State, Wait};
+use kato_profiler::{
+    Cause, Elasticity, Outcome, ProfileError, ProfilingEngine, ThrottleExperiment,
+};
+
+use crate::support::{Pipeline, STAGES, Work, millis};
+
+/// Works for so long; asleep, so that other programs do not matter.
+fn works(time: f64) -> Work {
+    Arc::new(move |_| std::thread::sleep(millis(time)))
+}
+
+/// Stops the pipeline also when a test fails, which would wait for it forever.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn while_running<T>(pipeline: &Pipeline, probe: &Probe, act: impl FnOnce() -> T) -> T {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _stops = Stops(&stop);
+        scope.spawn(|| pipeline.run(probe, &stop));
+        std::thread::sleep(millis(50.0));
+        act()
+    })
+}
+
+/// Asks until the answer is clear, at most five times: other programs may hold a window up.
+fn ask(experiment: &ThrottleExperiment, probe: &Probe) -> Elasticity {
+    let experiment = experiment.clone().share(0.5).window(millis(250.0)).pairs(4);
+    let mut answers = (0..5).filter_map(|_| experiment.run(probe).ok());
+    let clear = answers.find(|found| found.outcome != Outcome::Unclear);
+    clear.expect("a clear answer in five")
+}
+
+#[test]
+fn the_stage_that_bounds_is_confirmed_and_the_others_are_refuted() {
+    let probe = Probe::on(STAGES);
+    let pipeline = Pipeline {
+        learn: works(4.0),
+        commit: works(1.0),
+        ..Pipeline::default()
+    };
+    let (learn, commit) = while_running(&pipeline, &probe, || {
+        (
+            ask(&ThrottleExperiment::new("learn"), &probe),
+            ask(&ThrottleExperiment::new("commit"), &probe),
+        )
+    });
+    println!("{learn:?}\n{commit:?}");
+    assert_eq!(learn.outcome, Outcome::Confirmed);
+    assert!((0.5..=1.5).contains(&learn.elasticity), "{learn:?}");
+    assert_eq!(commit.outcome, Outcome::Refuted);
+}
+
+#[test]
+fn a_verdict_can_be_confirmed_while_the_run_goes_on() {
+    let probe = Probe::on(STAGES);
+    let pipeline = Pipeline {
+        commit: works(4.0),
+        ..Pipeline::default()
+    };
+    let found = while_running(&pipeline, &probe, || {
+        let engine = ProfilingEngine::builder()
+            .probe(probe.clone())
+            .sampling_interval(millis(20.0));
+        let profile = engine.build().unwrap().start().unwrap();
+        std::thread::sleep(millis(200.0));
+        let verdict = profile.stop().verdict;
+        assert_eq!(verdict.stage.as_deref(), Some("commit"));
+        ask(&ThrottleExperiment::of(&verdict).unwrap(), &probe)
+    });
+    assert_eq!(found.outcome, Outcome::Confirmed, "{found:?}");
+}
+
+#[test]
+fn afterwards_the_stage_has_its_full_speed_even_if_the_experiment_failed() {
+    let probe = Probe::on(["learn"]);
+    let experiment = ThrottleExperiment::new("learn")
+        .share(2.0)
+        .window(millis(20.0))
+        .pairs(3);
+    let error = experiment.run(&probe).unwrap_err();
+    assert!(matches!(error, ProfileError::Experiment { .. }));
+    assert!(error.to_string().contains("longer windows"), "{error}");
+    let _thread = probe.thread("learn");
+    for _ in 0..10 {
+        kato_probe::set(State::Busy);
+        std::thread::sleep(millis(5.0));
+        kato_probe::set(State::Blocked(Wait::Downstream));
+    }
+    let busy = probe.read().unwrap().stages[0].seconds.busy;
+    // A stage slowed by 2 would need three times its 50 ms; the pauses count as busy.
+    assert!(busy < 0.14, "{busy} s");
+}
+
+#[test]
+fn a_verdict_without_a_stage_cannot_be_tried() {
+    let profile = ProfilingEngine::builder().build().unwrap().start().unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    let mut verdict = profile.stop().verdict;
+    verdict.stage = None;
+    assert!(ThrottleExperiment::of(&verdict).is_err());
+    verdict.stage = Some("load".to_owned());
+    verdict.cause = Cause::Source;
+    assert!(ThrottleExperiment::of(&verdict).is_err());
+    verdict.cause = Cause::Cpu;
+    assert_eq!(
+        ThrottleExperiment::of(&verdict).unwrap(),
+        ThrottleExperiment::new("load")
+    );
+}

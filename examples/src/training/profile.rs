@@ -1,0 +1,316 @@
+//! `train --profile`: watches a run, says in the end what bounds it, and writes reports.
+
+use std::convert::Infallible;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use kato_probe::Probe;
+use kato_profiler::{
+    Elasticity, Outcome, ProfileError, ProfilingEngine, ProfilingSummary, RunningProfile,
+    SampleCounter, ThrottleExperiment,
+};
+use kato_scheduler::{Progress, STAGES, TrainingEvent, TrainingReport};
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+
+use crate::training::seconds::seconds;
+
+/// For how long a run goes on before its verdict is put to the test.
+const BEFORE_EXPERIMENT: Duration = Duration::from_secs(5);
+
+/// Watching a run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Profiling")]
+pub struct ProfileArgs {
+    /// Watch where the time goes, and say in the end what bounds the run, why, and what to change.
+    #[arg(long)]
+    profile: bool,
+    /// Write the profile to a file, in the form that its ending names: .html (a page with charts that needs nothing else), .json,
+    /// .csv (the run over time), .prom (Prometheus). May be given again.
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    report: Vec<ReportFile>,
+    /// Seconds between two looks at the machine.
+    #[arg(long, value_name = "SECONDS", default_value = "1", requires = "profile", value_parser = seconds)]
+    profile_interval: Duration,
+    /// Put the verdict to the test: five seconds into the run, slow the stage that seems to bound it by a third, off and on for six
+    /// seconds, and see whether the run follows.
+    #[arg(long, requires = "profile")]
+    confirm: bool,
+}
+
+/// A file for a profile, of a form that there is.
+#[derive(Debug, Clone)]
+struct ReportFile {
+    path: PathBuf,
+    form: Form,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Html,
+    Json,
+    Csv,
+    Prometheus,
+}
+
+impl FromStr for ReportFile {
+    type Err = String;
+
+    fn from_str(path: &str) -> Result<Self, Self::Err> {
+        let path = match PathBuf::from_str(path) {
+            Ok(path) => path,
+            Err(never) => match never as Infallible {},
+        };
+        let form = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("html") => Form::Html,
+            Some("json") => Form::Json,
+            Some("csv") => Form::Csv,
+            Some("prom") => Form::Prometheus,
+            _ => return Err("the name must end in .html, .json, .csv or .prom".to_owned()),
+        };
+        Ok(Self { path, form })
+    }
+}
+
+impl ReportFile {
+    /// `totals` is the profile as Prometheus text.
+    fn write(&self, summary: &ProfilingSummary, totals: &str) -> Result<()> {
+        match self.form {
+            Form::Html => summary.export_html(&self.path)?,
+            Form::Json => summary.export_json(&self.path)?,
+            Form::Csv => summary.export_csv(&self.path)?,
+            // Collectors may look at any moment: the file is whole or not there.
+            Form::Prometheus => write_whole(&self.path, totals)
+                .with_context(|| format!("failed to write {}", self.path.display()))?,
+        }
+        Ok(())
+    }
+}
+
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let mut file = NamedTempFile::new_in(dir.unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+impl ProfileArgs {
+    /// The probe for everything that takes part in the run.
+    #[must_use]
+    pub fn probe(&self) -> Probe {
+        match self.profile {
+            true => Probe::on(["decode"].into_iter().chain(STAGES)),
+            false => Probe::off(),
+        }
+    }
+
+    /// Begins to watch, if that was asked for. `place` is where the knowledge goes, a directory if it goes to a disk.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no profile.
+    pub fn start(&self, probe: &Probe, place: &Path) -> Result<Option<Profiling>> {
+        if !self.profile {
+            return Ok(None);
+        }
+        let running = ProfilingEngine::builder()
+            .sampling_interval(self.profile_interval)
+            .probe(probe.clone())
+            .watch_path(place)
+            .title(format!("Training into {}", place.display()))
+            .build()?
+            .start()?;
+        let running = Arc::new(running);
+        let experiment = match self.confirm {
+            true => Some(Experiment::start(Arc::clone(&running), probe.clone())?),
+            false => None,
+        };
+        Ok(Some(Profiling {
+            counter: running.counter(),
+            counted: (0, 0),
+            running,
+            experiment,
+            reports: self.report.clone(),
+        }))
+    }
+}
+
+/// A run that is being watched.
+#[derive(Debug)]
+pub struct Profiling {
+    running: Arc<RunningProfile>,
+    counter: SampleCounter,
+    /// Samples and tokens that the counter has been told.
+    counted: (u64, u64),
+    experiment: Option<Experiment>,
+    reports: Vec<ReportFile>,
+}
+
+impl Profiling {
+    /// Takes note of progress.
+    pub fn note(&mut self, event: &TrainingEvent) {
+        if let TrainingEvent::Progress(Progress {
+            session_samples,
+            session_tokens,
+            ..
+        }) = *event
+        {
+            self.count(session_samples, session_tokens);
+        }
+    }
+
+    fn count(&mut self, samples: u64, tokens: u64) {
+        let (samples_before, tokens_before) = self.counted;
+        self.counter.add(
+            samples.saturating_sub(samples_before),
+            tokens.saturating_sub(tokens_before),
+        );
+        self.counted = (samples.max(samples_before), tokens.max(tokens_before));
+    }
+
+    /// Ends the watching and writes the reports; without a report of the run when it failed.
+    ///
+    /// # Errors
+    ///
+    /// When a report cannot be written.
+    pub fn finish(mut self, report: Option<&TrainingReport>) -> Result<Profile> {
+        if let Some(report) = report {
+            let tokens = report.tokens_per_sec * report.total_time_seconds;
+            self.count(report.session_samples, tokens.round() as u64);
+        }
+        let experiment = self.experiment.and_then(Experiment::finish);
+        let summary = self.running.summary();
+        let totals = self.running.prometheus();
+        drop(self.running);
+        for file in &self.reports {
+            let written = file.write(&summary, &totals);
+            written.context("the run is safe; only its profile was not written")?;
+        }
+        Ok(Profile {
+            summary,
+            experiment,
+            reports: self.reports,
+        })
+    }
+}
+
+/// The experiment on its own thread.
+#[derive(Debug)]
+struct Experiment {
+    ended: Sender<()>,
+    thread: JoinHandle<Option<Result<Elasticity, ProfileError>>>,
+}
+
+impl Experiment {
+    fn start(running: Arc<RunningProfile>, probe: Probe) -> Result<Self> {
+        let (ended, run_ended) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("experiment".to_owned())
+            .spawn(move || {
+                let wait = run_ended.recv_timeout(BEFORE_EXPERIMENT);
+                if wait != Err(RecvTimeoutError::Timeout) {
+                    return None;
+                }
+                let verdict = running.summary().verdict;
+                Some(ThrottleExperiment::of(&verdict).and_then(|experiment| experiment.run(&probe)))
+            })
+            .context("no thread for the experiment")?;
+        Ok(Self { ended, thread })
+    }
+
+    /// What came of it; an error if the run was over before it was.
+    fn finish(self) -> Option<Result<Elasticity>> {
+        drop(self.ended);
+        match self.thread.join() {
+            Ok(Some(found)) => Some(found.map_err(anyhow::Error::from)),
+            Ok(None) => Some(Err(anyhow!(
+                "the run was over in {} s: take more samples",
+                BEFORE_EXPERIMENT.as_secs()
+            ))),
+            Err(_) => Some(Err(anyhow!("the experiment ended in a panic"))),
+        }
+    }
+}
+
+/// What watching a run has found.
+#[derive(Debug)]
+pub struct Profile {
+    summary: ProfilingSummary,
+    experiment: Option<Result<Elasticity>>,
+    reports: Vec<ReportFile>,
+}
+
+impl Profile {
+    /// The verdict and the experiment, for machines; the reports have the rest.
+    ///
+    /// # Errors
+    ///
+    /// When it has no JSON form, which would be a bug.
+    pub fn to_json(&self) -> Result<Value> {
+        let mut value = json!({
+            "verdict": serde_json::to_value(&self.summary.verdict)?,
+            "seed_verdict": serde_json::to_value(&self.summary.seed_verdict)?,
+        });
+        match &self.experiment {
+            None => {}
+            Some(Ok(found)) => value["experiment"] = serde_json::to_value(found)?,
+            Some(Err(error)) => value["experiment"] = json!({"error": format!("{error:#}")}),
+        }
+        Ok(value)
+    }
+
+    /// The same in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let verdict = &self.summary.verdict;
+        let mut text = format!("\n{}\n", verdict.headline());
+        for evidence in &verdict.evidence {
+            text += &format!("  {}\n", evidence.text);
+        }
+        if !verdict.advice.is_empty() {
+            text += &format!("{}\n", verdict.advice);
+        }
+        if let Some(gain) = &verdict.gain {
+            let next = gain.next_stage.as_ref();
+            let next = next.map(|stage| format!("; then stage \"{stage}\" bounds it"));
+            let next = next.unwrap_or_default();
+            text += &format!(
+                "That makes it at most {:.1} times as fast{next}\n",
+                gain.at_most
+            );
+        }
+        match &self.experiment {
+            None => {}
+            Some(Ok(found)) => text += &experiment_text(found),
+            Some(Err(error)) => text += &format!("The experiment says nothing: {error:#}\n"),
+        }
+        for file in &self.reports {
+            text += &format!("profile in {}\n", file.path.display());
+        }
+        text
+    }
+}
+
+fn experiment_text(found: &Elasticity) -> String {
+    let outcome = match found.outcome {
+        Outcome::Confirmed => "it bounds the run",
+        Outcome::Refuted => "it does not bound the run",
+        _ => "that does not settle it",
+    };
+    format!(
+        "Experiment: with stage \"{}\" slowed by {:.0} %, elasticity {:.2} ({:.2} to {:.2}): {outcome}\n",
+        found.stage,
+        100.0 * found.slowed_by,
+        found.elasticity,
+        found.lower,
+        found.upper
+    )
+}
