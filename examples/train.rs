@@ -47,7 +47,7 @@ use serde_json::Value;
 ///
 /// With --json one JSON object on standard output tells the result: samples, errors, tokens, rates, the levels with their
 /// patterns, what the rules left out, bytes on the disk, and where the time went: starved_share is the part of it that learning
-/// waited for documents. Progress goes to standard error.
+/// waited for documents; with --profile also what bounds the run, under the key profile. Progress goes to standard error.
 ///
 /// Exit codes: 0 done, 1 error, 2 wrong usage, 3 done but samples failed (with --fail-on-errors), 130 interrupted and ready to be
 /// resumed.

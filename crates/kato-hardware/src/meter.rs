@@ -12,7 +12,7 @@ pub(crate) const NO_TIME: &str =
     "no time was left: give more with `time_limit`, or leave the machine to it";
 
 /// Windows in which a rate is observed, so that a spread can be told.
-const WINDOW: Duration = Duration::from_millis(50);
+pub(crate) const WINDOW: Duration = Duration::from_millis(50);
 
 /// Collects what happens during one measurement.
 #[derive(Debug)]

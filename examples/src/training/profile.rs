@@ -257,7 +257,7 @@ impl Profile {
     pub fn to_json(&self) -> Result<Value> {
         let mut value = json!({
             "verdict": serde_json::to_value(&self.summary.verdict)?,
-            "seed_verdict": serde_json::to_value(&self.summary.seed_verdict)?,
+            "seed_verdict": serde_json::to_value(self.summary.seed_verdict)?,
         });
         match &self.experiment {
             None => {}

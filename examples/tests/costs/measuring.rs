@@ -20,7 +20,10 @@ fn a_quick_analysis_takes_less_than_ten_seconds_and_leaves_nothing_behind() {
 
     let benchmarks = &analysis["benchmarks"];
     assert!(
-        benchmarks["naming"]["tokens_one_core"]["value"].as_f64().unwrap() > 0.0,
+        benchmarks["naming"]["tokens_one_core"]["value"]
+            .as_f64()
+            .unwrap()
+            > 0.0,
         "{benchmarks}"
     );
     // Services that were not named are unknown, with what to do, and no number.

@@ -20,7 +20,9 @@ impl Place {
         // Words as often as Zipf's law says, with draws that are the same everywhere.
         let mut state = 7u64;
         let mut draw = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             let share = (state >> 11) as f64 / (1u64 << 53) as f64;
             (words.len() as f64).powf(share) as usize - 1
         };

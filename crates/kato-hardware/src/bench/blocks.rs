@@ -4,6 +4,8 @@ use super::random::Random;
 
 /// Larger than the sectors of disks.
 pub(crate) const ALIGNMENT: usize = 4096;
+/// The smallest sector that there is.
+const SECTOR: usize = 512;
 
 /// Bytes whose address is a multiple of [`ALIGNMENT`], without order.
 #[derive(Debug)]
@@ -35,12 +37,12 @@ impl Blocks {
         &mut self.bytes[self.start..self.start + len.min(self.len)]
     }
 
-    /// Makes every page differ from all others written before, so that no device can store one for many.
+    /// Makes every sector differ from all others written before, so that nothing below can store one for many or pass over it.
     pub(crate) fn stamp(&mut self, len: usize, random: &mut Random) {
-        for page in self.get_mut(len).chunks_mut(ALIGNMENT) {
+        for sector in self.get_mut(len).chunks_mut(SECTOR) {
             let stamp = random.next().to_le_bytes();
-            let n = stamp.len().min(page.len());
-            page[..n].copy_from_slice(&stamp[..n]);
+            let n = stamp.len().min(sector.len());
+            sector[..n].copy_from_slice(&stamp[..n]);
         }
     }
 }
@@ -57,8 +59,8 @@ mod tests {
         let before = blocks.get(2 * ALIGNMENT).to_vec();
         blocks.stamp(2 * ALIGNMENT, &mut random);
         let after = blocks.get(2 * ALIGNMENT);
-        for page in [0, ALIGNMENT] {
-            assert_ne!(before[page..page + 8], after[page..page + 8]);
+        for sector in (0..2 * ALIGNMENT).step_by(SECTOR) {
+            assert_ne!(before[sector..sector + 8], after[sector..sector + 8]);
         }
     }
 }

@@ -51,8 +51,6 @@ fn fio(path: &Path, access: &str, block: &str, seconds: f64) -> f64 {
             "--norandommap",
             "--thread",
         ])
-        // What fio does to its buffers between writes would count in its rate.
-        .arg("--scramble_buffers=0")
         .args(["--time_based", "--output-format=json"])
         .arg(format!("--filename={}", path.display()))
         .arg(format!("--size={FILE}"))
