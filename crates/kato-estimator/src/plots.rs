@@ -183,10 +183,10 @@ macro_rules! chart {
 }
 
 macro_rules! legend {
-    ($chart:expr) => {
+    ($chart:expr, $position:expr) => {
         $chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
+            .position($position)
             .background_style(WHITE.mix(0.85))
             .border_style(RGBColor(190, 190, 190))
             .label_font((FONT, 14))
@@ -278,7 +278,7 @@ fn draw_ranks<B: DrawingBackend>(
             ))
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 7, y)], dash));
     }
-    legend!(chart);
+    legend!(chart, SeriesLabelPosition::UpperRight);
     area.present().map_err(failed)
 }
 
@@ -352,6 +352,6 @@ fn draw_growth<B: DrawingBackend>(
         .map_err(failed)?
         .label("every learn call a new pattern; dots: observed")
         .legend(move |(x, y)| PathElement::new([(x, y), (x + 7, y)], grey.stroke_width(1)));
-    legend!(chart);
+    legend!(chart, SeriesLabelPosition::UpperLeft);
     area.present().map_err(failed)
 }
