@@ -5,11 +5,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use kato_probe::Probe;
 use kato_profiler::{
@@ -25,6 +24,13 @@ use crate::training::seconds::seconds;
 /// For how long a run goes on before its verdict is put to the test.
 const BEFORE_EXPERIMENT: Duration = Duration::from_secs(5);
 
+/// How long the stage is slowed and left alone in turns, and how often: workers write what they have learned every few seconds, and a window
+/// must hold more than that.
+const WINDOW: Duration = Duration::from_secs(6);
+const PAIRS: usize = 5;
+/// How long the end of a run waits for an experiment that has ended.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Watching a run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Profiling")]
@@ -39,8 +45,8 @@ pub struct ProfileArgs {
     /// Seconds between two looks at the machine.
     #[arg(long, value_name = "SECONDS", default_value = "1", requires = "profile", value_parser = seconds)]
     profile_interval: Duration,
-    /// Put the verdict to the test: five seconds into the run, slow the stage that seems to bound it by a third, off and on for six
-    /// seconds, and see whether the run follows.
+    /// Put the verdict to the test: five seconds into the run, slow the stage that seems to bound it by a third, off and on for a
+    /// minute, and see whether the run follows.
     #[arg(long, requires = "profile")]
     confirm: bool,
 }
@@ -186,7 +192,7 @@ impl Profiling {
             let tokens = report.tokens_per_sec * report.total_time_seconds;
             self.count(report.session_samples, tokens.round() as u64);
         }
-        let experiment = self.experiment.and_then(Experiment::finish);
+        let experiment = self.experiment.map(Experiment::finish);
         let summary = self.running.summary();
         let totals = self.running.prometheus();
         drop(self.running);
@@ -205,37 +211,44 @@ impl Profiling {
 /// The experiment on its own thread.
 #[derive(Debug)]
 struct Experiment {
-    ended: Sender<()>,
-    thread: JoinHandle<Option<Result<Elasticity, ProfileError>>>,
+    run_ended: Sender<()>,
+    /// `None` if it never began.
+    found: Receiver<Option<Result<Elasticity, ProfileError>>>,
 }
 
 impl Experiment {
     fn start(running: Arc<RunningProfile>, probe: Probe) -> Result<Self> {
-        let (ended, run_ended) = mpsc::channel();
-        let thread = std::thread::Builder::new()
+        let (run_ended, ended) = mpsc::channel();
+        let (tell, found) = mpsc::channel();
+        std::thread::Builder::new()
             .name("experiment".to_owned())
             .spawn(move || {
-                let wait = run_ended.recv_timeout(BEFORE_EXPERIMENT);
-                if wait != Err(RecvTimeoutError::Timeout) {
-                    return None;
-                }
-                let verdict = running.summary().verdict;
-                Some(ThrottleExperiment::of(&verdict).and_then(|experiment| experiment.run(&probe)))
+                let wait = ended.recv_timeout(BEFORE_EXPERIMENT);
+                let result = (wait == Err(RecvTimeoutError::Timeout)).then(|| {
+                    let verdict = running.summary().verdict;
+                    // Parts and commits are few: the work of the run is its samples.
+                    let experiment = ThrottleExperiment::of(&verdict)?.count_items_of(STAGES[1]);
+                    experiment.window(WINDOW).pairs(PAIRS).run(&probe)
+                });
+                // Whoever waited may have given up.
+                let _ = tell.send(result);
             })
             .context("no thread for the experiment")?;
-        Ok(Self { ended, thread })
+        Ok(Self { run_ended, found })
     }
 
     /// What came of it; an error if the run was over before it was.
-    fn finish(self) -> Option<Result<Elasticity>> {
-        drop(self.ended);
-        match self.thread.join() {
-            Ok(Some(found)) => Some(found.map_err(anyhow::Error::from)),
-            Ok(None) => Some(Err(anyhow!(
-                "the run was over in {} s: take more samples",
-                BEFORE_EXPERIMENT.as_secs()
-            ))),
-            Err(_) => Some(Err(anyhow!("the experiment ended in a panic"))),
+    fn finish(self) -> Result<Elasticity> {
+        drop(self.run_ended);
+        match self.found.recv_timeout(PATIENCE) {
+            Ok(Some(found)) => Ok(found?),
+            Ok(None) | Err(_) => {
+                let needed = BEFORE_EXPERIMENT + 2 * WINDOW * PAIRS as u32;
+                bail!(
+                    "the run was over before it was, which takes {} s: take more samples",
+                    needed.as_secs()
+                )
+            }
         }
     }
 }

@@ -62,7 +62,7 @@ fn cpu(summary: &ProfilingSummary, stage: &StageSummary) -> String {
         .zip(summary.cpu.cores)
         .map(|(allowed, used)| allowed - used.mean);
     match free {
-        Some(free) if free >= 1.0 => format!(
+        Some(free) if free >= 0.5 => format!(
             "Give stage \"{name}\" more threads: {free:.1} of the allowed cores are free. Or do less work for each item."
         ),
         Some(_) => format!(
