@@ -287,7 +287,7 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Hears what the loader's threads are doing, as the stage `decode`. Default: nobody listens.
+    /// Hears what the loader's threads are doing, as the stage [`DECODE_STAGE`](crate::DECODE_STAGE). Default: nobody listens.
     #[must_use]
     pub fn with_probe(mut self, probe: Probe) -> Self {
         self.probe = probe;

@@ -97,3 +97,4 @@ pub use token_batches::{
     TokenBatchCounts, TokenBatchError, TokenBatchOptions, TokenBatchState, TokenBatches,
     TokenBudget,
 };
+pub use workers::DECODE_STAGE;

@@ -22,8 +22,8 @@ use crate::records::RecordReader;
 /// Text of a chunk, in bytes: what is handed over at once.
 const CHUNK_BYTES: usize = 512 << 10;
 
-/// What a profile calls these threads; their items are chunks.
-const STAGE: &str = "decode";
+/// What a profile calls the loader's threads; their items are chunks.
+pub const DECODE_STAGE: &str = "decode";
 
 type OpenPart = Box<dyn FnOnce() -> Result<Box<dyn RecordReader>, Fault> + Send>;
 type Panic = Box<dyn Any + Send>;
@@ -91,7 +91,7 @@ impl Workers {
             let thread = thread::Builder::new()
                 .name(format!("loader-{index}"))
                 .spawn(move || {
-                    let _thread = probe.thread(STAGE);
+                    let _thread = probe.thread(DECODE_STAGE);
                     kato_probe::set(State::Starved);
                     for job in &queue {
                         let _busy = kato_probe::during(State::Busy);

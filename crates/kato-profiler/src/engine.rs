@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use kato_probe::Probe;
 
 use crate::error::ProfileError;
-use crate::export::prometheus;
+use crate::export::{self, prometheus};
 use crate::loopback;
 use crate::snapshot::ResourceSnapshot;
 use crate::source::{self, ResourceSource};
@@ -245,6 +245,15 @@ impl RunningProfile {
     #[must_use]
     pub fn prometheus(&self) -> String {
         prometheus::text(self.shared.recorder().tracker.last())
+    }
+
+    /// Writes them to a file, for collectors that look for one: it is whole whenever they look.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Write`] if the file cannot be written. An old file of that name then stays as it was.
+    pub fn export_prometheus(&self, path: impl AsRef<Path>) -> Result<(), ProfileError> {
+        export::write(path.as_ref(), self.prometheus().as_bytes())
     }
 
     /// Counts samples and tokens, from any thread.

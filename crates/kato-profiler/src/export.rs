@@ -1,4 +1,4 @@
-//! Files that a summary is written to: JSON, CSV, HTML. Each is whole or not there.
+//! Files that a profile is written to: JSON, CSV, HTML, Prometheus. Each is whole or not there.
 
 mod chart;
 mod csv;
@@ -77,7 +77,7 @@ pub fn schema() -> serde_json::Value {
 }
 
 /// Writes beside the file and renames, so that nobody ever sees a part of it.
-fn write(path: &Path, content: &[u8]) -> Result<(), ProfileError> {
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), ProfileError> {
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
     let folder = parent.unwrap_or(Path::new("."));
     let written = || -> std::io::Result<()> {

@@ -7,6 +7,7 @@ use kato_probe::{Probe, State};
 use crate::failure::FailedSample;
 use crate::ledger::Ledger;
 use crate::stage_clock::StageClock;
+use crate::stages;
 use crate::worker::Report;
 use crate::{Backend, Checkpoint, Counters, TrainError};
 
@@ -40,7 +41,7 @@ impl<B: Backend> Committer<'_, B> {
         epochs: &Receiver<StagedEpoch<B::Part>>,
         reports: &Sender<Report<B::Part>>,
     ) -> Result<Checkpoint, TrainError> {
-        let _thread = self.probe.thread(crate::STAGES[3]);
+        let _thread = self.probe.thread(stages::COMMIT);
         kato_probe::set(State::Starved);
         for epoch in epochs {
             let clock = self.clock;

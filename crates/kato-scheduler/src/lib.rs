@@ -32,7 +32,7 @@ mod report;
 mod run;
 mod session;
 mod stage_clock;
-mod stages;
+pub mod stages;
 mod stop;
 mod tuner;
 mod worker;

@@ -16,7 +16,7 @@ use crate::event::TrainingEvent;
 use crate::ledger::Ledger;
 use crate::report::{LevelReport, StageSeconds, TrainingReport};
 use crate::stage_clock::StageClock;
-use crate::stages::{STAGES, WorkerProbes};
+use crate::stages::{self, WorkerProbes};
 use crate::worker::{Shared, WorkerOptions};
 use crate::{Checkpoint, Distribution, RunConfiguration, TrainError, TrainingOptions};
 
@@ -95,7 +95,7 @@ pub fn train_parallel_with<B: Backend>(
             backend.connections().is_none(),
         ),
     };
-    let _thread = options.probe.thread(STAGES[0]);
+    let _thread = options.probe.thread(stages::LOAD);
     let _span =
         tracing::info_span!("train", num_workers, distribution = %options.distribution).entered();
     let place = Place {

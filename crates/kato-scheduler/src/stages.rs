@@ -6,9 +6,17 @@ use std::time::{Duration, Instant};
 use kato_learner::LearnScratch;
 use kato_probe::{NodeProbe, Probe, QueueProbe};
 
-/// The stages of a run, upstream first: reading samples, learning them, staging what was learned, committing it. Threads of the
-/// loader come before them, as `decode`. The items of a stage are samples, samples, parts, and commits.
-pub const STAGES: [&str; 4] = ["load", "learn", "stage", "commit"];
+/// Reading samples; its items are samples.
+pub const LOAD: &str = "load";
+/// Learning them; its items are samples.
+pub const LEARN: &str = "learn";
+/// Staging what was learned; its items are parts.
+pub const STAGE: &str = "stage";
+/// Committing what was staged; its items are commits.
+pub const COMMIT: &str = "commit";
+
+/// The stages of a run, upstream first. Threads of the loader come before them, as [`kato_loader::DECODE_STAGE`].
+pub const STAGES: [&str; 4] = [LOAD, LEARN, STAGE, COMMIT];
 
 /// Of so many samples one is timed node by node: clocks cost more than short samples do.
 const TIMED_SAMPLES: u64 = 16;

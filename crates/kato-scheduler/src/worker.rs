@@ -16,7 +16,7 @@ use crate::dispatch::AssignmentId;
 use crate::distribution::Selection;
 use crate::failure::{FailedSample, reason};
 use crate::stage_clock::StageClock;
-use crate::stages::{STAGES, WorkerProbes};
+use crate::stages::{self, WorkerProbes};
 use crate::{Activity, Counters, FailureKind, OnFailure, Teacher, TrainError};
 
 /// An assignment with its samples.
@@ -137,7 +137,7 @@ impl<P> Worker<'_, P> {
         reports: &Sender<Report<P>>,
     ) -> Result<(), TrainError> {
         let _span = tracing::debug_span!("worker", worker = self.idx).entered();
-        let _thread = self.probes.probe.thread(STAGES[1]);
+        let _thread = self.probes.probe.thread(stages::LEARN);
         loop {
             kato_probe::set(State::Starved);
             let waiting = Instant::now();
@@ -320,7 +320,7 @@ impl<P> Worker<'_, P> {
             return Ok(true);
         }
         let _activity = self.activity.enter("staging what was learned");
-        let _thread = self.probes.probe.thread(STAGES[2]);
+        let _thread = self.probes.probe.thread(stages::STAGE);
         kato_probe::set(State::Busy);
         let _span = tracing::debug_span!("stage", epoch = self.part.epoch).entered();
         let staged = self.shared.stage.time(|| self.teacher.take_part())?;

@@ -1,7 +1,5 @@
 //! `train --profile`: watches a run, says in the end what bounds it, and writes reports.
 
-use std::convert::Infallible;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -10,14 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use kato_loader::DECODE_STAGE;
 use kato_probe::Probe;
 use kato_profiler::{
     Elasticity, Outcome, ProfileError, ProfilingEngine, ProfilingSummary, RunningProfile,
     SampleCounter, ThrottleExperiment,
 };
-use kato_scheduler::{Progress, STAGES, TrainingEvent, TrainingReport};
+use kato_scheduler::{Progress, STAGES, TrainingEvent, TrainingReport, stages};
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
 
 use crate::training::seconds::seconds;
 
@@ -70,10 +68,7 @@ impl FromStr for ReportFile {
     type Err = String;
 
     fn from_str(path: &str) -> Result<Self, Self::Err> {
-        let path = match PathBuf::from_str(path) {
-            Ok(path) => path,
-            Err(never) => match never as Infallible {},
-        };
+        let path = PathBuf::from(path);
         let form = match path.extension().and_then(|ending| ending.to_str()) {
             Some("html") => Form::Html,
             Some("json") => Form::Json,
@@ -86,26 +81,18 @@ impl FromStr for ReportFile {
 }
 
 impl ReportFile {
-    /// `totals` is the profile as Prometheus text.
-    fn write(&self, summary: &ProfilingSummary, totals: &str) -> Result<()> {
+    fn write(
+        &self,
+        summary: &ProfilingSummary,
+        running: &RunningProfile,
+    ) -> Result<(), ProfileError> {
         match self.form {
-            Form::Html => summary.export_html(&self.path)?,
-            Form::Json => summary.export_json(&self.path)?,
-            Form::Csv => summary.export_csv(&self.path)?,
-            // Collectors may look at any moment: the file is whole or not there.
-            Form::Prometheus => write_whole(&self.path, totals)
-                .with_context(|| format!("failed to write {}", self.path.display()))?,
+            Form::Html => summary.export_html(&self.path),
+            Form::Json => summary.export_json(&self.path),
+            Form::Csv => summary.export_csv(&self.path),
+            Form::Prometheus => running.export_prometheus(&self.path),
         }
-        Ok(())
     }
-}
-
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let mut file = NamedTempFile::new_in(dir.unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    Ok(())
 }
 
 impl ProfileArgs {
@@ -113,7 +100,7 @@ impl ProfileArgs {
     #[must_use]
     pub fn probe(&self) -> Probe {
         match self.profile {
-            true => Probe::on(["decode"].into_iter().chain(STAGES)),
+            true => Probe::on([DECODE_STAGE].into_iter().chain(STAGES)),
             false => Probe::off(),
         }
     }
@@ -194,10 +181,8 @@ impl Profiling {
         }
         let experiment = self.experiment.map(Experiment::finish);
         let summary = self.running.summary();
-        let totals = self.running.prometheus();
-        drop(self.running);
         for file in &self.reports {
-            let written = file.write(&summary, &totals);
+            let written = file.write(&summary, &self.running);
             written.context("the run is safe; only its profile was not written")?;
         }
         Ok(Profile {
@@ -227,7 +212,8 @@ impl Experiment {
                 let result = (wait == Err(RecvTimeoutError::Timeout)).then(|| {
                     let verdict = running.summary().verdict;
                     // Parts and commits are few: the work of the run is its samples.
-                    let experiment = ThrottleExperiment::of(&verdict)?.count_items_of(STAGES[1]);
+                    let experiment =
+                        ThrottleExperiment::of(&verdict)?.count_items_of(stages::LEARN);
                     experiment.window(WINDOW).pairs(PAIRS).run(&probe)
                 });
                 // Whoever waited may have given up.

@@ -248,7 +248,7 @@ fn dropping_a_stream_ends_its_thread() {
 #[test]
 fn a_probe_hears_what_the_threads_decode_and_the_documents_stay_the_same() {
     let (folder, texts) = large();
-    let probe = kato_probe::Probe::on(["decode"]);
+    let probe = kato_probe::Probe::on([kato_loader::DECODE_STAGE]);
     let loader = builder()
         .with_input(folder.path())
         .with_workers(3)
