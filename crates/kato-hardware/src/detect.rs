@@ -1,6 +1,5 @@
 //! What the machine says of itself, without measuring.
 
-pub(crate) mod cgroup;
 pub(crate) mod cpu;
 pub(crate) mod disks;
 pub(crate) mod gpu;

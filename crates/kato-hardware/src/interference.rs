@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::detect::cgroup::Cgroups;
+use kato_cgroup::Cgroups;
 
 /// The counters at one moment; the difference of two tells what was taken meanwhile.
 #[derive(Debug)]

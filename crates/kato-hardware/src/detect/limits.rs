@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::cgroup::Cgroups;
 use crate::Finding;
+use kato_cgroup::Cgroups;
 
 /// Limits below what the hardware has. `Known(None)` is "no limit".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::cgroup::Cgroups;
 use crate::Finding;
+use kato_cgroup::Cgroups;
 
 /// Whether the machine is virtual or a container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

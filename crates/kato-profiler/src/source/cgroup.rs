@@ -2,55 +2,41 @@
 
 use std::path::{Path, PathBuf};
 
+use kato_cgroup::{Cgroups, Group, parse_cpu_max, parse_limit};
+
 use super::parse::{Files, field, pressure};
 use crate::snapshot::PressureSnapshot;
 
-/// The folders of the control groups that the process is in.
+/// The control groups that the process is in; none where there are none.
 #[derive(Debug, Default)]
-pub(crate) struct Cgroup {
-    unified: Option<PathBuf>,
-    /// Version 1.
-    memory: Option<PathBuf>,
-    /// Version 1.
-    cpu: Option<PathBuf>,
-}
+pub(crate) struct Cgroup(Option<Cgroups>);
 
 /// No limit, as version 1 says it: the largest multiple of the page size, whatever that is.
 const UNLIMITED: u64 = 1 << 60;
 
 impl Cgroup {
-    /// Looks them up below `proc` and, of a file system for tests, below `root`.
-    pub(crate) fn find(proc: &Path, root: &Path, files: &mut Files) -> Self {
-        let mounts = files
-            .read(&proc.join("self/mountinfo"))
-            .map(str::to_owned)
-            .unwrap_or_default();
-        let groups = files.read(&proc.join("self/cgroup")).unwrap_or_default();
-        let mut found = Self::default();
-        for line in groups.lines() {
-            let mut parts = line.splitn(3, ':');
-            let (Some(number), Some(controllers), Some(path)) =
-                (parts.next(), parts.next(), parts.next())
-            else {
-                continue;
-            };
-            let has = |controller| controllers.split(',').any(|c| c == controller);
-            if number == "0" && controllers.is_empty() {
-                found.unified = folder(&mounts, root, path, "cgroup2", None);
-            }
-            if has("memory") {
-                found.memory = folder(&mounts, root, path, "cgroup", Some("memory"));
-            }
-            if has("cpu") {
-                found.cpu = folder(&mounts, root, path, "cgroup", Some("cpu"));
-            }
-        }
-        found
+    /// Looks them up; `root` is where the system's files begin.
+    pub(crate) fn find(root: &Path) -> Self {
+        Self(Cgroups::of_process(root))
+    }
+
+    fn unified(&self) -> Option<&Group> {
+        self.0.as_ref()?.unified()
+    }
+
+    /// Version 1's.
+    fn memory_group(&self) -> Option<&Path> {
+        Some(self.0.as_ref()?.memory()?.dir())
+    }
+
+    /// Version 1's.
+    fn cpu_group(&self) -> Option<&Path> {
+        Some(self.0.as_ref()?.cpu()?.dir())
     }
 
     /// Bytes in use, without page cache that can be dropped, and the lowest limit of the group and those above it.
     pub(crate) fn memory(&self, files: &mut Files) -> (Option<u64>, Option<u64>) {
-        if let Some(group) = &self.memory {
+        if let Some(group) = self.memory_group() {
             let usage = files.number(&group.join("memory.usage_in_bytes"));
             let stat = files.read(&group.join("memory.stat"));
             let inactive = stat.and_then(|stat| field(stat, "total_inactive_file "));
@@ -60,14 +46,14 @@ impl Cgroup {
                 limit.filter(|limit| *limit < UNLIMITED),
             );
         }
-        let Some(group) = &self.unified else {
+        let Some(group) = self.unified().map(Group::dir) else {
             return (None, None);
         };
         let usage = files.number(&group.join("memory.current"));
         let inactive = files
             .read(&group.join("memory.stat"))
             .and_then(|stat| field(stat, "inactive_file "));
-        let limit = self.lowest(|folder| files.number(&folder.join("memory.max")));
+        let limit = self.lowest(|dir| parse_limit(files.read(&dir.join("memory.max"))?));
         (
             usage.map(|usage| usage.saturating_sub(inactive.unwrap_or(0))),
             limit,
@@ -76,50 +62,34 @@ impl Cgroup {
 
     /// Cores that the quota allows.
     pub(crate) fn quota_cores(&self, files: &mut Files) -> Option<f64> {
-        if let Some(group) = &self.cpu {
+        if let Some(group) = self.cpu_group() {
             let quota = files.number(&group.join("cpu.cfs_quota_us"))?;
             let period = files.number(&group.join("cpu.cfs_period_us"))?;
             return (period > 0).then(|| quota as f64 / period as f64);
         }
-        self.lowest(|folder| {
-            let text = files.read(&folder.join("cpu.max"))?;
-            let (quota, period) = text.trim().split_once(' ')?;
-            let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
-            (period > 0.0).then(|| quota / period)
-        })
+        self.lowest(|dir| parse_cpu_max(files.read(&dir.join("cpu.max"))?))
     }
 
     /// Seconds for which the quota held the group back.
     pub(crate) fn throttled_seconds(&self, files: &mut Files) -> Option<f64> {
-        if let Some(group) = &self.cpu {
+        if let Some(group) = self.cpu_group() {
             let nanos = field(files.read(&group.join("cpu.stat"))?, "throttled_time ")?;
             return Some(nanos as f64 * 1e-9);
         }
-        let stat = files.read(&self.unified.as_ref()?.join("cpu.stat"))?;
+        let stat = files.read(&self.unified()?.dir().join("cpu.stat"))?;
         Some(field(stat, "throttled_usec ")? as f64 * 1e-6)
     }
 
     /// Pressure within the group; version 2 only.
     pub(crate) fn pressure(&self, files: &mut Files) -> Option<PressureSnapshot> {
-        let group = self.unified.as_ref()?;
+        let group = self.unified()?.dir();
         pressure_of(files, |kind| group.join(format!("{kind}.pressure")))
     }
 
     /// The lowest of what the unified group and those above it say.
-    fn lowest<T: PartialOrd>(&self, mut value: impl FnMut(&Path) -> Option<T>) -> Option<T> {
-        let group = self.unified.as_ref()?;
-        let mut lowest: Option<T> = None;
-        for folder in group.ancestors().take(32) {
-            if !folder.join("cgroup.controllers").exists() {
-                break;
-            }
-            if let Some(value) = value(folder)
-                && lowest.as_ref().is_none_or(|lowest| value < *lowest)
-            {
-                lowest = Some(value);
-            }
-        }
-        lowest
+    fn lowest<T: PartialOrd>(&self, value: impl FnMut(&Path) -> Option<T>) -> Option<T> {
+        let values = self.unified()?.lineage().filter_map(value);
+        values.reduce(|lowest, next| if next < lowest { next } else { lowest })
     }
 }
 
@@ -140,35 +110,6 @@ pub(crate) fn pressure_of(
         memory_full,
     };
     (found != PressureSnapshot::default()).then_some(found)
-}
-
-/// The folder of a group: where its hierarchy is mounted, and the path below what is mounted there.
-fn folder(
-    mounts: &str,
-    root: &Path,
-    group: &str,
-    kind: &str,
-    controller: Option<&str>,
-) -> Option<PathBuf> {
-    mounts.lines().find_map(|line| {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let mut file_system = file_system.split_ascii_whitespace();
-        if file_system.next()? != kind {
-            return None;
-        }
-        if let Some(controller) = controller
-            && !file_system.nth(1)?.split(',').any(|o| o == controller)
-        {
-            return None;
-        }
-        let mut mount = mount.split_ascii_whitespace().skip(3);
-        let (mounted, point) = (mount.next()?, mount.next()?);
-        let below = Path::new(group)
-            .strip_prefix(mounted)
-            .unwrap_or(Path::new(""));
-        let folder = root.join(point.trim_start_matches('/')).join(below);
-        folder.is_dir().then_some(folder)
-    })
 }
 
 #[cfg(test)]
@@ -215,7 +156,7 @@ mod tests {
             ),
         ]);
         let files = &mut Files::default();
-        let group = Cgroup::find(&root.path().join("proc"), root.path(), files);
+        let group = Cgroup::find(root.path());
         assert_eq!(group.memory(files), (Some(4000), Some(9000)));
         assert_eq!(group.quota_cores(files), Some(1.5));
         assert_eq!(group.throttled_seconds(files), Some(2.5));
@@ -245,7 +186,7 @@ mod tests {
             ),
         ]);
         let files = &mut Files::default();
-        let group = Cgroup::find(&root.path().join("proc"), root.path(), files);
+        let group = Cgroup::find(root.path());
         assert_eq!(group.memory(files), (Some(500), Some(1000)));
         assert_eq!(group.quota_cores(files), Some(0.5));
         assert_eq!(group.throttled_seconds(files), Some(3.0));
@@ -256,7 +197,7 @@ mod tests {
     fn without_groups_nothing_is_known() {
         let root = tree(&[("proc/self/cgroup", "")]);
         let files = &mut Files::default();
-        let group = Cgroup::find(&root.path().join("proc"), root.path(), files);
+        let group = Cgroup::find(root.path());
         assert_eq!(group.memory(files), (None, None));
         assert_eq!(group.quota_cores(files), None);
         assert_eq!(group.throttled_seconds(files), None);

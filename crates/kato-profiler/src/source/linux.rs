@@ -41,12 +41,11 @@ impl LinuxSource {
 
     fn below(root: &Path, watched: Option<&Path>) -> Self {
         let proc = root.join("proc");
-        let mut files = Files::default();
         let device = watched.and_then(|path| std::fs::metadata(path).ok());
         Self {
-            cgroup: Cgroup::find(&proc, root, &mut files),
+            cgroup: Cgroup::find(root),
             proc,
-            files,
+            files: Files::default(),
             device: device.map(|metadata| {
                 let device = metadata.dev();
                 (

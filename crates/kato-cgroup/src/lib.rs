@@ -1,11 +1,23 @@
-//! Control groups of both versions: where the process's own lie, and the limits that hold for it.
+//! Control groups of both versions on Linux: where the process's own lie, and the limits that hold for it.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use kato_cgroup::Cgroups;
+//!
+//! let groups = Cgroups::of_process(Path::new("/"));
+//! match groups.as_ref().and_then(Cgroups::memory_limit) {
+//!     Some(bytes) => println!("at most {bytes} bytes of memory"),
+//!     None => println!("all of the machine's memory"),
+//! }
+//! ```
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The control groups of a process.
-#[derive(Debug)]
-pub(crate) struct Cgroups {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cgroups {
     /// Version 2's unified hierarchy.
     unified: Option<Group>,
     memory: Option<Group>,
@@ -15,20 +27,26 @@ pub(crate) struct Cgroups {
 
 /// A group and the place where its hierarchy is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Group {
+pub struct Group {
     mount: PathBuf,
     dir: PathBuf,
 }
 
 impl Group {
+    /// The directory of the group.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The group's own directory and those above it, up to the mount: a limit of each holds for all below.
-    fn lineage(&self) -> impl Iterator<Item = &Path> {
+    pub fn lineage(&self) -> impl Iterator<Item = &Path> {
         self.dir
             .ancestors()
             .take_while(|dir| dir.starts_with(&self.mount))
     }
 
-    /// The smallest limit on the way up, with whether any file could be read at all.
+    /// The smallest limit on the way up.
     fn smallest<T: PartialOrd>(
         &self,
         file: &str,
@@ -42,7 +60,8 @@ impl Group {
 
 impl Cgroups {
     /// Those of this process; `root` is where the system's files begin. `None` where there are none.
-    pub(crate) fn of_process(root: &Path) -> Option<Self> {
+    #[must_use]
+    pub fn of_process(root: &Path) -> Option<Self> {
         let memberships = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
         let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
         let find = |controller| find(root, &memberships, &mounts, controller);
@@ -56,8 +75,27 @@ impl Cgroups {
         any.iter().any(|group| group.is_some()).then_some(groups)
     }
 
+    /// The group of version 2's unified hierarchy.
+    #[must_use]
+    pub fn unified(&self) -> Option<&Group> {
+        self.unified.as_ref()
+    }
+
+    /// Version 1's group for memory.
+    #[must_use]
+    pub fn memory(&self) -> Option<&Group> {
+        self.memory.as_ref()
+    }
+
+    /// Version 1's group for processor time.
+    #[must_use]
+    pub fn cpu(&self) -> Option<&Group> {
+        self.cpu.as_ref()
+    }
+
     /// Bytes of memory that the groups may use; `None` without a limit.
-    pub(crate) fn memory_limit(&self) -> Option<u64> {
+    #[must_use]
+    pub fn memory_limit(&self) -> Option<u64> {
         let v2 = self.unified.as_ref();
         let v2 = v2.and_then(|group| group.smallest("memory.max", |_, text| parse_limit(text)));
         let v1 = self.memory.as_ref();
@@ -67,7 +105,8 @@ impl Cgroups {
     }
 
     /// Processors' worth of time that the groups may use; `None` without a quota.
-    pub(crate) fn cpu_quota(&self) -> Option<f64> {
+    #[must_use]
+    pub fn cpu_quota(&self) -> Option<f64> {
         let v2 = self.unified.as_ref();
         let v2 = v2.and_then(|group| group.smallest("cpu.max", |_, text| parse_cpu_max(text)));
         let v1 = self.cpu.as_ref().and_then(|group| {
@@ -80,7 +119,8 @@ impl Cgroups {
     }
 
     /// Processors that the groups may run on; `None` when that is not told.
-    pub(crate) fn cpuset(&self) -> Option<u64> {
+    #[must_use]
+    pub fn cpuset(&self) -> Option<u64> {
         let v2 = self.unified.as_ref();
         let v2 = v2
             .and_then(|group| group.smallest("cpuset.cpus.effective", |_, text| count_cpus(text)));
@@ -90,7 +130,8 @@ impl Cgroups {
     }
 
     /// The file that counts for how long the group was held back; `None` where there is none.
-    pub(crate) fn cpu_stat(&self) -> Option<PathBuf> {
+    #[must_use]
+    pub fn cpu_stat(&self) -> Option<PathBuf> {
         let groups = [self.cpu.as_ref(), self.unified.as_ref()];
         let mut files = groups.into_iter().flatten();
         files.find_map(|group| {
@@ -100,7 +141,8 @@ impl Cgroups {
     }
 
     /// `v1`, `v2`, or `v1 and v2` where controllers are spread over both.
-    pub(crate) fn version(&self) -> &'static str {
+    #[must_use]
+    pub fn version(&self) -> &'static str {
         let v1 = [&self.memory, &self.cpu, &self.cpuset];
         let v1 = v1.iter().any(|group| group.is_some());
         // A unified hierarchy beside version 1 may be there without any controller.
@@ -115,8 +157,8 @@ impl Cgroups {
         }
     }
 
-    /// The path of the process's group, which containers give away in their names.
-    pub(crate) fn paths(memberships: &str) -> impl Iterator<Item = &str> {
+    /// The paths in a file like `/proc/self/cgroup`, which containers give away in their names.
+    pub fn paths(memberships: &str) -> impl Iterator<Item = &str> {
         memberships
             .lines()
             .filter_map(|line| line.splitn(3, ':').nth(2))
@@ -164,18 +206,22 @@ fn find(root: &Path, memberships: &str, mounts: &str, controller: Option<&str>) 
 }
 
 /// Bytes, or `None` for no limit: `max`, or what version 1 writes instead, the largest number of whole pages.
-fn parse_limit(text: &str) -> Option<u64> {
+#[must_use]
+pub fn parse_limit(text: &str) -> Option<u64> {
     let bytes: u64 = text.trim().parse().ok()?;
     (bytes < 1 << 60).then_some(bytes)
 }
 
-fn parse_cpu_max(text: &str) -> Option<f64> {
+/// Processors' worth of time in a `cpu.max` of version 2; `None` without a quota.
+#[must_use]
+pub fn parse_cpu_max(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     quota_in_cores(quota, period)
 }
 
-/// `max` and -1 are no quota.
-fn quota_in_cores(quota: &str, period: &str) -> Option<f64> {
+/// Processors' worth of time of a quota in a period; `max` and -1 are no quota.
+#[must_use]
+pub fn quota_in_cores(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
