@@ -121,6 +121,12 @@ impl BlockFile {
         Ok(())
     }
 
+    /// Goes on in other memory.
+    #[cfg(test)]
+    pub(crate) fn work_in(&mut self, memory: memmap2::MmapMut) {
+        self.blocks = Blocks::over(memory, &mut self.random);
+    }
+
     /// The beginning of a block drawn at random.
     pub(crate) fn draw(&mut self, len: usize) -> u64 {
         let n = self.len / len as u64;

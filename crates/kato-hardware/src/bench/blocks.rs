@@ -1,40 +1,43 @@
 //! Bytes in memory that begin at a multiple of a page, as direct access to disks demands.
 
+use memmap2::MmapMut;
+
 use super::random::Random;
 
-/// Larger than the sectors of disks.
+/// Pages of memory begin at multiples of this, and sectors of disks are no larger.
 pub(crate) const ALIGNMENT: usize = 4096;
 /// The smallest sector that there is.
 const SECTOR: usize = 512;
 
-/// Bytes whose address is a multiple of [`ALIGNMENT`], without order.
+/// Whole pages of bytes without order.
 #[derive(Debug)]
 pub(crate) struct Blocks {
-    bytes: Vec<u8>,
-    start: usize,
-    len: usize,
+    memory: MmapMut,
 }
 
 impl Blocks {
     /// # Errors
     ///
-    /// Where addresses cannot be told.
+    /// When there is no memory.
     pub(crate) fn new(len: usize, random: &mut Random) -> Result<Self, String> {
-        let mut bytes = vec![0; len + ALIGNMENT];
-        let start = bytes.as_ptr().align_offset(ALIGNMENT);
-        if start > ALIGNMENT {
-            return Err("memory cannot be aligned here".to_owned());
-        }
-        random.fill(&mut bytes);
-        Ok(Self { bytes, start, len })
+        let mut memory =
+            MmapMut::map_anon(len).map_err(|error| format!("no memory for blocks ({error})"))?;
+        scatter(&mut memory);
+        Ok(Self::over(memory, random))
+    }
+
+    pub(crate) fn over(mut memory: MmapMut, random: &mut Random) -> Self {
+        random.fill(&mut memory);
+        Self { memory }
     }
 
     pub(crate) fn get(&self, len: usize) -> &[u8] {
-        &self.bytes[self.start..self.start + len.min(self.len)]
+        &self.memory[..len.min(self.memory.len())]
     }
 
     pub(crate) fn get_mut(&mut self, len: usize) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + len.min(self.len)]
+        let len = len.min(self.memory.len());
+        &mut self.memory[..len]
     }
 
     /// Makes every sector differ from all others written before, so that nothing below can store one for many or pass over it.
@@ -43,6 +46,20 @@ impl Blocks {
             let stamp = random.next().to_le_bytes();
             let n = stamp.len().min(sector.len());
             sector[..n].copy_from_slice(&stamp[..n]);
+        }
+    }
+}
+
+/// Has the system give pages in an order in which no two neighbours follow each other.
+///
+/// Pages that happen to be neighbours in physical memory reach the disk as one piece: a block of 1 MiB then goes there in one request
+/// instead of two, and up to two fifths faster. In a program that has run for a while pages lie anywhere; so do they here,
+/// whatever the system has at hand, or the same disk would have another figure in every process.
+fn scatter(memory: &mut [u8]) {
+    for first in [0, ALIGNMENT] {
+        for page in memory.iter_mut().skip(first).step_by(2 * ALIGNMENT) {
+            // Not 0, which is what is there: the write must not be optimised away.
+            *page = 1;
         }
     }
 }

@@ -1,13 +1,15 @@
-//! Disk figures beside those of fio, on the same file, in turns.
+//! Disk figures beside those of fio, on the same file, in turns, large blocks in the same pages of memory.
 
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use kato_shared_memory::SharedMemory;
 use serde_json::Value;
 
-use super::block_file::BlockFile;
+use super::block_file::{BlockFile, LARGE};
+use super::blocks::ALIGNMENT;
 use super::disk::{random, sequential_read, sequential_write};
 use crate::statistics::{percentiles, spread};
 use crate::{Allowance, Cancellation, Measured, Method};
@@ -36,9 +38,11 @@ fn is_required() -> bool {
     std::env::var_os("KATO_REQUIRE_SERVERS").is_some()
 }
 
-/// Operations a second of one access by fio: one under way, direct, for so many seconds.
-fn fio(path: &Path, access: &str, block: &str, seconds: f64) -> f64 {
+/// Operations a second of one access by fio: one under way, direct, for so many seconds, in memory of its own unless some is given.
+fn fio(path: &Path, access: &str, block: &str, memory: Option<&SharedMemory>, seconds: f64) -> f64 {
+    let memory = memory.map(|memory| format!("--mem=mmapshared:{}", memory.path().display()));
     let output = Command::new("fio")
+        .args(memory)
         .args([
             "--name=beside",
             "--ioengine=psync",
@@ -99,7 +103,16 @@ fn disk_figures_are_those_of_fio() {
     let is_long = std::env::var_os("KATO_FIO_LONG").is_some();
     let (pairs, seconds) = if is_long { (9, 2.0) } else { (5, 0.6) };
     for (access, block, measure) in ACCESSES {
-        let mut once = || {
+        // What a disk does in a second with large blocks depends on where the blocks lie in memory, by two fifths: a place is drawn
+        // for each pair of turns, and is the same for both.
+        let place = || {
+            let memory = SharedMemory::new(LARGE + ALIGNMENT).unwrap();
+            (block == "1M").then_some(memory)
+        };
+        let mut once = |memory: Option<&SharedMemory>| {
+            if let Some(memory) = memory {
+                ours.work_in(memory.map().unwrap());
+            }
             let measured = measure(&allowance(seconds), &mut ours);
             let value = measured.known().unwrap().value;
             if block == "1M" {
@@ -113,9 +126,11 @@ fn disk_figures_are_those_of_fio() {
         for set in 1..=3 {
             for pair in 0..pairs {
                 // Turns of the shape A B B A, so that a machine that slows down disturbs both alike.
-                let first = (pair % 2 == 0).then(&mut once);
-                let theirs = fio(&path, access, block, seconds);
-                rates.push((first.unwrap_or_else(&mut once), theirs));
+                let memory = place();
+                let memory = memory.as_ref();
+                let first = (pair % 2 == 0).then(|| once(memory));
+                let theirs = fio(&path, access, block, memory, seconds);
+                rates.push((first.unwrap_or_else(|| once(memory)), theirs));
             }
             let median = |of: &dyn Fn(&(f64, f64)) -> f64| {
                 let values: Vec<f64> = rates.iter().map(of).collect();
