@@ -1,112 +1,28 @@
-//! Takes a profile: settings, the sampler thread, and the profile while it runs.
+//! Takes a profile: starts it, and the profile while it runs.
+
+mod builder;
+mod counter;
+mod sampler;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kato_probe::Probe;
 
+pub use self::builder::ProfilingEngineBuilder;
+pub use self::counter::SampleCounter;
+use self::sampler::{Recorder, Sampler, Shared};
 use crate::error::ProfileError;
 use crate::export::{self, prometheus};
 use crate::loopback;
 use crate::snapshot::ResourceSnapshot;
-use crate::source::{self, ResourceSource};
-use crate::summary::{LatencySummary, ProfilerCost, ProfilingSummary};
-use crate::tracker::{Counted, Moment, Tracker};
-
-const INTERVALS: std::ops::RangeInclusive<Duration> =
-    Duration::from_millis(10)..=Duration::from_secs(3600);
-const TIMELINE_POINTS: std::ops::RangeInclusive<usize> = 16..=1_000_000;
-
-/// Settings of a profile; made by [`ProfilingEngine::builder`].
-#[must_use = "settings do nothing until they are built and started"]
-pub struct ProfilingEngineBuilder {
-    sampling_interval: Duration,
-    probe: Probe,
-    watch_path: Option<PathBuf>,
-    timeline_points: usize,
-    title: String,
-    measures_loopback: bool,
-    source: Option<Box<dyn ResourceSource>>,
-}
-
-impl fmt::Debug for ProfilingEngineBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProfilingEngineBuilder")
-            .field("sampling_interval", &self.sampling_interval)
-            .field("watch_path", &self.watch_path)
-            .field("timeline_points", &self.timeline_points)
-            .field("title", &self.title)
-            .finish_non_exhaustive()
-    }
-}
-
-impl ProfilingEngineBuilder {
-    /// Time between two snapshots: 10 ms to 1 hour, 1 s by default.
-    pub fn sampling_interval(mut self, interval: Duration) -> Self {
-        self.sampling_interval = interval;
-        self
-    }
-
-    /// The probe that the pipeline was given. Without one, only resources are known.
-    pub fn probe(mut self, probe: Probe) -> Self {
-        self.probe = probe;
-        self
-    }
-
-    /// A path on the disk of interest, such as that of the knowledge base.
-    pub fn watch_path(mut self, path: impl AsRef<Path>) -> Self {
-        self.watch_path = Some(path.as_ref().to_owned());
-        self
-    }
-
-    /// Most points of the timeline: 16 to 1,000,000, by default 4,096. Longer runs are told in coarser steps.
-    pub fn timeline_points(mut self, points: usize) -> Self {
-        self.timeline_points = points;
-        self
-    }
-
-    /// A title for reports.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = title.into();
-        self
-    }
-
-    /// Whether round trips over loopback are measured at the start, some milliseconds; yes by default.
-    pub fn measure_loopback(mut self, measure: bool) -> Self {
-        self.measures_loopback = measure;
-        self
-    }
-
-    /// Another source of readings than the machine: recorded or made-up ones.
-    pub fn source(mut self, source: impl ResourceSource + 'static) -> Self {
-        self.source = Some(Box::new(source));
-        self
-    }
-
-    /// Checks the settings.
-    ///
-    /// # Errors
-    ///
-    /// [`ProfileError::Interval`] and [`ProfileError::TimelinePoints`] when one is out of range.
-    pub fn build(self) -> Result<ProfilingEngine, ProfileError> {
-        if !INTERVALS.contains(&self.sampling_interval) {
-            return Err(ProfileError::Interval {
-                interval: self.sampling_interval,
-            });
-        }
-        if !TIMELINE_POINTS.contains(&self.timeline_points) {
-            return Err(ProfileError::TimelinePoints {
-                points: self.timeline_points,
-            });
-        }
-        Ok(ProfilingEngine(self))
-    }
-}
+use crate::source;
+use crate::summary::ProfilingSummary;
+use crate::tracker::Tracker;
 
 /// Ready to take a profile.
 ///
@@ -276,139 +192,4 @@ impl Drop for RunningProfile {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Counts what a run has done, for its rates; made by [`RunningProfile::counter`]. Clones count into the same sums.
-#[derive(Debug, Clone)]
-pub struct SampleCounter(Arc<Counts>);
-
-impl SampleCounter {
-    /// Adds samples and their tokens.
-    pub fn add(&self, samples: u64, tokens: u64) {
-        self.0.is_used.store(true, Ordering::Relaxed);
-        self.0.samples.fetch_add(samples, Ordering::Relaxed);
-        self.0.tokens.fetch_add(tokens, Ordering::Relaxed);
-    }
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    is_used: AtomicBool,
-    samples: AtomicU64,
-    tokens: AtomicU64,
-}
-
-impl Counts {
-    fn read(&self) -> Counted {
-        if !self.is_used.load(Ordering::Relaxed) {
-            return Counted::default();
-        }
-        Counted {
-            samples: Some(self.samples.load(Ordering::Relaxed)),
-            tokens: Some(self.tokens.load(Ordering::Relaxed)),
-        }
-    }
-}
-
-struct Shared {
-    title: String,
-    started_unix_seconds: f64,
-    interval: Duration,
-    loopback: Option<LatencySummary>,
-    counts: Arc<Counts>,
-    recorder: Mutex<Recorder>,
-}
-
-struct Recorder {
-    sampler: Sampler,
-    tracker: Tracker,
-    /// Processor time of the sampler thread.
-    cpu: Option<f64>,
-}
-
-impl Recorder {
-    fn record(&mut self) {
-        let moment = self.sampler.look();
-        self.tracker.record(moment);
-    }
-}
-
-impl Shared {
-    fn recorder(&self) -> MutexGuard<'_, Recorder> {
-        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn sample_until(&self, stopped: &mpsc::Receiver<()>) {
-        let mut next = Instant::now() + self.interval;
-        loop {
-            let wait = next.saturating_duration_since(Instant::now());
-            match stopped.recv_timeout(wait) {
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
-            }
-            let mut recorder = self.recorder();
-            recorder.record();
-            recorder.cpu = thread_seconds();
-            drop(recorder);
-            // Late snapshots are left out, not made up for.
-            let now = Instant::now();
-            while next <= now {
-                next += self.interval;
-            }
-        }
-    }
-
-    fn summary(&self) -> ProfilingSummary {
-        let recorder = self.recorder();
-        let cost = ProfilerCost {
-            sampling_interval_seconds: self.interval.as_secs_f64(),
-            cpu_seconds: recorder.cpu,
-            ..ProfilerCost::default()
-        };
-        recorder
-            .tracker
-            .summary(&self.title, self.started_unix_seconds, self.loopback, cost)
-    }
-}
-
-/// Reads machine, probe and counters.
-struct Sampler {
-    source: Box<dyn ResourceSource>,
-    probe: Probe,
-    origin: Instant,
-    counts: Arc<Counts>,
-    /// Threads of the stages; kept for its memory.
-    threads: Vec<u32>,
-}
-
-impl Sampler {
-    fn look(&mut self) -> Moment {
-        let reading = self.probe.read();
-        self.threads.clear();
-        if let Some(reading) = &reading {
-            let threads = reading.stages.iter().flat_map(|stage| &stage.threads);
-            self.threads.extend(threads.filter_map(|thread| thread.tid));
-            self.threads.sort_unstable();
-            self.threads.dedup();
-        }
-        let seconds = self.origin.elapsed().as_secs_f64();
-        let mut snapshot = self.source.read(&self.threads);
-        snapshot.seconds = seconds;
-        Moment {
-            snapshot,
-            reading,
-            counted: self.counts.read(),
-        }
-    }
-}
-
-/// Processor time of this thread, in seconds.
-fn thread_seconds() -> Option<f64> {
-    #[cfg(target_os = "linux")]
-    {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        Some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
-    }
-    #[cfg(not(target_os = "linux"))]
-    None
 }

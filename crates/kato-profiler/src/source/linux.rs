@@ -5,17 +5,15 @@ use std::path::{Path, PathBuf};
 
 use super::ResourceSource;
 use super::cgroup::{Cgroup, pressure_of};
-use super::parse::{Files, field, list_len, stat_fields};
+use super::parse::{Files, core, device, field, list_len, stat_fields};
 use crate::snapshot::{
-    CoreSnapshot, CpuSnapshot, DeviceSnapshot, DiskSnapshot, MemorySnapshot, NetworkSnapshot,
-    ProcessSnapshot, ResourceSnapshot, ThreadSnapshot,
+    CpuSnapshot, DiskSnapshot, MemorySnapshot, NetworkSnapshot, ProcessSnapshot, ResourceSnapshot,
+    ThreadSnapshot,
 };
 
 /// Threads and descendants beyond these are not looked at: a reading stays cheap.
 const MAX_TASKS: usize = 128;
 const MAX_CHILDREN: usize = 64;
-/// `/proc/diskstats` counts in sectors of this size, whatever the device has.
-const SECTOR: u64 = 512;
 
 /// Reads `/proc` and the control groups of the process.
 #[derive(Debug)]
@@ -297,40 +295,6 @@ impl ResourceSource for LinuxSource {
     }
 }
 
-/// A line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
-fn core(line: &str, ticks_per_second: f64) -> Option<CoreSnapshot> {
-    let mut ticks = [0.0; 8];
-    for (tick, text) in ticks.iter_mut().zip(line.split_ascii_whitespace().skip(1)) {
-        *tick = text.parse::<f64>().ok()? / ticks_per_second;
-    }
-    let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
-    Some(CoreSnapshot {
-        busy: user + nice + system + irq + softirq,
-        idle: idle + iowait,
-        steal,
-    })
-}
-
-/// A line of `/proc/diskstats`, if it is that of the device.
-fn device(line: &str, (major, minor): (u64, u64)) -> Option<DeviceSnapshot> {
-    let mut fields = line.split_ascii_whitespace();
-    if fields.next()?.parse() != Ok(major) || fields.next()?.parse() != Ok(minor) {
-        return None;
-    }
-    let name = fields.next()?.to_owned();
-    let figures: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
-    let figure = |at: usize| figures.get(at).copied();
-    Some(DeviceSnapshot {
-        name,
-        reads: figure(0)?,
-        read_bytes: figure(2)? * SECTOR,
-        writes: figure(4)?,
-        written_bytes: figure(6)? * SECTOR,
-        busy_seconds: figure(9)? as f64 * 1e-3,
-        flushes: figure(15),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,25 +330,6 @@ mod tests {
         assert_eq!(snapshot.pressure, None);
         assert_eq!(snapshot.cpu.allowed_cores, None);
         assert!(snapshot.threads.is_empty());
-    }
-
-    #[test]
-    fn a_device_is_told_by_its_numbers() {
-        let line = " 254 0 vda 10 1 16 5 20 2 32 7 0 2500 12 0 0 0 0 6 3";
-        let found = device(line, (254, 0)).unwrap();
-        assert_eq!(
-            (found.name.as_str(), found.reads, found.writes),
-            ("vda", 10, 20)
-        );
-        assert_eq!((found.read_bytes, found.written_bytes), (8192, 16384));
-        assert_eq!((found.busy_seconds, found.flushes), (2.5, Some(6)));
-        assert_eq!(device(line, (254, 1)), None);
-    }
-
-    #[test]
-    fn a_core_s_time_is_busy_idle_or_stolen() {
-        let core = core("cpu0 100 50 25 1000 500 10 15 30 0 0", 100.0).unwrap();
-        assert_eq!((core.busy, core.idle, core.steal), (2.0, 15.0, 0.3));
     }
 
     #[test]

@@ -4,6 +4,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::snapshot::{CoreSnapshot, DeviceSnapshot};
+
+/// `/proc/diskstats` counts in sectors of this size, whatever the device has.
+const SECTOR: u64 = 512;
+
 /// Reads small files into one buffer that is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
@@ -58,6 +63,40 @@ pub(crate) fn pressure(text: &str) -> (Option<f64>, Option<f64>) {
     (total("some"), total("full"))
 }
 
+/// A line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+pub(crate) fn core(line: &str, ticks_per_second: f64) -> Option<CoreSnapshot> {
+    let mut ticks = [0.0; 8];
+    for (tick, text) in ticks.iter_mut().zip(line.split_ascii_whitespace().skip(1)) {
+        *tick = text.parse::<f64>().ok()? / ticks_per_second;
+    }
+    let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
+    Some(CoreSnapshot {
+        busy: user + nice + system + irq + softirq,
+        idle: idle + iowait,
+        steal,
+    })
+}
+
+/// A line of `/proc/diskstats`, if it is that of the device.
+pub(crate) fn device(line: &str, (major, minor): (u64, u64)) -> Option<DeviceSnapshot> {
+    let mut fields = line.split_ascii_whitespace();
+    if fields.next()?.parse() != Ok(major) || fields.next()?.parse() != Ok(minor) {
+        return None;
+    }
+    let name = fields.next()?.to_owned();
+    let figures: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    let figure = |at: usize| figures.get(at).copied();
+    Some(DeviceSnapshot {
+        name,
+        reads: figure(0)?,
+        read_bytes: figure(2)? * SECTOR,
+        writes: figure(4)?,
+        written_bytes: figure(6)? * SECTOR,
+        busy_seconds: figure(9)? as f64 * 1e-3,
+        flushes: figure(15),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +128,24 @@ mod tests {
             "some avg10=0.00 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0 total=250000\n";
         assert_eq!(pressure(text), (Some(1.5), Some(0.25)));
         assert_eq!(pressure("some total=1"), (Some(1e-6), None));
+    }
+
+    #[test]
+    fn a_device_is_told_by_its_numbers() {
+        let line = " 254 0 vda 10 1 16 5 20 2 32 7 0 2500 12 0 0 0 0 6 3";
+        let found = device(line, (254, 0)).unwrap();
+        assert_eq!(
+            (found.name.as_str(), found.reads, found.writes),
+            ("vda", 10, 20)
+        );
+        assert_eq!((found.read_bytes, found.written_bytes), (8192, 16384));
+        assert_eq!((found.busy_seconds, found.flushes), (2.5, Some(6)));
+        assert_eq!(device(line, (254, 1)), None);
+    }
+
+    #[test]
+    fn a_core_s_time_is_busy_idle_or_stolen() {
+        let core = core("cpu0 100 50 25 1000 500 10 15 30 0 0", 100.0).unwrap();
+        assert_eq!((core.busy, core.idle, core.steal), (2.0, 15.0, 0.3));
     }
 }

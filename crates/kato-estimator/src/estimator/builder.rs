@@ -1,0 +1,102 @@
+//! Options of an estimator.
+
+use super::{DEFAULT_MAX_EXTRAPOLATION, Model, StorageEstimator};
+use crate::{Calibration, EstimateError, GrowthLaw, SeedModel, StorageEngine};
+
+/// Builds a [`StorageEstimator`]; made by [`StorageEstimator::builder`].
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct StorageEstimatorBuilder {
+    model: Option<Model>,
+    law: Option<GrowthLaw>,
+    engine: Option<StorageEngine>,
+    confidence: Option<f64>,
+    max_extrapolation: Option<f64>,
+    force: bool,
+}
+
+impl StorageEstimatorBuilder {
+    /// Estimates from what was observed of the corpus: the default kind of estimate.
+    pub fn calibration(self, calibration: Calibration) -> Self {
+        self.model(Model::Calibrated(Box::new(calibration), None))
+    }
+
+    /// Estimates by the original's formula instead.
+    pub fn seed(self, seed: SeedModel) -> Self {
+        self.model(Model::Seed(seed))
+    }
+
+    /// Estimates by this model.
+    pub fn model(mut self, model: Model) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// One growth law instead of the ensemble.
+    pub fn law(mut self, law: GrowthLaw) -> Self {
+        self.law = Some(law);
+        self
+    }
+
+    /// The store whose bytes are told. Default: the embedded one.
+    pub fn engine(mut self, engine: StorageEngine) -> Self {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// Share of cases in which intervals are to hold the truth. Default 0.9.
+    pub fn confidence(mut self, confidence: f64) -> Self {
+        self.confidence = Some(confidence);
+        self
+    }
+
+    /// Most times the observed corpus that is answered. Default [`DEFAULT_MAX_EXTRAPOLATION`].
+    pub fn max_extrapolation(mut self, factor: f64) -> Self {
+        self.max_extrapolation = Some(factor);
+        self
+    }
+
+    /// Answers beyond the range as well; intervals then are what the laws say, tested by nothing.
+    pub fn force(mut self, force: bool) -> Self {
+        self.force = force;
+        self
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// [`EstimateError::NoModel`] without a calibration or a seed; [`EstimateError::Setting`] for a confidence not between 0 and 1 or a
+    /// range below 1.
+    pub fn build(self) -> Result<StorageEstimator, EstimateError> {
+        let model = match (self.model.ok_or(EstimateError::NoModel)?, self.law) {
+            (Model::Calibrated(calibration, law), chosen) => {
+                Model::Calibrated(calibration, chosen.or(law))
+            }
+            (seed @ Model::Seed(_), _) => seed,
+        };
+        let confidence = self.confidence.unwrap_or(0.9);
+        if !(confidence > 0.0 && confidence < 1.0) {
+            return Err(EstimateError::Setting {
+                setting: "confidence",
+                value: confidence,
+                allowed: "a number between 0 and 1",
+            });
+        }
+        let max_extrapolation = self.max_extrapolation.unwrap_or(DEFAULT_MAX_EXTRAPOLATION);
+        if max_extrapolation.is_nan() || max_extrapolation < 1.0 {
+            return Err(EstimateError::Setting {
+                setting: "max_extrapolation",
+                value: max_extrapolation,
+                allowed: "at least 1",
+            });
+        }
+        Ok(StorageEstimator {
+            model,
+            engine: self.engine.unwrap_or_else(StorageEngine::embedded),
+            confidence,
+            max_extrapolation,
+            force: self.force,
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! Learn calls, distinct patterns and repeats of a level, each with its interval.
+
+use crate::figure::{Figure, Method};
+use crate::level_model::LevelModel;
+use crate::ratio::Scaled;
+
+/// Learn calls, distinct patterns and repeats of a level.
+pub(super) struct LevelFigures {
+    pub(super) calls: Figure,
+    pub(super) distinct: Figure,
+    pub(super) dedup: Figure,
+}
+
+impl LevelFigures {
+    /// After so many learn calls, when so many were observed; intervals are so many standard deviations wide on either side.
+    pub(super) fn of(
+        observed: u64,
+        model: &LevelModel<'_>,
+        scaled: &Scaled,
+        width: f64,
+        confidence: f64,
+    ) -> Self {
+        let (calls, calls_sd) = (scaled.value, scaled.relative_sd);
+        let calls_figure = Figure::with_spread(calls, width * calls_sd, confidence, Method::Ratio);
+        let distinct = model.estimate(calls);
+        // How much more patterns there are for more learn calls: between 0 and 1, both as logarithms.
+        let more = model.distinct(calls * 1.02);
+        let elasticity = if distinct.value > 0.0 {
+            ((more / distinct.value).ln() / 1.02f64.ln()).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        let spread = width * distinct.relative_sd.hypot(elasticity * calls_sd);
+        let least = if calls >= observed as f64 {
+            model.distinct(observed as f64)
+        } else {
+            0.0
+        };
+        let figure = Figure::with_spread(distinct.value, spread, confidence, Method::Growth);
+        let figure = figure.within(
+            least.min(distinct.value),
+            calls_figure.high.unwrap_or(calls),
+        );
+        let alone = width * distinct.relative_sd;
+        let repeats = |distinct: f64| {
+            if calls > 0.0 {
+                (1.0 - distinct / calls).clamp(0.0, 1.0)
+            } else {
+                0.0
+            }
+        };
+        let dedup = Figure {
+            value: repeats(distinct.value),
+            low: Some(repeats(distinct.value * alone.exp())),
+            high: Some(repeats(distinct.value * (-alone).exp())),
+            confidence,
+            method: Method::Derived,
+        };
+        Self {
+            calls: calls_figure,
+            distinct: figure,
+            dedup,
+        }
+    }
+}

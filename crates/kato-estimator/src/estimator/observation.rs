@@ -1,0 +1,182 @@
+//! Estimates from what was observed of the corpus.
+
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+use super::StorageEstimator;
+use super::contents::contents_at;
+use super::level_figures::LevelFigures;
+use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
+use crate::figure::{Figure, Method};
+use crate::level_model::{LevelModel, drift};
+use crate::sample::GROUPS;
+use crate::{Calibration, GrowthLaw, LevelContents, StorageEngine, Target};
+
+/// Points of a growth curve.
+const CURVE_POINTS: i32 = 40;
+
+/// What was observed, a growth law fitted to each level of it, and what is asked of them.
+pub(super) struct Observation<'a> {
+    calibration: &'a Calibration,
+    models: Vec<LevelModel<'a>>,
+    engine: &'a StorageEngine,
+    confidence: f64,
+    /// Half width of intervals, in standard deviations.
+    width: f64,
+}
+
+impl<'a> Observation<'a> {
+    pub(super) fn new(
+        estimator: &'a StorageEstimator,
+        calibration: &'a Calibration,
+        law: Option<GrowthLaw>,
+    ) -> Self {
+        let fit = |level| LevelModel::fit(level, law);
+        // Student's t, as the errors come from eight groups of documents.
+        let share = (1.0 + estimator.confidence) / 2.0;
+        let t = StudentsT::new(0.0, 1.0, (GROUPS - 1) as f64);
+        Self {
+            calibration,
+            models: calibration.levels.iter().map(fit).collect(),
+            engine: &estimator.engine,
+            confidence: estimator.confidence,
+            width: t.map_or(2.0, |t| t.inverse_cdf(share)),
+        }
+    }
+
+    /// What a corpus of this size, so many times the observed one, will store.
+    pub(super) fn estimate(&self, target: Target, factor: f64) -> StorageBreakdown {
+        let figures = self.figures(&target, factor);
+        let at =
+            |which: fn(&LevelFigures) -> f64| -> Vec<f64> { figures.iter().map(which).collect() };
+        let calls = at(|f| f.calls.value);
+        let segments = match self.engine {
+            StorageEngine::Embedded(layout) => layout.n_segments(|n| self.segment(&calls, n)),
+            StorageEngine::MongoDb(_) | StorageEngine::StockKato(_) => 1,
+        };
+        let low = at(|f| f.distinct.low.unwrap_or(f.distinct.value));
+        let high = at(|f| f.distinct.high.unwrap_or(f.distinct.value));
+        let size = self.sizes(&calls, None, segments);
+        let low = self.sizes(&calls, Some(&low), segments);
+        let high = self.sizes(&calls, Some(&high), segments);
+        let error = 1.0 + self.width * self.engine.relative_error();
+        let contents = contents_at(self.calibration, &self.models, &calls);
+        let mut level_estimates = Vec::with_capacity(figures.len());
+        for (level, (evidence, figure)) in self.calibration.levels.iter().zip(&figures).enumerate()
+        {
+            let of = |sizes: &[f64]| sizes.get(level).copied().unwrap_or_default();
+            let bytes = of(&size);
+            level_estimates.push(LevelEstimate {
+                level,
+                node: format!("node{level}"),
+                chunk_size: self.calibration.hierarchy.chunk_size(level),
+                learn_calls: figure.calls,
+                distinct_patterns: figure.distinct,
+                dedup_share: figure.dedup,
+                bytes: Figure {
+                    value: bytes,
+                    low: Some((of(&low) / error).min(bytes)),
+                    high: Some((of(&high) * error).max(bytes)),
+                    confidence: self.confidence,
+                    method: Method::Derived,
+                },
+                contents: contents.get(level).copied().unwrap_or_default(),
+                observed: evidence.frequencies.clone(),
+                growth: self.curve(
+                    &self.models[level],
+                    evidence.learn_calls,
+                    figure.calls.value,
+                ),
+            });
+        }
+        StorageBreakdown::of_levels(
+            self.engine.name(),
+            target,
+            Some(factor),
+            level_estimates,
+            self.engine.fixed_bytes(self.models.len(), segments),
+            self.confidence,
+        )
+    }
+
+    fn figures(&self, target: &Target, factor: f64) -> Vec<LevelFigures> {
+        let levels = self.calibration.levels.iter().zip(&self.models);
+        levels
+            .map(|(evidence, model)| {
+                let mut calls = evidence.scale(target, factor, self.calibration.samples);
+                calls.relative_sd = calls.relative_sd.hypot(drift(factor));
+                LevelFigures::of(
+                    evidence.learn_calls,
+                    model,
+                    &calls,
+                    self.width,
+                    self.confidence,
+                )
+            })
+            .collect()
+    }
+
+    /// What one of so many equal segments holds of so many learn calls.
+    fn segment(&self, calls: &[f64], segments: u64) -> Vec<LevelContents> {
+        let segments = segments.max(1) as f64;
+        let share: Vec<f64> = calls.iter().map(|calls| calls / segments).collect();
+        contents_at(self.calibration, &self.models, &share)
+    }
+
+    /// Bytes of every level for its learn calls; with other numbers of distinct patterns where they are given.
+    fn sizes(&self, calls: &[f64], distinct: Option<&[f64]>, segments: u64) -> Vec<f64> {
+        let mut contents = self.segment(calls, segments);
+        if let Some(distinct) = distinct {
+            let levels = contents.iter_mut().zip(&self.models);
+            for ((contents, model), (&calls, &distinct)) in levels.zip(calls.iter().zip(distinct)) {
+                let share = distinct / model.distinct(calls).max(1e-9);
+                contents.patterns *= share;
+                contents.symbols *= share;
+            }
+        }
+        let bytes = self.engine.level_bytes(&contents);
+        let levels = bytes.iter().zip(self.corrections());
+        levels
+            .map(|(bytes, correction)| bytes * correction * segments as f64)
+            .collect()
+    }
+
+    /// How many times the predicted bytes each level of a finished run had; 1 where nobody measured it.
+    fn corrections(&self) -> Vec<f64> {
+        let levels = &self.calibration.levels;
+        let observed: Vec<f64> = levels.iter().map(|l| l.learn_calls as f64).collect();
+        let contents = contents_at(self.calibration, &self.models, &observed);
+        let predicted = self.engine.level_bytes(&contents);
+        let engine = self.calibration.engine.as_deref();
+        let is_of_this_engine = engine.is_none_or(|engine| engine == self.engine.name());
+        let levels = levels.iter().zip(predicted);
+        levels
+            .map(|(level, predicted)| match level.bytes {
+                Some(bytes) if is_of_this_engine && bytes > 0 && predicted > 0.0 => {
+                    bytes as f64 / predicted
+                }
+                _ => 1.0,
+            })
+            .collect()
+    }
+
+    fn curve(&self, model: &LevelModel<'_>, observed: u64, calls: f64) -> Vec<GrowthPoint> {
+        if calls < 1.0 || observed == 0 {
+            return Vec::new();
+        }
+        let points = (0..=CURVE_POINTS).map(|step| {
+            let at = calls.powf(f64::from(step) / f64::from(CURVE_POINTS));
+            let distinct = model.estimate(at);
+            let figure = Figure::with_spread(
+                distinct.value,
+                self.width * distinct.relative_sd,
+                self.confidence,
+                Method::Growth,
+            );
+            GrowthPoint {
+                learn_calls: at,
+                distinct_patterns: figure.within(0.0, at),
+            }
+        });
+        points.collect()
+    }
+}

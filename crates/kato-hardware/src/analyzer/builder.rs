@@ -1,0 +1,139 @@
+//! Settings of an analysis.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::HardwareAnalyzer;
+use crate::{Cancellation, HardwareError, StepEvent};
+
+type Listener = Arc<dyn Fn(StepEvent) + Send + Sync>;
+
+/// Settings of an analysis.
+#[derive(Clone)]
+pub struct HardwareAnalyzerBuilder {
+    pub(super) directory: PathBuf,
+    pub(super) is_quick: bool,
+    pub(super) time_limit: Option<Duration>,
+    pub(super) mongodb: Option<String>,
+    pub(super) kato: Option<String>,
+    pub(super) gpu_tools: Option<PathBuf>,
+    pub(super) seed: u64,
+    pub(super) cancellation: Cancellation,
+    pub(super) on_step: Option<Listener>,
+}
+
+impl Default for HardwareAnalyzerBuilder {
+    fn default() -> Self {
+        Self {
+            directory: PathBuf::from("."),
+            is_quick: false,
+            time_limit: None,
+            mongodb: None,
+            kato: None,
+            gpu_tools: None,
+            seed: 1,
+            cancellation: Cancellation::new(),
+            on_step: None,
+        }
+    }
+}
+
+impl fmt::Debug for HardwareAnalyzerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Addresses may hold passwords.
+        f.debug_struct("HardwareAnalyzerBuilder")
+            .field("directory", &self.directory)
+            .field("is_quick", &self.is_quick)
+            .field("time_limit", &self.time_limit)
+            .field("mongodb", &self.mongodb.as_ref().map(|_| ".."))
+            .field("kato", &self.kato.as_ref().map(|_| ".."))
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HardwareAnalyzerBuilder {
+    /// The directory that data will be written to, below which the disk and the embedded store are measured. Default: the
+    /// current one.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = directory.into();
+        self
+    }
+
+    /// Whether to take less than ten seconds instead of less than sixty: figures spread more, and the file is smaller.
+    /// Default: not.
+    #[must_use]
+    pub fn quick(mut self, is_quick: bool) -> Self {
+        self.is_quick = is_quick;
+        self
+    }
+
+    /// The longest that the analysis may take, from one second to an hour. Default: 55 seconds, or 9 for a quick one.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// The MongoDB to measure, `mongodb://…`. Default: none. Needs the feature `mongodb`.
+    #[must_use]
+    pub fn mongodb(mut self, uri: impl Into<String>) -> Self {
+        self.mongodb = Some(uri.into());
+        self
+    }
+
+    /// The KATO server to measure, `http://host:port`. Default: none. Needs the feature `kato`.
+    #[must_use]
+    pub fn kato(mut self, url: impl Into<String>) -> Self {
+        self.kato = Some(url.into());
+        self
+    }
+
+    /// Where the vendors' tools for graphics processors lie. Default: where the system finds programs.
+    #[must_use]
+    pub fn gpu_tools(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.gpu_tools = Some(directory.into());
+        self
+    }
+
+    /// Seed of texts, places and contents. Default 1.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Ends the analysis early. Default: nothing does.
+    #[must_use]
+    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// Called before and after each step, on the thread of [`analyze_full`](HardwareAnalyzer::analyze_full). Default: nobody.
+    #[must_use]
+    pub fn on_step(mut self, listener: impl Fn(StepEvent) + Send + Sync + 'static) -> Self {
+        self.on_step = Some(Arc::new(listener));
+        self
+    }
+
+    /// Makes the analyzer. Nothing is looked at yet.
+    ///
+    /// # Errors
+    ///
+    /// [`HardwareError::OutOfRange`] for a time limit beyond its range.
+    pub fn build(self) -> Result<HardwareAnalyzer, HardwareError> {
+        let range = Duration::from_secs(1)..=Duration::from_secs(3600);
+        match self.time_limit {
+            Some(limit) if !range.contains(&limit) => Err(HardwareError::OutOfRange {
+                setting: "time_limit",
+                given: format!("{} s", limit.as_secs_f64()),
+                expected: "one second to an hour",
+            }),
+            _ => Ok(HardwareAnalyzer { settings: self }),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What snapshots and readings come to.
+
+use super::{Counted, Tracker};
+use crate::point::{TimelinePoint, added, grown};
+use crate::snapshot::PressureSnapshot;
+use crate::summary::{
+    CallSummary, CpuSummary, DeviceSummary, DiskSummary, FORMAT, LatencySummary, MeanPeak,
+    MemorySummary, NetworkSummary, NodeSummary, PressureSummary, ProcessSummary, ProfilerCost,
+    ProfilingSummary, QueueSummary, Throughput,
+};
+use crate::trend::MemoryTrend;
+use crate::verdict::{Attribution, SeedRule, SeedVerdict, Verdict};
+
+impl Tracker {
+    /// What it all comes to.
+    pub(crate) fn summary(
+        &self,
+        title: &str,
+        started_unix_seconds: f64,
+        loopback: Option<LatencySummary>,
+        profiler: ProfilerCost,
+    ) -> ProfilingSummary {
+        let (first, last) = (&self.first.snapshot, &self.last.snapshot);
+        let seconds = last.seconds - first.seconds;
+        let rate = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+        let samples = self.counted(|counted| counted.samples);
+        let tokens = self.counted(|counted| counted.tokens);
+        let samples_per_second = samples.map(|samples| rate(samples as f64));
+        let mut summary = ProfilingSummary {
+            format: FORMAT.to_owned(),
+            title: title.to_owned(),
+            started_unix_seconds,
+            duration_seconds: seconds,
+            verdict: Verdict::default(),
+            seed_verdict: SeedVerdict::default(),
+            throughput: Throughput {
+                samples,
+                tokens,
+                samples_per_second,
+                tokens_per_second: tokens.map(|tokens| rate(tokens as f64)),
+            },
+            stages: self.stages.summary(seconds),
+            queues: self.queues(),
+            nodes: self.nodes(rate),
+            calls: self.calls(rate),
+            memory: self.memory(samples_per_second),
+            cpu: self.cpu(rate),
+            disk: self.disk(rate),
+            network: self.network(rate, loopback),
+            pressure: pressure(first.pressure.as_ref(), last.pressure.as_ref(), seconds),
+            cgroup_pressure: pressure(
+                first.cgroup_pressure.as_ref(),
+                last.cgroup_pressure.as_ref(),
+                seconds,
+            ),
+            process: ProcessSummary {
+                major_faults: added(first.process.major_faults, last.process.major_faults),
+                voluntary_switches: added(
+                    first.process.voluntary_switches,
+                    last.process.voluntary_switches,
+                ),
+                involuntary_switches: added(
+                    first.process.involuntary_switches,
+                    last.process.involuntary_switches,
+                ),
+                ..self.peaks.clone()
+            },
+            profiler: ProfilerCost {
+                snapshots: self.n_snapshots,
+                cpu_share: profiler.cpu_seconds.map(rate),
+                ..profiler
+            },
+            timeline: self.timeline.clone(),
+        };
+        summary.seed_verdict = SeedRule::default().judge(&summary);
+        summary.verdict = Attribution::default().judge(&summary);
+        summary
+    }
+
+    fn counted(&self, of: impl Fn(&Counted) -> Option<u64>) -> Option<u64> {
+        let now = of(&self.last.counted)?;
+        Some(now.saturating_sub(of(&self.first.counted).unwrap_or(0)))
+    }
+
+    fn queues(&self) -> Vec<QueueSummary> {
+        let reading = self.last.reading.as_ref();
+        let queues = reading.map_or(&[][..], |reading| &reading.queues);
+        let sums = queues.iter().zip(&self.queues);
+        sums.map(|(queue, (sum, peak))| QueueSummary {
+            name: queue.name.clone(),
+            capacity: queue.capacity,
+            mean_len: sum / self.n_snapshots as f64,
+            peak_len: *peak,
+        })
+        .collect()
+    }
+
+    fn nodes(&self, rate: impl Fn(f64) -> f64) -> Vec<NodeSummary> {
+        let before = self.first.reading.as_ref();
+        let before = before.map_or(&[][..], |reading| &reading.nodes);
+        let now = self.last.reading.as_ref();
+        let now = now.map_or(&[][..], |reading| &reading.nodes);
+        now.iter()
+            .map(|node| {
+                let before = before.iter().find(|before| before.name == node.name);
+                let learned = node
+                    .observations
+                    .saturating_sub(before.map_or(0, |before| before.observations));
+                let latency = before.map_or_else(
+                    || node.latency.clone(),
+                    |before| node.latency.since(&before.latency),
+                );
+                NodeSummary {
+                    name: node.name.clone(),
+                    learned,
+                    learned_per_second: rate(learned as f64),
+                    latency: LatencySummary::of(&latency),
+                }
+            })
+            .collect()
+    }
+
+    fn calls(&self, rate: impl Fn(f64) -> f64) -> Vec<CallSummary> {
+        let before = self.first.reading.as_ref();
+        let before = before.map_or(&[][..], |reading| &reading.calls);
+        let now = self.last.reading.as_ref();
+        let now = now.map_or(&[][..], |reading| &reading.calls);
+        now.iter()
+            .map(|calls| {
+                let before = before.iter().find(|before| before.peer == calls.peer);
+                let latency = before.map_or_else(
+                    || calls.latency.clone(),
+                    |before| calls.latency.since(&before.latency),
+                );
+                CallSummary {
+                    peer: calls.peer.clone(),
+                    answered: latency.count(),
+                    failed: calls
+                        .failed
+                        .saturating_sub(before.map_or(0, |before| before.failed)),
+                    answered_per_second: rate(latency.count() as f64),
+                    mean_in_flight: rate(latency.sum_seconds()),
+                    latency: LatencySummary::of(&latency),
+                }
+            })
+            .collect()
+    }
+
+    fn memory(&self, samples_per_second: Option<f64>) -> MemorySummary {
+        let last = &self.last.snapshot.memory;
+        // Levels of the first snapshot belong to no point of the timeline, but to the peak.
+        let first = &self.first.snapshot.memory;
+        let level = |of: fn(&TimelinePoint) -> Option<crate::Level>, first: Option<u64>| {
+            let first = first.map(|bytes| bytes as f64);
+            let (mut sum, mut seconds, mut peak) = (0.0, 0.0, first);
+            for point in self.timeline.points() {
+                if let Some(level) = of(point) {
+                    sum += level.mean * point.seconds;
+                    seconds += point.seconds;
+                    peak = Some(peak.unwrap_or(0.0).max(level.max));
+                }
+            }
+            let peak = peak?;
+            let mean = if seconds > 0.0 { sum / seconds } else { peak };
+            Some(MeanPeak { mean, peak })
+        };
+        MemorySummary {
+            process_rss: level(|point| point.process_rss, first.process_rss),
+            tree_rss: level(|point| point.tree_rss, first.tree_rss),
+            system_used: level(|point| point.system_memory, first.system_used),
+            system_total: last.system_total,
+            cgroup_used: level(|point| point.cgroup_memory, first.cgroup_used),
+            cgroup_limit: last.cgroup_limit,
+            share_used: self.share_used.summary(),
+            trend: MemoryTrend::of(self.timeline.points(), samples_per_second),
+        }
+    }
+
+    fn cpu(&self, rate: impl Fn(f64) -> f64) -> CpuSummary {
+        let (first, last) = (&self.first.snapshot.cpu, &self.last.snapshot.cpu);
+        let process_seconds = grown(first.process_seconds, last.process_seconds);
+        let peak = self.timeline.points().iter().filter_map(|p| p.cpu_cores);
+        let peak = peak.map(|level| level.max).reduce(f64::max);
+        let cores = process_seconds.map(|seconds| MeanPeak {
+            mean: rate(seconds),
+            peak: peak.unwrap_or_else(|| rate(seconds)),
+        });
+        let share = |cores: f64| Some(cores / last.allowed_cores.filter(|cores| *cores > 0.0)?);
+        let mut all = TimelinePoint::between(&self.first.snapshot, &self.last.snapshot);
+        CpuSummary {
+            process_seconds,
+            cores,
+            allowed_cores: last.allowed_cores,
+            mean_share: cores.and_then(|cores| share(cores.mean)),
+            peak_share: cores.and_then(|cores| share(cores.peak)),
+            core_busy: std::mem::take(&mut all.core_busy),
+            steal_share: (self.core_seconds.1 > 0.0)
+                .then(|| self.core_seconds.0 / self.core_seconds.1),
+            throttled_seconds: all.throttled_seconds,
+        }
+    }
+
+    fn disk(&self, rate: impl Fn(f64) -> f64) -> DiskSummary {
+        let (first, last) = (&self.first.snapshot.disk, &self.last.snapshot.disk);
+        let points = self.timeline.points();
+        let sum = |of: fn(&TimelinePoint) -> Option<u64>| {
+            points.iter().filter_map(of).reduce(u64::saturating_add)
+        };
+        let read_bytes = sum(|point| point.disk_read_bytes);
+        let written_bytes = sum(|point| point.disk_written_bytes);
+        let device = first.device.as_ref().zip(last.device.as_ref());
+        DiskSummary {
+            read_bytes,
+            written_bytes,
+            read_bytes_per_second: read_bytes.map(|bytes| rate(bytes as f64)),
+            written_bytes_per_second: written_bytes.map(|bytes| rate(bytes as f64)),
+            read_calls: added(first.read_calls, last.read_calls),
+            write_calls: added(first.write_calls, last.write_calls),
+            device: device.map(|(first, last)| DeviceSummary {
+                name: last.name.clone(),
+                read_bytes: last.read_bytes.saturating_sub(first.read_bytes),
+                written_bytes: last.written_bytes.saturating_sub(first.written_bytes),
+                reads: last.reads.saturating_sub(first.reads),
+                writes: last.writes.saturating_sub(first.writes),
+                busy_share: rate(last.busy_seconds - first.busy_seconds).clamp(0.0, 1.0),
+                flushes: added(first.flushes, last.flushes),
+            }),
+        }
+    }
+
+    fn network(
+        &self,
+        rate: impl Fn(f64) -> f64,
+        loopback: Option<LatencySummary>,
+    ) -> NetworkSummary {
+        let (first, last) = (&self.first.snapshot.network, &self.last.snapshot.network);
+        let received_bytes = added(first.received_bytes, last.received_bytes);
+        let sent_bytes = added(first.sent_bytes, last.sent_bytes);
+        NetworkSummary {
+            received_bytes,
+            sent_bytes,
+            received_bytes_per_second: received_bytes.map(|bytes| rate(bytes as f64)),
+            sent_bytes_per_second: sent_bytes.map(|bytes| rate(bytes as f64)),
+            loopback,
+        }
+    }
+}
+
+fn pressure(
+    first: Option<&PressureSnapshot>,
+    last: Option<&PressureSnapshot>,
+    seconds: f64,
+) -> Option<PressureSummary> {
+    let (first, last) = (first?, last?);
+    let share = |first, last| {
+        let stalled: f64 = grown(first, last)?;
+        (seconds > 0.0).then(|| (stalled / seconds).min(1.0))
+    };
+    Some(PressureSummary {
+        cpu_some: share(first.cpu_some, last.cpu_some),
+        io_some: share(first.io_some, last.io_some),
+        io_full: share(first.io_full, last.io_full),
+        memory_some: share(first.memory_some, last.memory_some),
+        memory_full: share(first.memory_full, last.memory_full),
+    })
+}
