@@ -7,6 +7,7 @@ mod model;
 use serde::{Deserialize, Serialize};
 
 pub use self::embedded::EmbeddedLayout;
+pub(crate) use self::embedded::Segments;
 pub use self::model::{ByteCoefficients, ByteMeasurement, ByteModel};
 
 /// What a level holds, as far as its size depends on it.

@@ -13,9 +13,12 @@ const SCHEMA: u32 = 1;
 /// Standard deviation of a document's learn calls over their mean, where a run tells only their sum. Rows of encyclopedia text have 0.8.
 const ASSUMED_DOCUMENT_VARIATION: f64 = 1.0;
 
-/// Share of repeated patterns of a run that repeat only near by, within a document or its neighbours, so that more documents do not
-/// bring more such repeats. Measured on consecutive rows of WikiText-2 (`docs/estimation.md`).
-const LOCAL_REPEATS: f64 = 0.6;
+/// Share of the repeated patterns of a small run that repeat only near by, within a document or its neighbours, so that more documents do not
+/// bring more such repeats.
+const LOCAL_REPEATS: f64 = 0.65;
+/// Learn calls of a run that halve that share: pairs of neighbours grow with the learn calls, all pairs with their square. Both
+/// measured on consecutive rows of WikiText-2 (`docs/estimation.md`).
+const LOCAL_CALLS: f64 = 8_000.0;
 
 /// What estimates are made from. Can be stored as JSON and is small, whatever it was made from.
 ///
@@ -169,18 +172,18 @@ impl Calibration {
                 let calls = level.frequencies.observations().max(1);
                 (below as f64 / calls as f64).clamp(2.0, chunk_size)
             });
-            let growth = without_local_repeats(&level.frequencies);
             let calls = level.frequencies.observations();
+            let not_local = without_local_repeats(&level.frequencies);
             LevelEvidence {
                 learn_calls: calls,
                 first_in_document: if calls == 0 {
                     1.0
                 } else {
-                    growth.observations() as f64 / calls as f64
+                    not_local.observations() as f64 / calls as f64
                 },
                 growth: Windows {
-                    all: growth.clone(),
-                    once_a_document: growth,
+                    all: level.frequencies.clone(),
+                    once_a_document: not_local,
                     without: Vec::new(),
                 },
                 frequencies: level.frequencies.clone(),
@@ -333,11 +336,13 @@ impl LevelEvidence {
     }
 }
 
-/// The frequencies without the share of repeats that is local: those patterns count once.
+/// The frequencies without twice the local repeats: those patterns count once. All of them and these err to either side.
 fn without_local_repeats(frequencies: &FrequencyCounts) -> FrequencyCounts {
+    let share = LOCAL_REPEATS / (1.0 + frequencies.observations() as f64 / LOCAL_CALLS);
+    let removed = (2.0 * share).min(1.0);
     let parts = frequencies.iter().flat_map(|(frequency, n)| {
         let local = if frequency > 1 {
-            (n as f64 * LOCAL_REPEATS).round() as u64
+            (n as f64 * removed).round() as u64
         } else {
             0
         };

@@ -11,12 +11,15 @@ const DRIFT: f64 = 0.003;
 /// Repeats come in clusters: their variance over that of independent ones, as a factor of the standard deviation.
 const CLUSTERING: f64 = 1.5;
 
+/// Standard deviation of the share of repeats that is taken for local, where only a run is known.
+const LOCALITY: f64 = 0.08;
+
 /// The fitted laws of a level.
 pub(crate) struct LevelModel<'a> {
     evidence: &'a LevelEvidence,
-    /// Fitted to every window: as if repeats within a document grew with the number of documents.
+    /// Fitted to every window, or learn call of a run: as if repeats within a document grew with the number of documents.
     all: Growth<'a>,
-    /// Fitted to every window once a document: as if no pattern could repeat in many documents and often within each.
+    /// Fitted to every window once a document, or a run without what may be local: as if no pattern could repeat in many documents and often within each.
     once: Growth<'a>,
     /// As `all`, without one group of documents after the other.
     without: Vec<Growth<'a>>,
@@ -58,14 +61,13 @@ impl<'a> LevelModel<'a> {
 
     fn both(&self, calls: f64) -> [f64; 2] {
         let first = self.evidence.first_in_document;
-        let all_share = if self.is_sample() { 1.0 } else { first };
         [
-            self.by(&self.all, all_share, calls),
+            self.by(&self.all, 1.0, calls),
             self.by(&self.once, first, calls),
         ]
     }
 
-    /// A run has no windows: its counts are without local repeats already.
+    /// A run has no groups of documents.
     fn is_sample(&self) -> bool {
         !self.evidence.growth.without.is_empty()
     }
@@ -110,6 +112,7 @@ impl<'a> LevelModel<'a> {
             + self.all.disagreement(calls).powi(2)
             + between_counts.powi(2)
             + self.mismatch().powi(2)
+            + self.locality(calls).powi(2)
             + drift(calls / n).powi(2)
             + (self.unseen(calls) / 2.0).powi(2);
         Distinct {
@@ -127,6 +130,17 @@ impl<'a> LevelModel<'a> {
         } else {
             0.0
         }
+    }
+
+    /// By how much the estimate depends on the share of repeats that is taken for local: a repeat that is local makes its pattern one that was
+    /// learned once, and the slope rule's exponent is their share.
+    fn locality(&self, calls: f64) -> f64 {
+        if self.is_sample() {
+            return 0.0;
+        }
+        let frequencies = &self.evidence.frequencies;
+        let repeated = frequencies.repeated() as f64 / frequencies.distinct().max(1) as f64;
+        LOCALITY * repeated * (calls / self.evidence.learn_calls as f64).ln()
     }
 
     /// By how much the estimate depends on the documents drawn: the jackknife over groups of them.

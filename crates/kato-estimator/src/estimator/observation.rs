@@ -6,6 +6,7 @@ use super::StorageEstimator;
 use super::contents::contents_at;
 use super::level_figures::LevelFigures;
 use crate::breakdown::{GrowthPoint, LevelEstimate, StorageBreakdown};
+use crate::bytes::Segments;
 use crate::figure::{Figure, Method};
 use crate::level_model::{LevelModel, drift};
 use crate::sample::GROUPS;
@@ -49,15 +50,25 @@ impl<'a> Observation<'a> {
         let at =
             |which: fn(&LevelFigures) -> f64| -> Vec<f64> { figures.iter().map(which).collect() };
         let calls = at(|f| f.calls.value);
-        let segments = match self.engine {
-            StorageEngine::Embedded(layout) => layout.n_segments(|n| self.segment(&calls, n)),
-            StorageEngine::MongoDb(_) | StorageEngine::StockKato(_) => 1,
-        };
+        let segments = self.segments(&calls);
         let low = at(|f| f.distinct.low.unwrap_or(f.distinct.value));
         let high = at(|f| f.distinct.high.unwrap_or(f.distinct.value));
-        let size = self.sizes(&calls, None, segments);
-        let low = self.sizes(&calls, Some(&low), segments);
-        let high = self.sizes(&calls, Some(&high), segments);
+        let corrections = self.corrections();
+        let sizes = |distinct, segments| {
+            let sizes = self.sizes(&calls, distinct, segments);
+            let sizes = sizes.iter().zip(&corrections);
+            sizes.map(|(size, correction)| size * correction).collect()
+        };
+        let mut size: Vec<f64> = sizes(None, segments.likely);
+        if let Some((segments, share)) = segments.before_merge {
+            let calls: Vec<f64> = calls.iter().map(|calls| calls * share).collect();
+            let then = self.sizes(&calls, None, segments);
+            for ((size, then), correction) in size.iter_mut().zip(then).zip(&corrections) {
+                *size = size.max(then * correction);
+            }
+        }
+        let low: Vec<f64> = sizes(Some(&low), segments.low);
+        let high: Vec<f64> = sizes(Some(&high), segments.high);
         let error = 1.0 + self.width * self.engine.relative_error();
         let contents = contents_at(self.calibration, &self.models, &calls);
         let mut level_estimates = Vec::with_capacity(figures.len());
@@ -93,7 +104,7 @@ impl<'a> Observation<'a> {
             target,
             Some(factor),
             level_estimates,
-            self.engine.fixed_bytes(self.models.len(), segments),
+            self.engine.fixed_bytes(self.models.len(), segments.likely),
             self.confidence,
         )
     }
@@ -115,16 +126,25 @@ impl<'a> Observation<'a> {
             .collect()
     }
 
-    /// What one of so many equal segments holds of so many learn calls.
-    fn segment(&self, calls: &[f64], segments: u64) -> Vec<LevelContents> {
-        let segments = segments.max(1) as f64;
-        let share: Vec<f64> = calls.iter().map(|calls| calls / segments).collect();
-        contents_at(self.calibration, &self.models, &share)
+    /// Segments of the store after so many learn calls.
+    fn segments(&self, calls: &[f64]) -> Segments {
+        let StorageEngine::Embedded(layout) = self.engine else {
+            return Segments::ONE;
+        };
+        let bottom = self.calibration.levels.first().zip(calls.first());
+        let tokens = bottom.map_or(0.0, |(level, calls)| calls * level.symbols_per_pattern);
+        layout.segments(tokens, |share| self.segment(calls, share))
+    }
+
+    /// What a segment holds of a share of so many learn calls.
+    fn segment(&self, calls: &[f64], share: f64) -> Vec<LevelContents> {
+        let calls: Vec<f64> = calls.iter().map(|calls| calls * share).collect();
+        contents_at(self.calibration, &self.models, &calls)
     }
 
     /// Bytes of every level for its learn calls; with other numbers of distinct patterns where they are given.
     fn sizes(&self, calls: &[f64], distinct: Option<&[f64]>, segments: u64) -> Vec<f64> {
-        let mut contents = self.segment(calls, segments);
+        let mut contents = self.segment(calls, 1.0 / segments as f64);
         if let Some(distinct) = distinct {
             let levels = contents.iter_mut().zip(&self.models);
             for ((contents, model), (&calls, &distinct)) in levels.zip(calls.iter().zip(distinct)) {
@@ -134,26 +154,22 @@ impl<'a> Observation<'a> {
             }
         }
         let bytes = self.engine.level_bytes(&contents);
-        let levels = bytes.iter().zip(self.corrections());
-        levels
-            .map(|(bytes, correction)| bytes * correction * segments as f64)
-            .collect()
+        bytes.iter().map(|bytes| bytes * segments as f64).collect()
     }
 
     /// How many times the predicted bytes each level of a finished run had; 1 where nobody measured it.
     fn corrections(&self) -> Vec<f64> {
         let levels = &self.calibration.levels;
-        let observed: Vec<f64> = levels.iter().map(|l| l.learn_calls as f64).collect();
-        let contents = contents_at(self.calibration, &self.models, &observed);
-        let predicted = self.engine.level_bytes(&contents);
         let engine = self.calibration.engine.as_deref();
-        let is_of_this_engine = engine.is_none_or(|engine| engine == self.engine.name());
+        if engine.is_some_and(|engine| engine != self.engine.name()) {
+            return vec![1.0; levels.len()];
+        }
+        let observed: Vec<f64> = levels.iter().map(|l| l.learn_calls as f64).collect();
+        let predicted = self.sizes(&observed, None, self.segments(&observed).likely);
         let levels = levels.iter().zip(predicted);
         levels
             .map(|(level, predicted)| match level.bytes {
-                Some(bytes) if is_of_this_engine && bytes > 0 && predicted > 0.0 => {
-                    bytes as f64 / predicted
-                }
+                Some(bytes) if bytes > 0 && predicted > 0.0 => bytes as f64 / predicted,
                 _ => 1.0,
             })
             .collect()

@@ -60,39 +60,47 @@ fn estimates_are_finite_and_monotone_from_one_sample_to_ten_billion() {
             Some(GrowthLaw::Heaps),
             Some(GrowthLaw::Linear),
         ] {
-            let mut builder = StorageEstimator::builder()
-                .calibration(calibration.clone())
-                .force(true);
-            if let Some(law) = law {
-                builder = builder.law(law);
-            }
-            let estimator = builder.build().unwrap();
-            let mut before: Option<Vec<Figure>> = None;
-            for decade in 0..10 {
-                for step in [1, 2, 5] {
-                    let now = figures(
-                        &estimator
-                            .estimate_storage(step * 10u64.pow(decade))
-                            .unwrap(),
-                    );
-                    for (at, figure) in now.iter().enumerate() {
-                        let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
-                        assert!(
-                            figure.value.is_finite()
-                                && high.is_finite()
-                                && low <= figure.value
-                                && figure.value <= high,
-                            "{figure:?}"
+            for engine in [
+                StorageEngine::embedded(),
+                StorageEngine::embedded_of_run(2, 256 << 20),
+                StorageEngine::embedded_of_run(50, 4 << 20),
+                StorageEngine::mongodb(),
+            ] {
+                let mut builder = StorageEstimator::builder()
+                    .calibration(calibration.clone())
+                    .engine(engine)
+                    .force(true);
+                if let Some(law) = law {
+                    builder = builder.law(law);
+                }
+                let estimator = builder.build().unwrap();
+                let mut before: Option<Vec<Figure>> = None;
+                for decade in 0..10 {
+                    for step in [1, 2, 3, 5, 7] {
+                        let now = figures(
+                            &estimator
+                                .estimate_storage(step * 10u64.pow(decade))
+                                .unwrap(),
                         );
-                        if let Some(before) = &before {
+                        for (at, figure) in now.iter().enumerate() {
+                            let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
                             assert!(
-                                figure.value >= before[at].value * (1.0 - 1e-9),
-                                "{law:?} {decade} {step}: {figure:?} after {:?}",
-                                before[at]
+                                figure.value.is_finite()
+                                    && high.is_finite()
+                                    && low <= figure.value
+                                    && figure.value <= high,
+                                "{figure:?}"
                             );
+                            if let Some(before) = &before {
+                                assert!(
+                                    figure.value >= before[at].value * (1.0 - 1e-9),
+                                    "{law:?} {decade} {step}: {figure:?} after {:?}",
+                                    before[at]
+                                );
+                            }
                         }
+                        before = Some(now);
                     }
-                    before = Some(now);
                 }
             }
         }

@@ -133,32 +133,53 @@ fn a_run_over_neighbouring_documents_tells_ten_times_as_many_without_bias() {
     let Some(corpora) = corpus::real() else {
         return;
     };
-    let documents = &corpora[0].documents;
-    println!("| chunk | mean error | largest error |");
-    for chunk_size in [3, 4, 5, 8] {
-        let hierarchy = Hierarchy::new([chunk_size]).unwrap();
-        let mut errors = Vec::new();
-        for offset in (0..4_200).step_by(600) {
-            let small = corpus::sample(&hierarchy, &documents[offset..offset + 100]);
-            let large = corpus::sample(&hierarchy, &documents[offset..offset + 1_000]);
-            let run = RunRecord::new(hierarchy.clone(), 100).text_bytes(small.text_bytes);
-            let run = run.level(RunLevel::new(small.levels[0].frequencies.clone()));
-            let estimator = StorageEstimator::builder()
-                .calibration(Calibration::from_run(&run).unwrap())
-                .build()
-                .unwrap();
-            let patterns = estimator
-                .estimate(Target::text_bytes(large.text_bytes))
-                .unwrap()
-                .total_patterns;
-            errors.push(patterns.value / large.levels[0].frequencies.distinct() as f64 - 1.0);
+    println!("| corpus | chunk | documents | learn calls | mean error | largest error | covered |");
+    let (mut n_covered, mut n_all) = (0, 0);
+    for corpus in [&corpora[0], &corpora[2]] {
+        for (chunk_size, n) in [3, 5, 8]
+            .into_iter()
+            .flat_map(|size| [25, 100, 250, 500].map(|n| (size, n)))
+        {
+            let hierarchy = Hierarchy::new([chunk_size]).unwrap();
+            let beyond = corpus.documents.len() - 10 * n;
+            let (mut errors, mut calls, mut covered) = (Vec::new(), 0, 0);
+            for offset in (0..=beyond).step_by((beyond / 8).max(1)) {
+                let documents = &corpus.documents[offset..];
+                let small = corpus::sample(&hierarchy, &documents[..n]);
+                let large = corpus::sample(&hierarchy, &documents[..10 * n]);
+                let frequencies = small.levels[0].frequencies.clone();
+                calls += frequencies.observations();
+                let run = RunRecord::new(hierarchy.clone(), n as u64)
+                    .text_bytes(small.text_bytes)
+                    .level(RunLevel::new(frequencies));
+                let estimator = StorageEstimator::builder()
+                    .calibration(Calibration::from_run(&run).unwrap())
+                    .build()
+                    .unwrap();
+                let patterns = estimator
+                    .estimate(Target::text_bytes(large.text_bytes))
+                    .unwrap()
+                    .total_patterns;
+                let actual = large.levels[0].frequencies.distinct() as f64;
+                errors.push(patterns.value / actual - 1.0);
+                covered += usize::from(patterns.covers(actual));
+            }
+            let runs = errors.len();
+            let mean = errors.iter().sum::<f64>() / runs as f64;
+            println!(
+                "| {} | {chunk_size} | {n} | {} | {:+.1} % | {:+.1} % | {covered} of {runs} |",
+                corpus.name,
+                calls / runs as u64,
+                mean * 100.0,
+                Errors::worst(&errors) * 100.0
+            );
+            assert!(
+                mean.abs() < 0.04,
+                "{} {chunk_size} {n}: {mean}",
+                corpus.name
+            );
+            (n_covered, n_all) = (n_covered + covered, n_all + runs);
         }
-        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-        println!(
-            "| {chunk_size} | {:+.1} % | {:+.1} % |",
-            mean * 100.0,
-            Errors::worst(&errors) * 100.0
-        );
-        assert!(mean.abs() < 0.04, "{mean}");
     }
+    assert!(n_covered * 10 >= n_all * 9, "{n_covered} of {n_all}");
 }
