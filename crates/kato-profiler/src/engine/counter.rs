@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::tracker::Counted;
 
-/// Counts what a run has done, for its rates; made by [`RunningProfile::counter`]. Clones count into the same sums.
+/// Counts what a run has done, for its rates; made by [`RunningProfile::counter`](crate::RunningProfile::counter). Clones count into the same sums.
 #[derive(Debug, Clone)]
 pub struct SampleCounter(pub(super) Arc<Counts>);
 
