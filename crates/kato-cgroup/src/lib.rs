@@ -1,4 +1,4 @@
-//! Control groups of both versions on Linux: where the process's own lie, and the limits that hold for it.
+//! Control groups of both versions on Linux: where the process's own lie, what they use, and the limits that hold for it.
 //!
 //! ```
 //! use std::path::Path;
@@ -27,20 +27,14 @@ pub struct Cgroups {
 
 /// A group and the place where its hierarchy is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+struct Group {
     mount: PathBuf,
     dir: PathBuf,
 }
 
 impl Group {
-    /// The directory of the group.
-    #[must_use]
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
     /// The group's own directory and those above it, up to the mount: a limit of each holds for all below.
-    pub fn lineage(&self) -> impl Iterator<Item = &Path> {
+    fn lineage(&self) -> impl Iterator<Item = &Path> {
         self.dir
             .ancestors()
             .take_while(|dir| dir.starts_with(&self.mount))
@@ -75,22 +69,26 @@ impl Cgroups {
         any.iter().any(|group| group.is_some()).then_some(groups)
     }
 
-    /// The group of version 2's unified hierarchy.
+    /// The directory of the group in version 2's unified hierarchy.
     #[must_use]
-    pub fn unified(&self) -> Option<&Group> {
-        self.unified.as_ref()
+    pub fn unified(&self) -> Option<&Path> {
+        Some(&self.unified.as_ref()?.dir)
     }
 
-    /// Version 1's group for memory.
+    /// Bytes of memory in use, without page cache that can be dropped; `None` when that is not told.
     #[must_use]
-    pub fn memory(&self) -> Option<&Group> {
-        self.memory.as_ref()
-    }
-
-    /// Version 1's group for processor time.
-    #[must_use]
-    pub fn cpu(&self) -> Option<&Group> {
-        self.cpu.as_ref()
+    pub fn memory_used(&self) -> Option<u64> {
+        let v1 = (
+            self.memory.as_ref(),
+            "memory.usage_in_bytes",
+            "total_inactive_file",
+        );
+        let v2 = (self.unified.as_ref(), "memory.current", "inactive_file");
+        let (group, used, droppable) = if v1.0.is_some() { v1 } else { v2 };
+        let read = |file| fs::read_to_string(group?.dir.join(file)).ok();
+        let used: u64 = read(used)?.trim().parse().ok()?;
+        let droppable = read("memory.stat").and_then(|stat| counter(&stat, droppable));
+        Some(used.saturating_sub(droppable.unwrap_or(0)))
     }
 
     /// Bytes of memory that the groups may use; `None` without a limit.
@@ -99,9 +97,14 @@ impl Cgroups {
         let v2 = self.unified.as_ref();
         let v2 = v2.and_then(|group| group.smallest("memory.max", |_, text| parse_limit(text)));
         let v1 = self.memory.as_ref();
-        let v1 = v1
+        // The second also knows groups that lie above what is mounted.
+        let own = v1
             .and_then(|group| group.smallest("memory.limit_in_bytes", |_, text| parse_limit(text)));
-        least(v1, v2)
+        let above = v1.and_then(|group| {
+            let stat = fs::read_to_string(group.dir.join("memory.stat")).ok()?;
+            limit(counter(&stat, "hierarchical_memory_limit")?)
+        });
+        least(least(own, above), v2)
     }
 
     /// Processors' worth of time that the groups may use; `None` without a quota.
@@ -129,9 +132,14 @@ impl Cgroups {
         least(v1, v2)
     }
 
-    /// The file that counts for how long the group was held back; `None` where there is none.
+    /// Seconds for which a quota held the group back; `None` when that is not told.
     #[must_use]
-    pub fn cpu_stat(&self) -> Option<PathBuf> {
+    pub fn throttled_seconds(&self) -> Option<f64> {
+        parse_throttled(&fs::read_to_string(self.cpu_stat()?).ok()?)
+    }
+
+    /// The file that counts for how long the group was held back; `None` where there is none.
+    fn cpu_stat(&self) -> Option<PathBuf> {
         let groups = [self.cpu.as_ref(), self.unified.as_ref()];
         let mut files = groups.into_iter().flatten();
         files.find_map(|group| {
@@ -205,29 +213,46 @@ fn find(root: &Path, memberships: &str, mounts: &str, controller: Option<&str>) 
     Some(Group { mount, dir })
 }
 
-/// Bytes, or `None` for no limit: `max`, or what version 1 writes instead, the largest number of whole pages.
-#[must_use]
-pub fn parse_limit(text: &str) -> Option<u64> {
-    let bytes: u64 = text.trim().parse().ok()?;
+/// Bytes, or `None` for `max`.
+fn parse_limit(text: &str) -> Option<u64> {
+    limit(text.trim().parse().ok()?)
+}
+
+/// `None` for what version 1 writes instead of no limit, the largest number of whole pages.
+fn limit(bytes: u64) -> Option<u64> {
     (bytes < 1 << 60).then_some(bytes)
 }
 
-/// Processors' worth of time in a `cpu.max` of version 2; `None` without a quota.
-#[must_use]
-pub fn parse_cpu_max(text: &str) -> Option<f64> {
+fn parse_cpu_max(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     quota_in_cores(quota, period)
 }
 
-/// Processors' worth of time of a quota in a period; `max` and -1 are no quota.
-#[must_use]
-pub fn quota_in_cores(quota: &str, period: &str) -> Option<f64> {
+/// `max` and -1 are no quota.
+fn quota_in_cores(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// Number of processors in a list such as `0-3,8`.
-fn count_cpus(list: &str) -> Option<u64> {
+/// The number after a name at the beginning of a line.
+fn counter(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.find(|line| line.0 == name)?.1.trim().parse().ok()
+}
+
+/// Version 2 counts microseconds, version 1 nanoseconds.
+fn parse_throttled(counters: &str) -> Option<f64> {
+    let in_units_of = |name, unit| Some(counter(counters, name)? as f64 * unit);
+    in_units_of("throttled_usec", 1e-6).or_else(|| in_units_of("throttled_time", 1e-9))
+}
+
+/// Number of processors in a list such as `0-3,8`; `None` of none.
+///
+/// ```
+/// assert_eq!(kato_cgroup::count_cpus("0-3,8"), Some(5));
+/// ```
+#[must_use]
+pub fn count_cpus(list: &str) -> Option<u64> {
     let count: Option<u64> = list
         .trim()
         .split(',')
@@ -339,6 +364,7 @@ mod tests {
         let cases = [
             ("0-3,8\n", Some(5)),
             ("7", Some(1)),
+            ("0", Some(1)),
             ("", None),
             ("3-1", None),
             ("0-18446744073709551615", None),
@@ -347,5 +373,84 @@ mod tests {
         for (list, count) in cases {
             assert_eq!(count_cpus(list), count, "{list}");
         }
+    }
+
+    #[test]
+    fn both_versions_count_throttling() {
+        let v2 = "usage_usec 10\nnr_periods 4\nnr_throttled 2\nthrottled_usec 1500000\n";
+        let v1 = "nr_periods 4\nnr_throttled 2\nthrottled_time 1500000000\n";
+        assert_eq!(parse_throttled(v2), Some(1.5));
+        assert_eq!(parse_throttled(v1), Some(1.5));
+        assert_eq!(parse_throttled("usage_usec 10\n"), None);
+    }
+
+    #[test]
+    fn version_2_tells_what_is_used_and_held_back() {
+        let root = tree(&[
+            ("proc/self/cgroup", "0::/a/b\n"),
+            (
+                "proc/self/mountinfo",
+                "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+            ),
+            ("sys/fs/cgroup/a/b/cgroup.controllers", "cpu memory"),
+            ("sys/fs/cgroup/a/cgroup.controllers", "cpu memory"),
+            ("sys/fs/cgroup/a/b/memory.current", "5000\n"),
+            (
+                "sys/fs/cgroup/a/b/memory.stat",
+                "anon 1\ninactive_file 1000\n",
+            ),
+            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("sys/fs/cgroup/a/memory.max", "9000\n"),
+            ("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n"),
+            (
+                "sys/fs/cgroup/a/b/cpu.stat",
+                "usage_usec 7\nthrottled_usec 2500000\n",
+            ),
+        ]);
+        let groups = Cgroups::of_process(root.path()).unwrap();
+        assert_eq!(
+            (groups.memory_used(), groups.memory_limit()),
+            (Some(4000), Some(9000))
+        );
+        assert_eq!(groups.cpu_quota(), Some(1.5));
+        assert_eq!(groups.throttled_seconds(), Some(2.5));
+        assert!(groups.unified().unwrap().ends_with("a/b"));
+    }
+
+    #[test]
+    fn version_1_tells_what_is_used_and_the_limit_above_the_mount() {
+        let root = tree(&[
+            ("proc/self/cgroup", "4:memory:/x\n1:cpu,cpuacct:/x\n0::/\n"),
+            (
+                "proc/self/mountinfo",
+                "35 31 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n\
+                 32 31 0:29 /x /cg/cpu rw shared:1 - cgroup cgroup rw,cpu,cpuacct\n",
+            ),
+            ("cg/memory/x/memory.usage_in_bytes", "700\n"),
+            (
+                "cg/memory/x/memory.stat",
+                "hierarchical_memory_limit 1000\ntotal_inactive_file 200\n",
+            ),
+            ("cg/cpu/cpu.cfs_quota_us", "50000\n"),
+            ("cg/cpu/cpu.cfs_period_us", "100000\n"),
+            (
+                "cg/cpu/cpu.stat",
+                "nr_periods 1\nthrottled_time 3000000000\n",
+            ),
+        ]);
+        let groups = Cgroups::of_process(root.path()).unwrap();
+        assert_eq!(
+            (groups.memory_used(), groups.memory_limit()),
+            (Some(500), Some(1000))
+        );
+        assert_eq!(groups.cpu_quota(), Some(0.5));
+        assert_eq!(groups.throttled_seconds(), Some(3.0));
+        assert_eq!(groups.unified(), None);
+    }
+
+    #[test]
+    fn without_groups_nothing_is_known() {
+        let root = tree(&[("proc/self/cgroup", "")]);
+        assert_eq!(Cgroups::of_process(root.path()), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What disturbs a measurement from outside: processor time that a hypervisor, other programs or a quota took.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use kato_cgroup::Cgroups;
@@ -13,7 +13,7 @@ pub(crate) struct Watch {
     ticks: Option<Ticks>,
     own: Option<u64>,
     throttled: Option<f64>,
-    counters: Option<PathBuf>,
+    groups: Option<Cgroups>,
 }
 
 /// Shares of the time watched, where they are told.
@@ -34,12 +34,12 @@ struct Ticks {
 
 impl Watch {
     pub(crate) fn start() -> Self {
-        let counters = Cgroups::of_process(Path::new("/")).and_then(|groups| groups.cpu_stat());
+        let groups = Cgroups::of_process(Path::new("/"));
         Self {
             ticks: ticks(),
             own: own(),
-            throttled: counters.as_deref().and_then(throttled_seconds),
-            counters,
+            throttled: groups.as_ref().and_then(Cgroups::throttled_seconds),
+            groups,
             start: Instant::now(),
         }
     }
@@ -62,7 +62,7 @@ impl Watch {
             // The counters are read one after the other.
             Some(taken.saturating_sub(own) as f64 / all as f64)
         });
-        let after = self.counters.as_deref().and_then(throttled_seconds);
+        let after = self.groups.as_ref().and_then(Cgroups::throttled_seconds);
         let throttled = self.throttled.zip(after).map(|(before, after)| {
             // Both counters only grow, and a measurement takes time.
             (after - before).max(0.0) / seconds.max(1e-9)
@@ -109,23 +109,6 @@ fn parse_own(stat: &str) -> Option<u64> {
     user.checked_add(system)
 }
 
-fn throttled_seconds(counters: &Path) -> Option<f64> {
-    parse_throttled(&fs::read_to_string(counters).ok()?)
-}
-
-/// Version 2 counts microseconds, version 1 nanoseconds.
-fn parse_throttled(counters: &str) -> Option<f64> {
-    counters.lines().find_map(|line| {
-        let (name, number) = line.split_once(' ')?;
-        let scale = match name {
-            "throttled_usec" => 1e-6,
-            "throttled_time" => 1e-9,
-            _ => return None,
-        };
-        Some(number.trim().parse::<f64>().ok()? * scale)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,14 +131,5 @@ mod tests {
         let stat = "42 (a (b) c) S 1 42 42 0 -1 4194304 100 0 0 0 25 17 0 0 20 0 4 0 99\n";
         assert_eq!(parse_own(stat), Some(42));
         assert_eq!(parse_own("42 (a"), None);
-    }
-
-    #[test]
-    fn both_versions_count_throttling() {
-        let v2 = "usage_usec 10\nnr_periods 4\nnr_throttled 2\nthrottled_usec 1500000\n";
-        let v1 = "nr_periods 4\nnr_throttled 2\nthrottled_time 1500000000\n";
-        assert_eq!(parse_throttled(v2), Some(1.5));
-        assert_eq!(parse_throttled(v1), Some(1.5));
-        assert_eq!(parse_throttled("usage_usec 10\n"), None);
     }
 }

@@ -1,12 +1,12 @@
 //! Where readings of the machine come from.
 
 #[cfg(target_os = "linux")]
-mod cgroup;
-#[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
 mod parse;
 mod portable;
+#[cfg(target_os = "linux")]
+mod pressure;
 
 use std::path::Path;
 

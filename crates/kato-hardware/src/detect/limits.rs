@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use kato_cgroup::Cgroups;
 use serde::{Deserialize, Serialize};
 
 use crate::Finding;
-use kato_cgroup::Cgroups;
 
 /// Limits below what the hardware has. `Known(None)` is "no limit".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use kato_cgroup::Cgroups;
 use serde::{Deserialize, Serialize};
 
 use crate::Finding;
-use kato_cgroup::Cgroups;
 
 /// Whether the machine is virtual or a container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,9 +3,11 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use kato_cgroup::{Cgroups, count_cpus};
+
 use super::ResourceSource;
-use super::cgroup::{Cgroup, pressure_of};
-use super::parse::{Files, core, device, field, list_len, stat_fields};
+use super::parse::{Files, core, device, field, stat_fields};
+use super::pressure::pressure_of;
 use crate::snapshot::{
     CpuSnapshot, DiskSnapshot, MemorySnapshot, NetworkSnapshot, ProcessSnapshot, ResourceSnapshot,
     ThreadSnapshot,
@@ -20,7 +22,7 @@ const MAX_CHILDREN: usize = 64;
 pub struct LinuxSource {
     proc: PathBuf,
     files: Files,
-    cgroup: Cgroup,
+    groups: Option<Cgroups>,
     /// Major and minor number of the watched path's device.
     device: Option<(u64, u64)>,
     ticks_per_second: f64,
@@ -41,7 +43,7 @@ impl LinuxSource {
         let proc = root.join("proc");
         let device = watched.and_then(|path| std::fs::metadata(path).ok());
         Self {
-            cgroup: Cgroup::find(root),
+            groups: Cgroups::of_process(root),
             proc,
             files: Files::default(),
             device: device.map(|metadata| {
@@ -108,7 +110,7 @@ impl LinuxSource {
         let info = self.files.read(&self.proc.join("meminfo"));
         let kib = |key| Some(field(info?, key)? * 1024);
         let (system_total, system_available) = (kib("MemTotal:"), kib("MemAvailable:"));
-        let (cgroup_used, cgroup_limit) = self.cgroup.memory(&mut self.files);
+        let groups = self.groups.as_ref();
         MemorySnapshot {
             process_rss: own_rss,
             tree_rss: own_rss.map(|own| own + children),
@@ -117,8 +119,8 @@ impl LinuxSource {
                 .map(|(total, available)| total.saturating_sub(available)),
             system_available,
             system_total,
-            cgroup_used,
-            cgroup_limit,
+            cgroup_used: groups.and_then(Cgroups::memory_used),
+            cgroup_limit: groups.and_then(Cgroups::memory_limit),
         }
     }
 
@@ -145,7 +147,8 @@ impl LinuxSource {
             .filter_map(|line| core(line, ticks_per_second))
             .collect();
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        let quota = self.cgroup.quota_cores(&mut self.files);
+        let groups = self.groups.as_ref();
+        let quota = groups.and_then(Cgroups::cpu_quota);
         // An affinity may name cores that the machine does not have.
         let affinity = affinity.map(|allowed| match cores.len() {
             0 => allowed as f64,
@@ -159,7 +162,7 @@ impl LinuxSource {
                 (affinity, quota) => affinity.or(quota),
             },
             cores,
-            throttled_seconds: self.cgroup.throttled_seconds(&mut self.files),
+            throttled_seconds: groups.and_then(Cgroups::throttled_seconds),
         }
     }
 
@@ -221,7 +224,7 @@ impl LinuxSource {
             let line = text
                 .lines()
                 .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-            list_len(line)
+            count_cpus(line)
         });
         let stat = self.files.read(&self.proc.join("self/stat"));
         let major_faults = stat.and_then(|stat| stat_fields(stat)?.nth(9)?.parse().ok());
@@ -277,6 +280,12 @@ impl ResourceSource for LinuxSource {
         let all_tasks = self.list_tasks();
         let (process, rss, affinity) = self.process(all_tasks);
         let proc = self.proc.clone();
+        let group = self.groups.as_ref().and_then(Cgroups::unified);
+        let cgroup_pressure = group.and_then(|group| {
+            pressure_of(&mut self.files, |kind| {
+                group.join(format!("{kind}.pressure"))
+            })
+        });
         ResourceSnapshot {
             seconds: 0.0,
             memory: self.memory(rss),
@@ -284,7 +293,7 @@ impl ResourceSource for LinuxSource {
             disk: self.disk(),
             network: self.network(),
             pressure: pressure_of(&mut self.files, |kind| proc.join("pressure").join(kind)),
-            cgroup_pressure: self.cgroup.pressure(&mut self.files),
+            cgroup_pressure,
             process,
             threads: threads
                 .iter()

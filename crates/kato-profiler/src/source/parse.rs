@@ -22,11 +22,6 @@ impl Files {
         File::open(path).ok()?.read_to_end(&mut self.buffer).ok()?;
         str::from_utf8(&self.buffer).ok()
     }
-
-    /// A file that holds one number.
-    pub(crate) fn number(&mut self, path: &Path) -> Option<u64> {
-        self.read(path)?.trim().parse().ok()
-    }
 }
 
 /// The number after `key` at the beginning of a line: `VmRSS:   12 kB` is 12.
@@ -42,15 +37,6 @@ pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
 /// The fields of `stat` after the name of the process, which may hold anything: the first is the state.
 pub(crate) fn stat_fields(text: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
     Some(text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace())
-}
-
-/// How many numbers a list such as `0-3,8` holds.
-pub(crate) fn list_len(list: &str) -> Option<u64> {
-    list.trim().split(',').try_fold(0, |sum, part| {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let (from, to): (u64, u64) = (from.parse().ok()?, to.parse().ok()?);
-        Some(sum + to.checked_sub(from)? + 1)
-    })
 }
 
 /// Seconds stalled, `some` and `full`, of a pressure file.
@@ -112,14 +98,6 @@ mod tests {
     fn the_name_of_a_process_may_hold_brackets_and_blanks() {
         let stat = "12 (a) b (c)) S 1 2";
         assert_eq!(stat_fields(stat).and_then(|mut f| f.next()), Some("S"));
-    }
-
-    #[test]
-    fn a_list_of_cores_is_counted() {
-        assert_eq!(list_len("0-3,8\n"), Some(5));
-        assert_eq!(list_len("0"), Some(1));
-        assert_eq!(list_len("3-1"), None);
-        assert_eq!(list_len(""), None);
     }
 
     #[test]
