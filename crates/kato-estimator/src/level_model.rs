@@ -19,7 +19,8 @@ pub(crate) struct LevelModel<'a> {
     evidence: &'a LevelEvidence,
     /// Fitted to every window, or learn call of a run: as if repeats within a document grew with the number of documents.
     all: Growth<'a>,
-    /// Fitted to every window once a document, or a run without what may be local: as if no pattern could repeat in many documents and often within each.
+    /// Fitted to every window once a document, or a run without what may be local: as if no pattern could repeat in many documents and
+    /// often within each.
     once: Growth<'a>,
     /// As `all`, without one group of documents after the other.
     without: Vec<Growth<'a>>,

@@ -54,23 +54,22 @@ impl<'a> Observation<'a> {
         let low = at(|f| f.distinct.low.unwrap_or(f.distinct.value));
         let high = at(|f| f.distinct.high.unwrap_or(f.distinct.value));
         let corrections = self.corrections();
-        let sizes = |distinct, segments| {
-            let sizes = self.sizes(&calls, distinct, segments);
+        let sizes = |calls: &[f64], distinct, segments| -> Vec<f64> {
+            let sizes = self.sizes(calls, distinct, segments);
             let sizes = sizes.iter().zip(&corrections);
             sizes.map(|(size, correction)| size * correction).collect()
         };
-        let mut size: Vec<f64> = sizes(None, segments.likely);
+        let mut size = sizes(&calls, None, segments.likely);
         if let Some((segments, share)) = segments.before_merge {
-            let calls: Vec<f64> = calls.iter().map(|calls| calls * share).collect();
-            let then = self.sizes(&calls, None, segments);
-            for ((size, then), correction) in size.iter_mut().zip(then).zip(&corrections) {
-                *size = size.max(then * correction);
+            let before = sizes(&part_of(&calls, share), None, segments);
+            for (size, before) in size.iter_mut().zip(before) {
+                *size = size.max(before);
             }
         }
-        let low: Vec<f64> = sizes(Some(&low), segments.low);
-        let high: Vec<f64> = sizes(Some(&high), segments.high);
+        let low = sizes(&calls, Some(&low), segments.low);
+        let high = sizes(&calls, Some(&high), segments.high);
         let error = 1.0 + self.width * self.engine.relative_error();
-        let contents = contents_at(self.calibration, &self.models, &calls);
+        let contents = self.contents(&calls);
         let mut level_estimates = Vec::with_capacity(figures.len());
         for (level, (evidence, figure)) in self.calibration.levels.iter().zip(&figures).enumerate()
         {
@@ -133,18 +132,16 @@ impl<'a> Observation<'a> {
         };
         let bottom = self.calibration.levels.first().zip(calls.first());
         let tokens = bottom.map_or(0.0, |(level, calls)| calls * level.symbols_per_pattern);
-        layout.segments(tokens, |share| self.segment(calls, share))
+        layout.segments(tokens, |share| self.contents(&part_of(calls, share)))
     }
 
-    /// What a segment holds of a share of so many learn calls.
-    fn segment(&self, calls: &[f64], share: f64) -> Vec<LevelContents> {
-        let calls: Vec<f64> = calls.iter().map(|calls| calls * share).collect();
-        contents_at(self.calibration, &self.models, &calls)
+    fn contents(&self, calls: &[f64]) -> Vec<LevelContents> {
+        contents_at(self.calibration, &self.models, calls)
     }
 
     /// Bytes of every level for its learn calls; with other numbers of distinct patterns where they are given.
     fn sizes(&self, calls: &[f64], distinct: Option<&[f64]>, segments: u64) -> Vec<f64> {
-        let mut contents = self.segment(calls, 1.0 / segments as f64);
+        let mut contents = self.contents(&part_of(calls, 1.0 / segments as f64));
         if let Some(distinct) = distinct {
             let levels = contents.iter_mut().zip(&self.models);
             for ((contents, model), (&calls, &distinct)) in levels.zip(calls.iter().zip(distinct)) {
@@ -161,7 +158,8 @@ impl<'a> Observation<'a> {
     fn corrections(&self) -> Vec<f64> {
         let levels = &self.calibration.levels;
         let engine = self.calibration.engine.as_deref();
-        if engine.is_some_and(|engine| engine != self.engine.name()) {
+        let is_of_another = engine.is_some_and(|engine| engine != self.engine.name());
+        if is_of_another || levels.iter().all(|level| level.bytes.is_none()) {
             return vec![1.0; levels.len()];
         }
         let observed: Vec<f64> = levels.iter().map(|l| l.learn_calls as f64).collect();
@@ -195,4 +193,8 @@ impl<'a> Observation<'a> {
         });
         points.collect()
     }
+}
+
+fn part_of(calls: &[f64], share: f64) -> Vec<f64> {
+    calls.iter().map(|calls| calls * share).collect()
 }
