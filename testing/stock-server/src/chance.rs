@@ -1,0 +1,53 @@
+//! What is drawn: the same for the same seed, whoever asks.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::values::Millis;
+
+/// One stream of drawn times (`SplitMix64`).
+#[derive(Debug)]
+pub(crate) struct Chance(Mutex<u64>);
+
+impl Chance {
+    /// A stream of its own for every number, so that questions do not change how long learns take.
+    pub(crate) fn new(seed: u64, stream: u64) -> Self {
+        let mut state = seed ^ stream.wrapping_mul(0xa076_1d64_78bd_642f);
+        next(&mut state);
+        Self(Mutex::new(state))
+    }
+
+    /// A time of the range, all equally likely.
+    pub(crate) fn draw(&self, range: Millis) -> Duration {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let span = (range.to - range.from).saturating_add(1);
+        Duration::from_millis(range.from + next(&mut state) % span)
+    }
+}
+
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_for_the_same_seed_and_within_the_range() {
+        let drawn = |seed, stream| {
+            let chance = Chance::new(seed, stream);
+            let drawn = (0..1000).map(|_| chance.draw(Millis::from(5..=25)).as_millis());
+            drawn.collect::<Vec<_>>()
+        };
+        assert_eq!(drawn(1, 1), drawn(1, 1));
+        assert_ne!(drawn(1, 1), drawn(2, 1));
+        assert_ne!(drawn(1, 1), drawn(1, 2));
+        assert!((5..=25).all(|millis| drawn(0, 1).contains(&millis)));
+        assert!(drawn(0, 1).iter().all(|millis| (5..=25).contains(millis)));
+    }
+}

@@ -1,0 +1,219 @@
+//! What a server is started with: a builder for tests, and the command line of the program.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, ValueEnum};
+
+use crate::values::{Generation, Millis, Serving, Stall};
+
+/// A stand-in for a real KATO server: one event loop, no atomicity, no memory of who asked. For tests.
+///
+/// It says `listening on http://…` on standard output once it answers. SIGTERM ends it at once.
+#[derive(Debug, Clone, PartialEq, Eq, Parser)]
+#[command(name = "stock_server")]
+pub struct StockOptions {
+    /// Where to listen. Port 0 takes any that is free.
+    #[arg(long, value_name = "ADDR", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))]
+    pub(crate) addr: SocketAddr,
+    /// Directory of learned.jsonl, requests.jsonl and sessions.jsonl; without one nothing outlives the process.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Which KATO it is.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) generation: Generation,
+    /// How the one event loop is shared.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) serve: Serving,
+    /// What all that is drawn depends on.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Milliseconds of a learn.
+    #[arg(long, value_name = "A..B", default_value = "5..25")]
+    pub(crate) learn_ms: Millis,
+    /// Milliseconds of `GET /pattern`.
+    #[arg(long, value_name = "A..B", default_value = "20..45")]
+    pub(crate) ask_ms: Millis,
+    /// Milliseconds of all other requests, and of the beginning of those that learn.
+    #[arg(long, value_name = "A..B", default_value = "1..3")]
+    pub(crate) other_ms: Millis,
+    /// Milliseconds until `GET /pattern` finds a new pattern (3.10 only; a real one: up to 200).
+    #[arg(long, value_name = "A..B", default_value = "0..0")]
+    pub(crate) visible_ms: Millis,
+    /// Every EVERY-th learn takes MS more.
+    #[arg(long, value_name = "EVERY,MS")]
+    pub(crate) stall: Option<Stall>,
+    /// Seconds that a session lives without a write, where its maker says nothing.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    pub(crate) session_ttl: u64,
+    /// Seconds after which a silent connection is closed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub(crate) keep_alive: u64,
+    /// Sessions outlive the process, as they were last saved.
+    #[arg(long, requires = "data")]
+    pub(crate) keep_sessions: bool,
+    /// Abort right after the N-th learn of this process is stored.
+    #[arg(long, value_name = "N")]
+    pub(crate) die_after: Option<u64>,
+    /// After the N-th learn of this process the event loop stands still for ever; connections are still accepted.
+    #[arg(long, value_name = "N")]
+    pub(crate) hang_after: Option<u64>,
+    /// After the N-th learn of this process requests that come are not carried out: the connection is closed without an answer.
+    #[arg(long, value_name = "N")]
+    pub(crate) ignore_after: Option<u64>,
+    /// Answers come one byte a second.
+    #[arg(long)]
+    pub(crate) dribble: bool,
+    /// The answer to `GET /` never ends.
+    #[arg(long)]
+    pub(crate) endless: bool,
+    /// Every POST is answered 503 with this `Retry-After`, and not carried out.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl Default for StockOptions {
+    fn default() -> Self {
+        Self::try_parse_from(["stock_server"]).expect("every option has a default")
+    }
+}
+
+/// Methods that set one option each.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $field:ident: $kind:ty => $value:expr,)*) => {
+        impl StockOptions {
+            $($(#[$doc])*
+            #[must_use]
+            pub fn $field(mut self, $field: $kind) -> Self {
+                self.$field = $value;
+                self
+            })*
+        }
+    };
+}
+
+setters! {
+    /// Where to listen.
+    addr: SocketAddr => addr,
+    /// The directory of its files, made if it is not there.
+    data: &Path => Some(data.to_owned()),
+    /// Which KATO it is. Default: 3.10.
+    generation: Generation => generation,
+    /// How the one event loop is shared. Default: in turns.
+    serve: Serving => serve,
+    /// What all that is drawn depends on. Default: 0.
+    seed: u64 => seed,
+    /// Milliseconds of a learn. Default: `5..=25`.
+    learn_ms: impl Into<Millis> => learn_ms.into(),
+    /// Milliseconds of `GET /pattern`. Default: `20..=45`.
+    ask_ms: impl Into<Millis> => ask_ms.into(),
+    /// Milliseconds of all other requests, and of the beginning of those that learn. Default: `1..=3`.
+    other_ms: impl Into<Millis> => other_ms.into(),
+    /// Milliseconds until `GET /pattern` finds a new pattern, in 3.10. Default: 0.
+    visible_ms: impl Into<Millis> => visible_ms.into(),
+    /// Seconds that a session lives without a write, where its maker says nothing. Default: 3600.
+    session_ttl: u64 => session_ttl,
+    /// Seconds after which a silent connection is closed. Default: 5.
+    keep_alive: u64 => keep_alive,
+    /// Do sessions outlive the process? Default: no.
+    keep_sessions: bool => keep_sessions,
+    /// Aborts right after so many learns of the process.
+    die_after: u64 => Some(die_after),
+    /// Stands still for ever after so many learns of the process.
+    hang_after: u64 => Some(hang_after),
+    /// Carries out no request that comes after so many learns of the process: closes the connection.
+    ignore_after: u64 => Some(ignore_after),
+    /// Answers one byte a second?
+    dribble: bool => dribble,
+    /// Does the answer to `GET /` never end?
+    endless: bool => endless,
+    /// Refuses every POST with 503 and so many seconds of `Retry-After`.
+    retry_after: u64 => Some(retry_after),
+}
+
+impl StockOptions {
+    /// A server that takes no time for anything.
+    #[must_use]
+    pub fn quick() -> Self {
+        Self::default().learn_ms(0).ask_ms(0).other_ms(0)
+    }
+
+    /// Every `every`-th learn takes so many milliseconds more.
+    #[must_use]
+    pub fn stall(mut self, every: u64, millis: u64) -> Self {
+        self.stall = Some(Stall {
+            every: every.max(1),
+            millis,
+        });
+        self
+    }
+
+    /// The command line, without the program.
+    #[must_use]
+    pub fn args(&self) -> Vec<String> {
+        let mut args = Vec::new();
+        let mut give = |name: &str, value: Option<String>| {
+            args.extend(value.map(|value| format!("--{name}={value}")));
+        };
+        give("addr", Some(self.addr.to_string()));
+        let data = self.data.as_deref().map(Path::display);
+        give("data", data.map(|data| data.to_string()));
+        give("generation", name_of(&self.generation));
+        give("serve", name_of(&self.serve));
+        give("seed", Some(self.seed.to_string()));
+        give("learn-ms", Some(self.learn_ms.to_string()));
+        give("ask-ms", Some(self.ask_ms.to_string()));
+        give("other-ms", Some(self.other_ms.to_string()));
+        give("visible-ms", Some(self.visible_ms.to_string()));
+        give("stall", self.stall.map(|stall| stall.to_string()));
+        give("session-ttl", Some(self.session_ttl.to_string()));
+        give("keep-alive", Some(self.keep_alive.to_string()));
+        give("die-after", self.die_after.map(|n| n.to_string()));
+        give("hang-after", self.hang_after.map(|n| n.to_string()));
+        give("ignore-after", self.ignore_after.map(|n| n.to_string()));
+        give("retry-after", self.retry_after.map(|n| n.to_string()));
+        let flags = [
+            ("--keep-sessions", self.keep_sessions),
+            ("--dribble", self.dribble),
+            ("--endless", self.endless),
+        ];
+        let set = flags.into_iter().filter(|(_, is_set)| *is_set);
+        args.extend(set.map(|(flag, _)| flag.to_owned()));
+        args
+    }
+}
+
+fn name_of(value: &impl ValueEnum) -> Option<String> {
+    Some(value.to_possible_value()?.get_name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_says_what_was_built() {
+        let options = StockOptions::quick()
+            .addr(SocketAddr::from(([127, 0, 0, 1], 7)))
+            .data(Path::new("/a dir"))
+            .generation(Generation::October2025)
+            .serve(Serving::Whole)
+            .seed(3)
+            .visible_ms(1..=200)
+            .stall(50, 400)
+            .session_ttl(9)
+            .keep_alive(8)
+            .keep_sessions(true)
+            .die_after(1)
+            .hang_after(2)
+            .ignore_after(3)
+            .dribble(true)
+            .endless(true)
+            .retry_after(4);
+        for options in [options, StockOptions::default()] {
+            let program = ["stock_server".to_owned()];
+            let args = program.into_iter().chain(options.args());
+            assert_eq!(StockOptions::try_parse_from(args).unwrap(), options);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Which path means what, in which generation.
+
+use crate::values::Generation;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    Root,
+    Health,
+    Status,
+    CountSessions,
+    CreateSession,
+    Session,
+    DeleteSession,
+    Exists,
+    Config,
+    SetConfig,
+    Extend,
+    Stm,
+    ClearStm,
+    ClearAll,
+    Finalize,
+    Percept,
+    Cognition,
+    Pattern,
+    NodePercept,
+    NodeCognition,
+    SetGenes,
+    Gene,
+    SymbolStats,
+    /// Under the session's lock, and in their own time.
+    Observe,
+    Sequence,
+    Learn,
+    Predictions,
+}
+
+impl Route {
+    /// Does it take the session's lock?
+    pub(crate) const fn is_long(self) -> bool {
+        matches!(
+            self,
+            Self::Observe | Self::Sequence | Self::Learn | Self::Predictions
+        )
+    }
+}
+
+/// The methods that a path has; none for a path that there is not.
+pub(crate) fn methods(generation: Generation, path: &[&str]) -> &'static [(&'static str, Route)] {
+    use Route as R;
+    let is_new = generation == Generation::V3_10;
+    match path {
+        [""] => &[("GET", R::Root)],
+        ["health"] => &[("GET", R::Health)],
+        ["status"] => &[("GET", R::Status)],
+        ["sessions"] => &[("POST", R::CreateSession)],
+        ["sessions", "count"] => &[("GET", R::CountSessions)],
+        ["sessions", _] => &[("GET", R::Session), ("DELETE", R::DeleteSession)],
+        ["sessions", _, last] => match *last {
+            "exists" => &[("GET", R::Exists)],
+            "config" if is_new => &[("GET", R::Config), ("POST", R::SetConfig)],
+            "config" => &[("POST", R::SetConfig)],
+            "extend" => &[("POST", R::Extend)],
+            "observe" => &[("POST", R::Observe)],
+            "stm" => &[("GET", R::Stm)],
+            "learn" => &[("POST", R::Learn)],
+            "clear-stm" => &[("POST", R::ClearStm)],
+            "clear-all" => &[("POST", R::ClearAll)],
+            "observe-sequence" => &[("POST", R::Sequence)],
+            "predictions" => &[("GET", R::Predictions)],
+            "finalize-training" if is_new => &[("POST", R::Finalize)],
+            "percept-data" if is_new => &[("GET", R::Percept)],
+            "cognition-data" if is_new => &[("GET", R::Cognition)],
+            _ => &[],
+        },
+        ["pattern", _] => &[("GET", R::Pattern)],
+        ["percept-data"] => &[("GET", R::NodePercept)],
+        ["cognition-data"] => &[("GET", R::NodeCognition)],
+        ["genes", "update"] if !is_new => &[("POST", R::SetGenes)],
+        ["gene", _] if !is_new => &[("GET", R::Gene)],
+        ["symbols", "stats"] if is_new => &[("GET", R::SymbolStats)],
+        _ => &[],
+    }
+}

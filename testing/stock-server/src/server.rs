@@ -1,0 +1,233 @@
+//! A server in a process of its own, for tests: started, killed, started again.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::host::LISTENING;
+use crate::options::StockOptions;
+use crate::request_log::unfinished;
+
+/// How long a server may take until it listens.
+const START: Duration = Duration::from_secs(30);
+/// How long nothing may come before a server counts as idle: what lies in its sockets is noted by then.
+const SETTLED: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A server as a child process, with a directory of its own unless the options name one. Dropping it kills it.
+#[derive(Debug)]
+pub struct StockServer {
+    program: PathBuf,
+    /// Removed in the end.
+    own_dir: TempDir,
+    options: StockOptions,
+    child: Option<Child>,
+}
+
+impl StockServer {
+    /// Starts a server and waits until it listens. The program is what the environment variable `KATO_STOCK_SERVER` names, else
+    /// `stock_server` or `examples/stock_server` beside the test's own directory.
+    ///
+    /// # Panics
+    ///
+    /// When there is no program, or it does not come up.
+    #[must_use]
+    pub fn start(options: StockOptions) -> Self {
+        let program = find().unwrap_or_else(|| {
+            panic!("no stock_server: cargo build -p kato-stock-server, or set KATO_STOCK_SERVER")
+        });
+        Self::start_program(&program, options)
+    }
+
+    /// [`start`](Self::start) with a program that calls [`run_main`](crate::run_main).
+    ///
+    /// # Panics
+    ///
+    /// When the program does not come up.
+    #[must_use]
+    pub fn start_program(program: &Path, options: StockOptions) -> Self {
+        let own_dir = tempfile::tempdir().expect("a temporary directory can be made");
+        let data = options.data.clone();
+        let data = data.unwrap_or_else(|| own_dir.path().join("data"));
+        let mut server = Self {
+            program: program.to_owned(),
+            own_dir,
+            options: options.data(&data),
+            child: None,
+        };
+        server.restart();
+        server
+    }
+
+    /// Where clients find it: `http://127.0.0.1:…`, the same after every restart.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr())
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.options.addr
+    }
+
+    /// Its directory, for [`learned`](crate::learned()) and [`requests`](crate::requests).
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.options.data.as_deref().unwrap_or(self.own_dir.path())
+    }
+
+    /// What it has learned by now.
+    #[must_use]
+    pub fn learned(&self) -> crate::Learned {
+        crate::learned(self.dir())
+    }
+
+    /// Ends it as `kill -9` does.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Sends it a signal by its name, as `STOP` or `TERM`.
+    pub fn signal(&self, name: &str) {
+        if let Some(child) = &self.child {
+            let id = child.id().to_string();
+            // It may end at the same moment.
+            let _ = Command::new("kill")
+                .args([&format!("-{name}"), &id])
+                .status();
+        }
+    }
+
+    /// Whether it was started and has not ended.
+    pub fn is_running(&mut self) -> bool {
+        let child = self.child.as_mut();
+        child.is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Waits until it has ended by itself, or by a signal; none if it has not in this time.
+    pub fn wait_ended(&mut self, timeout: Duration) -> Option<ExitStatus> {
+        let start = Instant::now();
+        let child = self.child.as_mut()?;
+        loop {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Some(status);
+            }
+            if start.elapsed() > timeout {
+                return None;
+            }
+            std::thread::park_timeout(PAUSE);
+        }
+    }
+
+    /// Starts it again on its directory and address, after killing it if it still runs.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come up.
+    pub fn restart(&mut self) {
+        self.restart_with(self.options.clone());
+    }
+
+    /// [`restart`](Self::restart) with other options, whose directory and address do not count.
+    ///
+    /// # Panics
+    ///
+    /// As [`restart`](Self::restart).
+    pub fn restart_with(&mut self, options: StockOptions) {
+        self.kill();
+        let (addr, dir) = (self.options.addr, self.dir().to_owned());
+        self.options = options.addr(addr).data(&dir);
+        let start = Instant::now();
+        // The address may not be free at once.
+        while start.elapsed() < START {
+            let mut child = self.spawn();
+            if let Some(addr) = listening(&mut child) {
+                self.options.addr = addr;
+                self.child = Some(child);
+                return;
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+            std::thread::park_timeout(PAUSE);
+        }
+        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        panic!("the server does not come up:\n{log}");
+    }
+
+    /// Waits until it has done everything that it received; whether it did so in this time. One that has ended is idle.
+    pub fn wait_idle(&mut self, timeout: Duration) -> bool {
+        let start = Instant::now();
+        let mut idle: Option<(Instant, usize)> = None;
+        while start.elapsed() < timeout {
+            if !self.is_running() {
+                return true;
+            }
+            idle = match (unfinished(self.dir()), idle) {
+                ((0, received), Some((since, seen))) if received == seen => {
+                    if since.elapsed() >= SETTLED {
+                        return true;
+                    }
+                    Some((since, seen))
+                }
+                ((0, received), _) => Some((Instant::now(), received)),
+                _ => None,
+            };
+            std::thread::park_timeout(PAUSE);
+        }
+        false
+    }
+
+    fn log(&self) -> PathBuf {
+        self.own_dir.path().join("log")
+    }
+
+    fn spawn(&self) -> Child {
+        let log = std::fs::File::create(self.log()).expect("a log can be made");
+        Command::new(&self.program)
+            .args(self.options.args())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {}: {error}", self.program.display()))
+    }
+}
+
+impl Drop for StockServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Where the program listens, as it says; none if it ends instead.
+fn listening(child: &mut Child) -> Option<SocketAddr> {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take()?)
+        .read_line(&mut line)
+        .ok()?;
+    let url = line.trim_end().strip_prefix(LISTENING)?;
+    url.strip_prefix("http://")?.parse().ok()
+}
+
+/// The program beside the tests: `target/debug/deps/TEST` has it at `target/debug/stock_server`.
+fn find() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("KATO_STOCK_SERVER") {
+        return Some(PathBuf::from(named));
+    }
+    let test = std::env::current_exe().ok()?;
+    let name = format!("stock_server{}", std::env::consts::EXE_SUFFIX);
+    let mut places = test.ancestors().skip(1).take(2);
+    places.find_map(|dir| {
+        let places = [dir.join(&name), dir.join("examples").join(&name)];
+        places.into_iter().find(|program| program.is_file())
+    })
+}

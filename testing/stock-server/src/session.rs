@@ -1,0 +1,100 @@
+//! A session as KATO saves it: one object, read as a whole and written as a whole.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use kato_protocol::{EmotiveMap, PerceptData, SessionInfo};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::config;
+use crate::values::Generation;
+
+/// Entries of a session's lists that outlive a save.
+pub(crate) const MAX_ENTRIES: usize = 1000;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) node_id: String,
+    /// Milliseconds since 1970, as all times here.
+    pub(crate) created_at: u64,
+    pub(crate) expires_at: u64,
+    pub(crate) ttl_seconds: u64,
+    pub(crate) metadata: Map<String, Value>,
+    /// Settings that were set, and no others.
+    pub(crate) config: Map<String, Value>,
+    pub(crate) stm: Vec<Vec<String>>,
+    /// What has gathered for the next learn. In 2025-10 the node gathers instead.
+    pub(crate) gathered: Gathered,
+    pub(crate) time: u64,
+    pub(crate) percept: Option<PerceptData>,
+}
+
+/// Emotives and metadata that the next learned pattern gets.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Gathered {
+    pub(crate) emotives: Vec<EmotiveMap>,
+    pub(crate) metadata: Vec<Map<String, Value>>,
+}
+
+impl Gathered {
+    pub(crate) fn observe(&mut self, emotives: &EmotiveMap, metadata: &Map<String, Value>) {
+        if !emotives.is_empty() {
+            self.emotives.push(emotives.clone());
+        }
+        if !metadata.is_empty() {
+            self.metadata.push(metadata.clone());
+        }
+    }
+}
+
+impl Session {
+    /// What is saved: the latest entries, with the time to live of a write.
+    pub(crate) fn saved(mut self, now: u64) -> Self {
+        keep_last(&mut self.stm);
+        keep_last(&mut self.gathered.emotives);
+        keep_last(&mut self.gathered.metadata);
+        self.expires_at = now.saturating_add(self.ttl_seconds.saturating_mul(1000));
+        self
+    }
+
+    /// The session as it is told.
+    pub(crate) fn info(&self, generation: Generation, ttl_seconds: u64) -> SessionInfo {
+        SessionInfo {
+            session_id: self.id.clone(),
+            node_id: self.node_id.clone(),
+            created_at: timestamp(self.created_at),
+            expires_at: timestamp(self.expires_at),
+            ttl_seconds: i64::try_from(ttl_seconds).unwrap_or(i64::MAX),
+            metadata: self.metadata.clone(),
+            session_config: config::shown(generation, &self.config),
+        }
+    }
+
+    /// What clear-stm leaves of a session.
+    pub(crate) fn clear(&mut self, generation: Generation) {
+        self.stm.clear();
+        self.gathered = Gathered::default();
+        self.percept = None;
+        if generation == Generation::V3_10 {
+            self.time = 0;
+        }
+    }
+}
+
+fn keep_last<T>(entries: &mut Vec<T>) {
+    entries.drain(..entries.len().saturating_sub(MAX_ENTRIES));
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// ISO 8601 in UTC; the last moment there is for times beyond the year 9999.
+fn timestamp(millis: u64) -> String {
+    const LATEST: u64 = 253_402_300_799_999;
+    let time = UNIX_EPOCH + Duration::from_millis(millis.min(LATEST));
+    humantime::format_rfc3339_micros(time).to_string()
+}

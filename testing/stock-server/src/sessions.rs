@@ -1,0 +1,113 @@
+//! Where sessions are saved, as Redis does it: by id, whole, whoever writes last.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::fair::FairLock;
+use crate::journal::Journal;
+use crate::session::{Session, now};
+
+const FILE: &str = "sessions.jsonl";
+
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    sessions: Mutex<HashMap<String, Session>>,
+    /// One for each session, beside the loop.
+    locks: Mutex<HashMap<String, Arc<FairLock>>>,
+    journal: Journal,
+    started: u64,
+    made: AtomicU64,
+}
+
+/// A session as it was saved, or that it was deleted.
+#[derive(Debug, Serialize, Deserialize)]
+struct Saved {
+    id: String,
+    session: Option<Session>,
+}
+
+impl Sessions {
+    /// The sessions of a directory; none, and nothing is kept, where sessions do not outlive the process.
+    pub(crate) fn open(dir: Option<&Path>) -> io::Result<Self> {
+        let (journal, lines) = Journal::open::<Saved>(dir, FILE)?;
+        let mut sessions = HashMap::new();
+        for Saved { id, session } in lines {
+            match session {
+                Some(session) => drop(sessions.insert(id, session)),
+                None => drop(sessions.remove(&id)),
+            }
+        }
+        Ok(Self {
+            sessions: Mutex::new(sessions),
+            locks: Mutex::default(),
+            journal,
+            started: now(),
+            made: AtomicU64::new(0),
+        })
+    }
+
+    /// An id that no other session has, of this start of the server or another.
+    pub(crate) fn new_id(&self) -> String {
+        let made = self.made.fetch_add(1, Ordering::Relaxed);
+        let (process, started) = (std::process::id(), self.started);
+        format!("session-{process:08x}{started:012x}{made:012x}-{}", now())
+    }
+
+    /// A copy of the session; none if there is none or its time is over.
+    pub(crate) fn load(&self, id: &str) -> Option<Session> {
+        let mut sessions = self.sessions();
+        let session = sessions.get(id)?;
+        if session.expires_at <= now() {
+            sessions.remove(id);
+            return None;
+        }
+        Some(session.clone())
+    }
+
+    /// Writes the session as a whole, over whatever was written since it was loaded; one that was deleted since is back.
+    pub(crate) fn save(&self, session: Session) {
+        self.put(session.saved(now()));
+    }
+
+    /// Writes the session with the end that it has.
+    pub(crate) fn put(&self, session: Session) {
+        let mut sessions = self.sessions();
+        let saved = Saved {
+            id: session.id.clone(),
+            session: Some(session),
+        };
+        self.journal.append(&saved);
+        sessions.extend(saved.session.map(|session| (saved.id, session)));
+    }
+
+    pub(crate) fn delete(&self, id: &str) {
+        let mut sessions = self.sessions();
+        self.journal.append(&Saved {
+            id: id.to_owned(),
+            session: None,
+        });
+        sessions.remove(id);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        let now = now();
+        let sessions = self.sessions();
+        let live = sessions.values().filter(|session| session.expires_at > now);
+        live.count()
+    }
+
+    /// The lock of a session, which outlives the session.
+    pub(crate) fn lock_of(&self, id: &str) -> Arc<FairLock> {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(locks.entry(id.to_owned()).or_default())
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
