@@ -247,7 +247,7 @@ impl Backend for Nothing {
     fn checkpoint(&self) -> Value {
         Value::Null
     }
-    fn work_size(&self) -> WorkSize {
+    fn work_size(&self, _position: u64) -> WorkSize {
         self.work_size
     }
     fn teacher<'a>(

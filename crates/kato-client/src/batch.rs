@@ -9,6 +9,7 @@ use kato_model::PatternName;
 use kato_protocol::BatchItem;
 
 pub use plan::{BatchMode, BatchPlan, PlannedCall};
+pub(crate) use plan::{is_plain, name_of, sendable};
 
 use self::carry::carry_out;
 use crate::session::Session;

@@ -13,6 +13,9 @@ use crate::retry::Retry;
 use crate::transport::{Pool, Transport};
 use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions, tls};
 
+/// Time after which an idle connection is not used again: a KATO closes it after 5 s, and a request that meets that is lost.
+const IDLE: Duration = Duration::from_secs(3);
+
 /// Makes a [`KatoClient`]. Nothing is sent before the client's first call.
 ///
 /// # Examples
@@ -28,6 +31,7 @@ use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions, tls};
 /// assert_eq!(client.node_id(), "node0");
 /// # Ok::<(), kato_client::ClientError>(())
 /// ```
+#[derive(Clone)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct KatoClientBuilder {
     base_url: String,
@@ -35,6 +39,7 @@ pub struct KatoClientBuilder {
     connect_timeout: Duration,
     request_timeout: Duration,
     pool_size: usize,
+    max_answer_bytes: usize,
     headers: Vec<(String, String)>,
     token: Option<String>,
     roots: Vec<Vec<u8>>,
@@ -51,6 +56,7 @@ impl KatoClientBuilder {
             connect_timeout: Duration::from_secs(5),
             request_timeout: Duration::from_secs(120),
             pool_size: 32,
+            max_answer_bytes: 256 << 20,
             headers: Vec::new(),
             token: None,
             roots: Vec::new(),
@@ -75,6 +81,12 @@ impl KatoClientBuilder {
     /// Idle connections that are kept for later requests. Default: 32.
     pub const fn pool_size(mut self, connections: usize) -> Self {
         self.pool_size = connections;
+        self
+    }
+
+    /// Bytes of an answer at most; a longer one is an error, whatever it says. Default: 256 MiB.
+    pub const fn max_answer_bytes(mut self, bytes: usize) -> Self {
+        self.max_answer_bytes = bytes;
         self
     }
 
@@ -137,6 +149,7 @@ impl KatoClientBuilder {
             .connect_timeout(self.connect_timeout)
             .timeout(self.request_timeout)
             .pool_max_idle_per_host(self.pool_size)
+            .pool_idle_timeout(IDLE)
             .default_headers(headers.clone())
             .redirect(reqwest::redirect::Policy::none())
             // Whether to try again is decided here, knowing what a request does.
@@ -148,6 +161,7 @@ impl KatoClientBuilder {
         let pool = Pool {
             http,
             retry: Retry::new(self.retry),
+            max_answer_bytes: self.max_answer_bytes,
             use_extensions: self.use_extensions,
             server: OnceCell::new(),
             probe: self.probe,

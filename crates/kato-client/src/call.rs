@@ -17,6 +17,8 @@ pub(crate) struct Call {
     pub(crate) key: Option<String>,
     /// Shorter than the client's own, for requests that may be given up.
     pub(crate) timeout: Option<Duration>,
+    /// Bytes of the answer at most, where that is less than the client's own limit.
+    pub(crate) max_bytes: Option<usize>,
     /// Sent once already: counts as a retry from now on.
     pub(crate) repeated: bool,
 }
@@ -34,6 +36,7 @@ impl Call {
             body: None,
             key: None,
             timeout: None,
+            max_bytes: None,
             repeated: false,
         }
     }
@@ -66,6 +69,7 @@ impl Call {
         match self.method {
             Method::GET => "GET",
             Method::DELETE => "DELETE",
+            Method::PUT => "PUT",
             _ => "POST",
         }
     }

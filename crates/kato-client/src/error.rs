@@ -90,6 +90,18 @@ pub enum ClientError {
         /// What was not understood.
         source: Source,
     },
+    /// The answer has more bytes than the client takes. Is this address a KATO server? If it is, raise the limit.
+    #[error(
+        "read the answer to {method} {path}: it has more than {limit} bytes; check that this is a KATO server, or raise max_answer_bytes"
+    )]
+    TooLong {
+        /// Method of the request.
+        method: &'static str,
+        /// Its path.
+        path: String,
+        /// Bytes that the client takes.
+        limit: usize,
+    },
     /// Nobody can say whether the request acted. Look at the node's pattern if the operation could learn, then go on with
     /// [`start_over`](crate::KatoClient::start_over); until then this session takes no work.
     #[error(
@@ -148,6 +160,7 @@ impl ClientError {
                 | Self::Timeout { .. }
                 | Self::Interrupted { .. }
                 | Self::Decode { .. }
+                | Self::TooLong { .. }
                 | Self::NameMismatch { .. }
                 | Self::Stopped { .. }
         )

@@ -39,6 +39,7 @@ mod error;
 mod events;
 mod forecast;
 mod generation;
+mod learn_session;
 mod mirror;
 mod options;
 mod retry;
@@ -57,5 +58,6 @@ pub use generation::Generation;
 pub use kato_protocol::{
     BatchItem, FuturePotential, Observation, Prediction, Sequence, SequenceItem, ServerEvent,
 };
+pub use learn_session::LearnSession;
 pub use options::SessionOptions;
 pub use retry::RetryPolicy;

@@ -3,7 +3,7 @@
 mod answer;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kato_probe::Probe;
 use kato_protocol::{EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY, Root};
@@ -26,11 +26,29 @@ pub(crate) struct Pool {
     pub(crate) http: reqwest::Client,
     pub(crate) base: Url,
     pub(crate) retry: Retry,
+    /// Bytes of an answer at most.
+    pub(crate) max_answer_bytes: usize,
     pub(crate) use_extensions: bool,
     pub(crate) server: OnceCell<Server>,
     pub(crate) probe: Probe,
     #[cfg(feature = "events")]
     pub(crate) sockets: crate::events::SocketOptions,
+}
+
+/// Attempts at one request.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    pub(crate) n: u32,
+    began: Instant,
+}
+
+impl Attempts {
+    pub(crate) fn new() -> Self {
+        Self {
+            n: 1,
+            began: Instant::now(),
+        }
+    }
 }
 
 /// A pool, with the counters of one client.
@@ -74,7 +92,11 @@ impl Transport {
             .send()
             .await
             .map_err(|error| answer::not_answered(call, error))?;
-        let answer = answer::read(call, response).await;
+        let answer = {
+            let own = self.pool.max_answer_bytes;
+            let max_bytes = call.max_bytes.map_or(own, |bytes| bytes.min(own));
+            answer::read(call, response, max_bytes).await
+        };
         timer.finish();
         answer
     }
@@ -90,26 +112,30 @@ impl Transport {
         mut call: Call,
     ) -> Result<(T, bool), Failure> {
         let mut doubt = false;
-        let mut attempt = 1;
+        let mut attempts = Attempts::new();
         loop {
             let failure = match self.once(&call).await {
                 Ok(answer) => return Ok((answer.value, doubt)),
                 Err(failure) => failure,
             };
             doubt |= failure.meaning == Meaning::Doubtful;
-            if !failure.is_transient() || attempt >= self.pool.retry.policy().attempts {
+            if !failure.is_transient() || !self.pause(&mut attempts, &failure).await {
                 return Err(failure);
             }
-            self.pause(attempt, &failure).await;
-            attempt += 1;
             call.repeated = true;
         }
     }
 
-    pub(crate) async fn pause(&self, attempt: u32, failure: &Failure) {
-        let pause = self.pool.retry.pause(attempt, failure.retry_after);
+    /// Waits for the next attempt; `false` when there is to be none.
+    pub(crate) async fn pause(&self, attempts: &mut Attempts, failure: &Failure) -> bool {
+        let (attempt, retry) = (attempts.n, &self.pool.retry);
+        let Some(pause) = retry.next(attempt, attempts.began, failure.retry_after) else {
+            return false;
+        };
         tracing::debug!(attempt, ?pause, error = %failure.error, "trying again");
         tokio::time::sleep(pause).await;
+        attempts.n += 1;
+        true
     }
 
     pub(crate) fn settle(&self) -> Duration {

@@ -30,6 +30,9 @@ pub struct Extensions {
     /// Are idempotency keys honoured on every request that changes a session or teaches a node?
     #[serde(default)]
     pub idempotency_keys: bool,
+    /// Are records of training runs kept (`GET` and `PUT /runs/{name}`)?
+    #[serde(default)]
+    pub run_records: bool,
     /// Anything newer.
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
@@ -42,6 +45,31 @@ pub struct LearnBatchExtension {
     pub max_sequences: usize,
     /// Bytes of a request at most.
     pub max_bytes: usize,
+}
+
+/// The record of a training run (`GET /runs/{name}`; 404 where there is none): what a trainer keeps beside what it taught.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Counts its replacements, from 1.
+    pub version: u64,
+    /// The trainer's own.
+    pub record: Value,
+}
+
+/// Replaces the record of a training run (`PUT /runs/{name}`), durably. Status 409 where its version is another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplaceRunRecord {
+    /// Version of the record that is replaced; 0 where there is none.
+    pub version: u64,
+    /// The trainer's own.
+    pub record: Value,
+}
+
+/// A record was replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecordReplaced {
+    /// Its version now.
+    pub version: u64,
 }
 
 /// Many sequences to learn, one pattern each (`POST /sessions/{id}/learn-batch`): all of them or none.

@@ -28,7 +28,8 @@ pub use error::{ErrorBody, SessionError, ValidationDetail};
 pub use event::{ServerEvent, SessionCreated, SessionDestroyed, StateSnapshot};
 pub use extension::{
     BatchItem, BatchItemResult, EXTENSIONS_PATH, Extensions, IDEMPOTENCY_KEY, IDEMPOTENCY_REPLAYED,
-    LearnBatchExtension, LearnBatchRequest, LearnBatchResult,
+    LearnBatchExtension, LearnBatchRequest, LearnBatchResult, ReplaceRunRecord, RunRecord,
+    RunRecordReplaced,
 };
 pub use monitoring::{
     CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DataPoint, DistributedStm, Health,

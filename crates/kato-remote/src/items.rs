@@ -5,7 +5,7 @@ use kato_protocol::BatchItem;
 use kato_tokenizer::Vocabulary;
 use serde_json::{Map, Value};
 
-use crate::taught::Item;
+use crate::stock::Item;
 
 /// Appends a document's learn calls to the sequences of each level.
 ///

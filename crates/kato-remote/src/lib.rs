@@ -32,10 +32,14 @@
 //! ```
 
 mod backend;
+mod builder;
+mod doubts;
 mod items;
-mod reserve;
+mod record;
 mod state;
-mod taught;
+mod stock;
 mod teacher;
 
-pub use backend::{RemoteBackend, RemoteBackendBuilder};
+pub use backend::{RemoteBackend, RemotePart};
+pub use builder::RemoteBackendBuilder;
+pub use doubts::Doubts;

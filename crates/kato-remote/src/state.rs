@@ -1,7 +1,9 @@
 //! The state of a run whose nodes are elsewhere: one small file, replaced as a whole with every commit, and the one before it.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use kato_scheduler::{RunConfiguration, TrainError};
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Version of the file.
-const FORMAT_VERSION: u64 = 1;
+const FORMAT_VERSION: u64 = 2;
 
 /// What is known of a run beside what its nodes learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +30,13 @@ pub(crate) struct State {
     pub(crate) configuration: Value,
     /// The [`Checkpoint`](kato_scheduler::Checkpoint) of the last commit.
     pub(crate) checkpoint: Value,
+    /// Documents that go together.
+    pub(crate) batch: NonZeroUsize,
+    /// Where fewer went together, as in the end of a limited session: documents in front of them, and their number. Kept as far back as
+    /// the commit before this one.
+    pub(crate) cuts: BTreeMap<u64, usize>,
+    /// Nodes may have known other patterns when the run began.
+    pub(crate) onto_taught: bool,
     /// Learn calls by level up to the checkpoint.
     pub(crate) observations: Vec<u64>,
     /// Patterns that were new to their node, by level; `None` where the server does not tell.
@@ -43,6 +52,7 @@ impl State {
         server: &str,
         nodes: Vec<String>,
         configuration: &RunConfiguration,
+        (batch, onto_taught): (NonZeroUsize, bool),
     ) -> Self {
         Self {
             format_version: FORMAT_VERSION,
@@ -54,6 +64,9 @@ impl State {
             nodes,
             configuration: configuration.to_json(),
             checkpoint: Value::Null,
+            batch,
+            cuts: BTreeMap::new(),
+            onto_taught,
             checksum: String::new(),
         }
     }
@@ -97,6 +110,11 @@ impl StateFile {
             path: path.to_owned(),
             _lock: lock,
         })
+    }
+
+    /// Whether there is a state, or one before it.
+    pub(crate) fn exists(&self) -> bool {
+        self.path.exists() || self.previous().exists()
     }
 
     /// The state; `None` where there is no file. If it is damaged, the one before it: work since then is sent again, and acts
@@ -175,11 +193,24 @@ pub(crate) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, T
 
 /// Replaces a file by JSON content, durably: a crash leaves the old content or the new.
 pub(crate) fn replace_file(path: &Path, content: &impl Serialize) -> Result<(), TrainError> {
+    replace_file_by(path, |file| {
+        serde_json::to_writer(&mut *file, content)?;
+        file.write_all(b"\n")
+    })
+}
+
+/// Replaces a file by what is written, durably: a crash leaves the old content or the new.
+pub(crate) fn replace_file_by(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), TrainError> {
     let replace = || -> io::Result<()> {
         let parent = parent_of(path);
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
-        serde_json::to_writer(&mut file, content)?;
-        file.write_all(b"\n")?;
+        let mut buffered = io::BufWriter::new(&mut file);
+        write(&mut buffered)?;
+        buffered.flush()?;
+        drop(buffered);
         file.as_file().sync_all()?;
         file.persist(path)?;
         // Windows cannot flush a directory and does not need to.
@@ -196,7 +227,7 @@ fn parent_of(path: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TrainError {
+pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TrainError {
     move |source| TrainError::State {
         action,
         path: path.to_owned(),

@@ -4,22 +4,22 @@ use std::ops::Range;
 use std::time::Instant;
 
 use futures_util::future::{join_all, try_join_all};
-use kato_client::{ClientError, KatoClient, LearnReport};
+use kato_client::{ClientError, KatoClient, LearnSession};
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_model::LearnBatch;
 use kato_probe::NodeProbe;
 use kato_protocol::BatchItem;
 use kato_scheduler::{Activity, RefusedSample, Teacher, TrainError};
 
-use crate::backend::{RemoteBackend, RemotePart};
+use crate::backend::{Kind, RemoteBackend, RemotePart};
 use crate::items;
-use crate::taught::{Item, Taught};
+use crate::stock::{Item, Stock};
 
 pub(crate) struct RemoteTeacher<'a> {
     backend: &'a RemoteBackend,
     learner: &'a HierarchicalConceptLearner,
     /// For a server that knows no idempotency keys.
-    taught: Option<Counted<'a>>,
+    counted: Option<Counted<'a>>,
     /// One a level.
     clients: Vec<KatoClient>,
     /// Planned and not sent, by level.
@@ -33,25 +33,39 @@ pub(crate) struct RemoteTeacher<'a> {
 
 /// What is learned on this side, too.
 struct Counted<'a> {
-    taught: &'a Taught,
+    stock: &'a Stock,
     batch: LearnBatch,
+    /// One a level.
+    sessions: Vec<LearnSession>,
 }
 
 impl<'a> RemoteTeacher<'a> {
     pub(crate) fn new(
         backend: &'a RemoteBackend,
         learner: &'a HierarchicalConceptLearner,
-        taught: Option<&'a Taught>,
-    ) -> Self {
+    ) -> Result<Self, TrainError> {
         let n_nodes = learner.nodes().len();
-        Self {
+        let clients = backend.clients();
+        let counted = match &backend.kind {
+            Kind::Keyed(_) => None,
+            Kind::Stock(stock) => {
+                let sizes = learner.nodes().iter().map(|node| node.chunk_size);
+                let sessions = clients.iter().zip(sizes).map(|(client, chunk_size)| {
+                    let session = backend.block_on(client.learn_session(chunk_size));
+                    session.map_err(|source| teach(client, source))
+                });
+                Some(Counted {
+                    stock,
+                    batch: new_batch(learner, stock),
+                    sessions: sessions.collect::<Result<_, _>>()?,
+                })
+            }
+        };
+        Ok(Self {
             backend,
             learner,
-            taught: taught.map(|taught| Counted {
-                taught,
-                batch: new_batch(learner, taught),
-            }),
-            clients: backend.clients(),
+            counted,
+            clients,
             levels: std::iter::repeat_with(Vec::new).take(n_nodes).collect(),
             observations: vec![0; n_nodes],
             new_patterns: Some(vec![0; n_nodes]),
@@ -60,40 +74,72 @@ impl<'a> RemoteTeacher<'a> {
                 .iter()
                 .map(|name| backend.probe.node(name))
                 .collect(),
-        }
+        })
     }
 
-    /// Sends all levels at the same time. A name on one level is known before the level below has learned it.
+    /// Sends all levels at the same time: a name on one level is known before the level below has learned it. How many patterns were
+    /// new, by level, where the server tells.
     fn send(
-        &self,
+        &mut self,
         levels: Vec<Vec<Item>>,
         documents: &Range<u64>,
         activity: &Activity,
-    ) -> Result<Vec<LearnReport>, TrainError> {
-        let level = |(node_idx, mut items): (usize, Vec<Item>)| async move {
-            let client = &self.clients[node_idx];
+    ) -> Result<Vec<Option<u64>>, TrainError> {
+        let (backend, probes) = (self.backend, &self.probes);
+        if let Some(Counted {
+            stock, sessions, ..
+        }) = &mut self.counted
+        {
+            let lanes = levels.iter().zip(sessions.iter_mut()).zip(probes);
+            let taught = lanes
+                .enumerate()
+                .map(|(node_idx, ((items, session), probe))| {
+                    let lane = Lane { stock, probe };
+                    lane.teach(session, (documents.start, node_idx), items, activity)
+                });
+            return backend.unless_interrupted(try_join_all(taught));
+        }
+        let (clients, nodes) = (&self.clients, self.learner.nodes());
+        let level = |(node_idx, items): (usize, Vec<Item>)| async move {
+            let client = &clients[node_idx];
             let _waiting = activity.enter(format!("waiting for {} to learn", client.node_id()));
-            let taught = self.taught.as_ref().map(|counted| counted.taught);
-            if let Some(taught) = taught.filter(|taught| taught.is_in_doubt()) {
-                taught
-                    .leave_out_arrived(client, node_idx, documents.start, &mut items)
-                    .await?;
-            }
             let items: Vec<BatchItem> = items.into_iter().map(|item| item.item).collect();
-            let chunk_size = self.learner.nodes()[node_idx].chunk_size;
-            let key = self.backend.key(node_idx, documents.start);
+            let key = backend.key(node_idx, documents.start);
             let start = Instant::now();
-            let learned = client.learn_all_once(&key, &items, Some(chunk_size)).await;
-            self.probes[node_idx].timed(items.len() as u64, start.elapsed());
-            learned.map_err(|source| teach(client, source))
+            let chunk_size = Some(nodes[node_idx].chunk_size);
+            let learned = client.learn_all_once(&key, &items, chunk_size).await;
+            probes[node_idx].timed(items.len() as u64, start.elapsed());
+            let report = learned.map_err(|source| teach(client, source))?;
+            Ok(report.new_patterns)
         };
         let levels = try_join_all(levels.into_iter().enumerate().map(level));
-        self.backend.unless_interrupted(levels)
+        backend.unless_interrupted(levels)
     }
 }
 
-fn new_batch(learner: &HierarchicalConceptLearner, taught: &Taught) -> LearnBatch {
-    learner.new_batch_with_limits(taught.store().attribute_limits())
+/// One level's way to a stock server.
+struct Lane<'a> {
+    stock: &'a Stock,
+    probe: &'a NodeProbe,
+}
+
+impl Lane<'_> {
+    async fn teach(
+        self,
+        session: &mut LearnSession,
+        key: (u64, usize),
+        items: &[Item],
+        activity: &Activity,
+    ) -> Result<Option<u64>, TrainError> {
+        let start = Instant::now();
+        self.stock.teach(session, key, items, activity).await?;
+        self.probe.timed(items.len() as u64, start.elapsed());
+        Ok(None)
+    }
+}
+
+fn new_batch(learner: &HierarchicalConceptLearner, stock: &Stock) -> LearnBatch {
+    learner.new_batch_with_limits(stock.store().attribute_limits())
 }
 
 fn teach(client: &KatoClient, source: ClientError) -> TrainError {
@@ -111,7 +157,7 @@ impl Teacher for RemoteTeacher<'_> {
         document: TextDocument<'_>,
         scratch: &mut LearnScratch,
     ) -> Result<(), LearnError> {
-        match &mut self.taught {
+        match &mut self.counted {
             Some(counted) => self.learner.learn(document, &mut counted.batch, scratch)?,
             None => drop(self.learner.plan(&document, scratch)?),
         }
@@ -130,17 +176,14 @@ impl Teacher for RemoteTeacher<'_> {
         documents: Range<u64>,
         activity: &Activity,
     ) -> Result<Vec<RefusedSample>, TrainError> {
-        if let Some(counted) = &self.taught {
-            counted.taught.reserve(documents.end)?;
-        }
         let n_nodes = self.levels.len();
         let fresh = std::iter::repeat_with(Vec::new).take(n_nodes).collect();
         let levels = std::mem::replace(&mut self.levels, fresh);
         let planned: Vec<u64> = levels.iter().map(|items| items.len() as u64).collect();
-        let reports = self.send(levels, &documents, activity)?;
-        for (node_idx, report) in reports.into_iter().enumerate() {
+        let new_patterns = self.send(levels, &documents, activity)?;
+        for (node_idx, new) in new_patterns.into_iter().enumerate() {
             self.observations[node_idx] += planned[node_idx];
-            self.new_patterns = match (self.new_patterns.take(), report.new_patterns) {
+            self.new_patterns = match (self.new_patterns.take(), new) {
                 (Some(mut sums), Some(new)) => {
                     sums[node_idx] += new;
                     Some(sums)
@@ -157,18 +200,18 @@ impl Teacher for RemoteTeacher<'_> {
 
     fn heap_bytes(&self) -> usize {
         // What was sent is not kept, except where it is counted.
-        self.taught
+        self.counted
             .as_ref()
             .map_or(0, |counted| counted.batch.heap_bytes())
     }
 
     fn take_part(&mut self) -> Result<Option<RemotePart>, TrainError> {
         let n_nodes = self.levels.len();
-        let staged = match &mut self.taught {
+        let staged = match &mut self.counted {
             Some(counted) => {
-                let fresh = new_batch(self.learner, counted.taught);
+                let fresh = new_batch(self.learner, counted.stock);
                 let batch = std::mem::replace(&mut counted.batch, fresh);
-                let staged = counted.taught.store().stage(batch.seal());
+                let staged = counted.stock.store().stage(batch.seal());
                 Some(staged.map_err(TrainError::Store)?)
             }
             None => None,
@@ -187,6 +230,10 @@ impl Drop for RemoteTeacher<'_> {
             self.backend.add_calls(&client.calls());
         }
         // Bounded by the client; sessions that the server does not hear of expire there.
+        if let Some(counted) = self.counted.take() {
+            let closing = counted.sessions.into_iter().map(LearnSession::close);
+            self.backend.block_on(join_all(closing));
+        }
         let closing = self.clients.drain(..).map(KatoClient::close);
         let _ = self.backend.block_on(join_all(closing));
     }

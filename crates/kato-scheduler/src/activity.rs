@@ -71,6 +71,13 @@ impl Activity {
         self.entered().iter().map(frame).collect()
     }
 
+    /// Time since something was last begun; forever where nothing is being done.
+    pub(crate) fn newest(&self) -> Duration {
+        let entered = self.entered();
+        let newest = entered.iter().map(|entered| entered.since.elapsed()).min();
+        newest.unwrap_or(Duration::MAX)
+    }
+
     /// Whether nothing is being done.
     pub(crate) fn is_idle(&self) -> bool {
         self.entered().is_empty()

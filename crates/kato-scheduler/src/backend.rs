@@ -18,8 +18,8 @@ use crate::{Activity, ConnectionBudget, TrainError};
 ///   the checkpoint behind it.
 /// * After a crash the run goes on from the last checkpoint, so the documents behind it are learned **again**. A backend
 ///   that does not lose what was taught since must know such repetitions and pass over them: work is cut by
-///   [`work_size`](Self::work_size) from the checkpoint on, so equal work comes again with the same
-///   [`first document`](Teacher::finish_work).
+///   [`work_size`](Self::work_size) from the checkpoint on, so a backend that answers it as before gets equal work again, with the
+///   same [`first document`](Teacher::finish_work).
 pub trait Backend: Sync {
     /// What a teacher hands over for a commit.
     type Part: Send;
@@ -33,9 +33,20 @@ pub trait Backend: Sync {
     /// The checkpoint of the last commit; `null` before the first.
     fn checkpoint(&self) -> Value;
 
-    /// How documents are handed to workers.
-    fn work_size(&self) -> WorkSize {
+    /// How the documents behind a position, as [`Cursor::documents`](kato_loader::Cursor::documents) tells it, are handed to a
+    /// worker.
+    fn work_size(&self, _position: u64) -> WorkSize {
         WorkSize::Bytes
+    }
+
+    /// Told that so many documents behind a position are about to be handed to a worker. Where
+    /// [`work_size`](Self::work_size) asked for a number of them, there may be fewer in the end of a corpus.
+    ///
+    /// # Errors
+    ///
+    /// When these documents cannot be taught together; the run ends, and none of them was handed out.
+    fn begin_work(&self, _position: u64, _n_documents: usize) -> Result<(), TrainError> {
+        Ok(())
     }
 
     /// A worker's way to teach.
@@ -79,6 +90,26 @@ pub trait Backend: Sync {
     /// fails that document, and must leave the teacher as it was before it; any other panic of a worker ends the run.
     fn can_repeat(&self) -> bool {
         true
+    }
+
+    /// Learn calls that the nodes have finished in this session, by level, those of unfinished work included; `None` where that is not
+    /// told apart from what is handed over.
+    fn finished(&self) -> Option<Vec<u64>> {
+        None
+    }
+
+    /// Something that the user should know and has not been told, such as that the nodes are slow.
+    fn notice(&self) -> Option<String> {
+        None
+    }
+
+    /// Called behind the last commit of a session that was not stopped, to compare what the nodes know with what they were taught.
+    ///
+    /// # Errors
+    ///
+    /// When they differ, or do not answer; everything is committed all the same.
+    fn conclude(&self) -> Result<(), TrainError> {
+        Ok(())
     }
 
     /// Asks teachers that wait for something outside of this process to give up soon, because the run ends with an error.

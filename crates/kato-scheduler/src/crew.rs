@@ -162,7 +162,7 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
             .iter()
             .enumerate()
             .filter(|(_, member)| !member.activity.is_idle());
-        busy.map(|(worker, member)| (worker, member.heard.elapsed()))
+        busy.map(|(worker, member)| (worker, member.silence()))
             .max_by_key(|(_, silence)| *silence)
     }
 
@@ -174,14 +174,12 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
     /// Workers that have been busy without a word for too long, each told once.
     pub(crate) fn newly_stalled(&mut self, timeout: Duration) -> Option<(usize, Duration)> {
         let stalled = |member: &Member<'_>| {
-            !member.is_told_stalled
-                && !member.activity.is_idle()
-                && member.heard.elapsed() >= timeout
+            !member.is_told_stalled && !member.activity.is_idle() && member.silence() >= timeout
         };
         let worker = self.members.iter().position(stalled)?;
         let member = &mut self.members[worker];
         member.is_told_stalled = true;
-        Some((worker, member.heard.elapsed()))
+        Some((worker, member.silence()))
     }
 
     /// Closes all mailboxes and waits until all workers have ended.
@@ -195,6 +193,13 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
             // A panic was reported by the thread itself.
             let _ = handle.join();
         }
+    }
+}
+
+impl Member<'_> {
+    /// Time since it last told anything, or turned to something else.
+    fn silence(&self) -> Duration {
+        self.heard.elapsed().min(self.activity.newest())
     }
 }
 

@@ -195,7 +195,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             }
             self.look_around()?;
             if !self.is_ended && self.dispatch.wants_work() {
-                self.load();
+                self.load()?;
                 continue;
             }
             let waiting = Instant::now();
@@ -366,9 +366,10 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     }
 
     /// Takes in the next samples, or finds that there are none.
-    fn load(&mut self) {
+    fn load(&mut self) -> Result<(), TrainError> {
         let clock = &self.session.clocks.load;
-        let work_size = self.backend.work_size();
+        let position = self.loader.cursor().documents();
+        let work_size = self.backend.work_size(position);
         let busy = kato_probe::during(State::Busy);
         let loaded = clock.time(|| match work_size {
             WorkSize::Bytes => self.loader.next_batch(self.batch_bytes),
@@ -378,6 +379,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.bad_records.append(&mut self.loader.take_bad_records());
         match loaded {
             Ok(Some(documents)) => {
+                self.backend.begin_work(position, documents.len())?;
                 kato_probe::add_items(documents.len() as u64);
                 let group = match work_size {
                     WorkSize::Bytes => None,
@@ -398,6 +400,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 self.end();
             }
         }
+        Ok(())
     }
 
     /// No more samples are taken in.
@@ -431,6 +434,9 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.last_housekeeping = Instant::now();
         self.tune();
         self.heed_memory();
+        if let Some(text) = self.backend.notice() {
+            (self.on_event)(TrainingEvent::Notice { text });
+        }
         let Some((worker, silence)) = self.crew.newly_stalled(self.options.stall_timeout) else {
             return Ok(());
         };
@@ -448,11 +454,18 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     }
 
     fn tune(&mut self) {
-        let samples = self.session.shared.samples.load(Ordering::Relaxed);
         let Some(tuner) = &mut self.tuner else {
             return;
         };
-        if tuner.observe(self.session.start.elapsed(), samples) {
+        // Learn calls, not samples: a long document is progress long before it is done.
+        let learned = match self.backend.finished() {
+            Some(levels) => levels.iter().sum(),
+            None => {
+                let levels = self.session.shared.observations.iter();
+                levels.map(|level| level.load(Ordering::Relaxed)).sum()
+            }
+        };
+        if tuner.observe(self.session.start.elapsed(), learned) {
             self.tally.workers = tuner.active();
             self.dispatch.activate(tuner.active());
         }
@@ -485,7 +498,11 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         } = self.session;
         let session_samples = shared.samples.load(Ordering::Relaxed);
         let session_failed = shared.failed.load(Ordering::Relaxed);
-        let observations = shared.observations.iter().zip(&earlier.observations);
+        let finished = self.backend.finished().unwrap_or_else(|| {
+            let levels = shared.observations.iter();
+            levels.map(|level| level.load(Ordering::Relaxed)).collect()
+        });
+        let observations = finished.iter().zip(&earlier.observations);
         let silent = self.crew.most_silent();
         let silent = silent.filter(|(_, silence)| *silence >= SILENCE);
         let waiting = silent.and_then(|(worker, _)| self.crew.activity(worker).stack().pop());
@@ -497,9 +514,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             records: self.loader.counts().records,
             bytes_read: self.loader.bytes_read(),
             total_bytes: self.loader.total_bytes(),
-            observations: observations
-                .map(|(now, earlier)| now.load(Ordering::Relaxed) + earlier)
-                .collect(),
+            observations: observations.map(|(now, earlier)| now + earlier).collect(),
             workers: self.tally.workers,
             waiting: waiting.map(|frame| frame.what),
             elapsed: self.session.start.elapsed(),

@@ -128,6 +128,39 @@ pub enum TrainError {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// What a node knows is not what it was taught.
+    #[error(
+        "node {node} does not know what it was taught: {}; a request that was given up acted late, somebody else teaches the node, or the \
+         server has lost data: train into new nodes, under another name", differences.join(", ")
+    )]
+    Miscounted {
+        /// The node.
+        node: String,
+        /// Some of the differences, in words.
+        differences: Vec<String>,
+    },
+    /// A new run found a node that was taught before.
+    #[error(
+        "node {node} knows patterns that this run has not taught: resume the run that taught them, where its state is, give this run another \
+         name, or ask for it to be taught on"
+    )]
+    TaughtBefore {
+        /// The node.
+        node: String,
+    },
+    /// Fewer documents are to be learned than the run has sent together.
+    #[error(
+        "the run has sent {expected} documents behind the first {position} together, and {found} of them are to be learned now: resume \
+         without a limit on documents, or with one of at least {}", position + *expected as u64
+    )]
+    Cut {
+        /// Documents in front of them.
+        position: u64,
+        /// Documents that were sent together.
+        expected: usize,
+        /// Documents that there are now.
+        found: usize,
+    },
     /// The state of a run whose nodes are elsewhere cannot be read or kept.
     #[error("failed to {action} the run's state {}", path.display())]
     State {

@@ -35,6 +35,11 @@ pub enum TrainingEvent {
         /// The ceiling, in bytes.
         ceiling: u64,
     },
+    /// Something about the nodes that the user should know, such as that they are slow.
+    Notice {
+        /// What it is, and what can be done.
+        text: String,
+    },
     /// A stop was asked for; the run commits and ends.
     Stopping,
     /// All documents are learned; distinct patterns are being counted for the report.

@@ -137,6 +137,9 @@ pub fn train_parallel_with<B: Backend>(
         let checkpoint = join(committer)?;
         Ok((checkpoint, dispatched?))
     })?;
+    if !options.stop.is_stopped() {
+        backend.conclude()?;
+    }
     let seconds = start.elapsed().as_secs_f64();
     on_event(TrainingEvent::Counting);
     let levels = session.clocks.count.time(|| levels(learner, backend))?;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 /// Growth of the throughput below which more workers do not pay.
-const GAIN: f64 = 1.05;
+const GAIN: f64 = 1.1;
 
-/// Samples of one measurement at least, so that chance is small beside [`GAIN`].
-const SAMPLES: u64 = 200;
+/// Learn calls of one measurement at least, so that chance is small beside [`GAIN`].
+const LEARNED: u64 = 400;
 
 /// Longest and shortest measurement.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -28,12 +28,12 @@ pub(crate) struct Tuner {
 }
 
 impl Tuner {
-    /// Begins with two workers, or one where there are no more.
+    /// Begins with one worker: a stock server is busy with it.
     pub(crate) fn new(most: usize) -> Self {
         let most = most.max(1);
         Self {
             most,
-            active: most.min(2),
+            active: 1,
             before: None,
             rest: 0,
             since: None,
@@ -45,18 +45,18 @@ impl Tuner {
         self.active
     }
 
-    /// Told how many samples were learned until now; returns whether the number of workers changed.
-    pub(crate) fn observe(&mut self, now: Duration, samples: u64) -> bool {
+    /// Told how many learn calls the nodes have finished until now; returns whether the number of workers changed.
+    pub(crate) fn observe(&mut self, now: Duration, finished: u64) -> bool {
         let Some((since, before)) = self.since else {
-            self.since = Some((now, samples));
+            self.since = Some((now, finished));
             return false;
         };
-        let (elapsed, learned) = (now.saturating_sub(since), samples.saturating_sub(before));
-        let is_enough = learned >= SAMPLES && elapsed >= SHORTEST;
+        let (elapsed, learned) = (now.saturating_sub(since), finished.saturating_sub(before));
+        let is_enough = learned >= LEARNED && elapsed >= SHORTEST;
         if learned == 0 || !(is_enough || elapsed >= LONGEST) {
             return false;
         }
-        self.since = Some((now, samples));
+        self.since = Some((now, finished));
         let rate = learned as f64 / elapsed.as_secs_f64();
         let was = self.active;
         self.active = self.next(rate);
@@ -111,7 +111,10 @@ mod tests {
         for (most, limit, expected) in [
             (16, 4.0_f64, 4..=4),
             (16, 3.0, 4..=4),
-            (16, 1.0, 2..=2),
+            (16, 1.0, 1..=1),
+            // One event loop: a second worker fills the gaps, and that is all.
+            (16, 1.05, 1..=1),
+            (16, 1.2, 2..=2),
             (16, 100.0, 16..=16),
             (3, 100.0, 3..=3),
             (1, 9.0, 1..=1),
@@ -141,6 +144,6 @@ mod tests {
             8
         );
         // Nothing at all says nothing.
-        assert_eq!(settle(&mut Tuner::new(8), 0, 300, |_| 0.0), 2);
+        assert_eq!(settle(&mut Tuner::new(8), 0, 300, |_| 0.0), 1);
     }
 }

@@ -95,7 +95,7 @@ impl Bench {
         let state = dir.path().join("bench.kato-run.json");
         let backend = RemoteBackend::builder(client(), run.clone(), state)
             .connections(connections)
-            .build(&self.learner, &self.configuration())?;
+            .create(&self.learner, &self.configuration())?;
         let (mut loader, options) = (self.loader()?, self.options(workers));
         let report =
             train_parallel_with(&mut loader, &self.learner, &backend, &options, |_event| {});

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use clap::error::{Error, ErrorKind};
 use indicatif::HumanCount;
@@ -28,6 +28,7 @@ use crate::backend::{Backend, warn_of_recovery};
 use crate::report;
 use crate::tokens::read_tokens;
 use crate::training::manifest::Manifest;
+use crate::training::seconds::seconds;
 
 /// Where the knowledge goes.
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ pub struct DestinationArgs {
     /// Name of the run, with which its node ids and databases begin. Default: a new name. Needed to resume. Not for embedded.
     #[arg(long, value_name = "NAME")]
     run: Option<RunName>,
-    /// For kato: documents that go to the server together.
+    /// For kato: documents that go to the server together. A run that is resumed keeps what it was begun with.
     #[arg(long, value_name = "N", default_value = "8")]
     batch: NonZeroUsize,
     /// For kato: connections to the server at most; every worker needs one a level.
@@ -51,9 +52,20 @@ pub struct DestinationArgs {
     /// For kato: file that keeps the run's position. Default: NAME.kato-run.json.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// For kato and mongodb: seconds to go on, at the least, while the server does not answer; then the run ends and can be resumed.
+    /// For kato and mongodb: seconds to go on while the server does not answer; then the run ends and can be resumed.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u32,
+    /// For kato: seconds until an answer is given up; no longer than --patience. Never more is sent to a stock server than it learns
+    /// in an eighth of this.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    timeout: Duration,
+    /// For kato: seconds for which a stock server must have been quiet before it is taken to be done with requests that had no
+    /// answer. Longer by itself where the server is slow.
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    settle: Duration,
+    /// For kato: teach nodes that know patterns of which this run knows nothing. On a stock server such a run ends when an answer is lost.
+    #[arg(long)]
+    onto_taught: bool,
     /// For kato: file that begins with the bearer token of the server.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -172,25 +184,28 @@ impl DestinationArgs {
             }
             Backend::Kato(url) => {
                 let (run, state) = (self.run.clone().context("a run has a name")?, self.state());
-                if state.exists() && !resume {
-                    bail!(
-                        "{} exists: --resume goes on with that run, another --run NAME begins a new one",
-                        state.display()
-                    );
-                }
+                let patience = Duration::from_secs(u64::from(self.patience));
                 let mut client = KatoClient::builder(&url, SessionOptions::new(run.as_str()))
-                    .retry(patient_for(self.patience));
+                    .retry(patient_for(patience));
                 if let Some(file) = &self.token_file {
                     client = client.bearer_token(read_tokens(file)?.swap_remove(0));
                 }
-                let manifest = Manifest::of_server(&state, &run, &url, configuration)?;
                 let place = format!("run {run} on {}", self.backend());
-                let backend = RemoteBackend::builder(client, run, state)
+                let builder = RemoteBackend::builder(client, run.clone(), &state)
                     .batch(self.batch)
                     .connections(self.connections)
-                    .probe(probe.clone())
-                    .build(learner, configuration)
-                    .context(place)?;
+                    .timeout(self.timeout.min(patience))
+                    .settle(self.settle)
+                    .patience(patience)
+                    .onto_taught(self.onto_taught)
+                    .probe(probe.clone());
+                let backend = match resume {
+                    true => builder.open(learner),
+                    false => builder.create(learner, configuration),
+                };
+                let backend = backend.context(place)?;
+                // With the run, so that one that cannot be begun leaves no manifest behind.
+                let manifest = Manifest::of_server(&state, &run, &url, configuration)?;
                 Destination::Kato {
                     backend: Box::new(backend),
                     manifest,
@@ -212,15 +227,12 @@ impl DestinationArgs {
     }
 }
 
-/// The usual policy, with as many attempts as outlast a server that is away for this long.
-fn patient_for(seconds: u32) -> RetryPolicy {
-    let policy = RetryPolicy::default();
-    // By then every pause is the longest one, of which chance takes up to a half.
-    let shortest = policy.max_backoff.as_secs_f64() / 2.0;
-    let more = (f64::from(seconds) / shortest).ceil() as u32;
+/// The usual policy, with as many attempts as fit into a time.
+fn patient_for(patience: Duration) -> RetryPolicy {
     RetryPolicy {
-        attempts: policy.attempts.saturating_add(more),
-        ..policy
+        attempts: u32::MAX,
+        patience,
+        ..RetryPolicy::default()
     }
 }
 
@@ -322,6 +334,17 @@ impl Destination {
                         HumanCount(calls.recoveries)
                     );
                 }
+                let doubts = backend.doubts();
+                if doubts.requests > 0 {
+                    text += &format!(
+                        "\n{} requests without an answer: of their {} learn calls {} had arrived, the others were sent again; {} patterns \
+                         compared with what was taught",
+                        HumanCount(doubts.requests),
+                        HumanCount(doubts.calls),
+                        HumanCount(doubts.arrived),
+                        HumanCount(doubts.compared)
+                    );
+                }
                 let nodes = backend.node_ids().join(", ");
                 text + &format!("\nrun {}: nodes {nodes}\n", backend.run())
             }
@@ -344,6 +367,8 @@ impl Destination {
                     "run": backend.run().as_str(),
                     "node_ids": backend.node_ids(),
                     "calls": backend.calls(),
+                    "stock": !backend.has_keys(),
+                    "doubts": backend.doubts(),
                 });
             }
             Self::Mongodb { store, .. } => {

@@ -86,6 +86,7 @@ impl Reporter {
                 ));
             }
             TrainingEvent::Stalled(stall) => self.meter.say(&stall.to_string()),
+            TrainingEvent::Notice { text } => self.meter.say(text),
             TrainingEvent::Slowed { resident, ceiling } => self.meter.say(&format!(
                 "memory is {} of {}: going on slowly",
                 HumanBytes(*resident),
@@ -213,6 +214,7 @@ fn to_json(event: &TrainingEvent) -> Value {
         TrainingEvent::Slowed { resident, ceiling } => {
             json!({"event": "slowed", "resident": resident, "ceiling": ceiling})
         }
+        TrainingEvent::Notice { text } => json!({"event": "notice", "text": text}),
         TrainingEvent::Stopping => json!({"event": "stopping"}),
         TrainingEvent::Counting => json!({"event": "counting"}),
         _ => json!({"event": "other"}),

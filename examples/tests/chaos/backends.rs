@@ -1,5 +1,7 @@
 //! The backends, each with its schedules.
 
+use kato_stock_server::Generation;
+
 use crate::campaign::Campaign;
 
 /// What a run trains into.
@@ -8,33 +10,66 @@ pub(crate) enum Backend {
     Embedded,
     /// A server of ours.
     Kato,
-    /// A server of ours that shows what a stock KATO shows.
+    /// A server of ours that shows what a stock KATO shows, and is as quick and as atomic as ours.
+    Plain,
+    /// A stand-in that is as bad as a real KATO 3.10.
     Stock,
+    /// The same for a KATO of October 2025.
+    October,
     Mongodb,
 }
 
 impl Backend {
-    pub(crate) const ALL: [Self; 4] = [Self::Embedded, Self::Kato, Self::Stock, Self::Mongodb];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Embedded,
+        Self::Kato,
+        Self::Plain,
+        Self::Stock,
+        Self::October,
+        Self::Mongodb,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
             Self::Kato => "kato",
+            Self::Plain => "plain",
             Self::Stock => "stock",
+            Self::October => "october",
             Self::Mongodb => "mongodb",
         }
     }
 
     /// Whether it is the program `serve`.
-    pub(crate) const fn is_served(self) -> bool {
-        matches!(self, Self::Kato | Self::Stock)
+    pub(crate) const fn is_ours(self) -> bool {
+        matches!(self, Self::Kato | Self::Plain)
     }
 
-    /// Records of the corpus: as many as take about a second.
+    /// Which KATO the stand-in is, where it is one.
+    pub(crate) const fn generation(self) -> Option<Generation> {
+        match self {
+            Self::Stock => Some(Generation::V3_10),
+            Self::October => Some(Generation::October2025),
+            _ => None,
+        }
+    }
+
+    /// Whether it is reached over KATO's HTTP interface.
+    pub(crate) const fn is_served(self) -> bool {
+        self.is_ours() || self.generation().is_some()
+    }
+
+    /// Whether it forgets which requests it has carried out.
+    pub(crate) const fn is_forgetful(self) -> bool {
+        matches!(self, Self::Plain | Self::Stock | Self::October)
+    }
+
+    /// Records of the corpus: as many as take about a second, or some where a learn takes its time.
     pub(crate) const fn n_records(self) -> u64 {
         match self {
             Self::Embedded => 700,
-            Self::Kato | Self::Stock => 260,
+            Self::Kato | Self::Plain => 260,
+            Self::Stock | Self::October => 14,
             // The test's server takes some hundred documents a second.
             Self::Mongodb => 38,
         }
@@ -63,8 +98,19 @@ fn kato_rs_server() {
 /// Without idempotency keys: what arrived is asked for. The server is killed as well; it is one of ours, so what it acknowledged it
 /// keeps.
 #[test]
+fn kato_rs_server_without_extensions() {
+    check(Backend::Plain, 20, 2);
+}
+
+/// A learn takes its time, nothing is atomic, and what was sent goes on: slow, killed, abandoned, and all of it.
+#[test]
 fn stock_server() {
-    check(Backend::Stock, 20, 2);
+    check(Backend::Stock, 24, 8);
+}
+
+#[test]
+fn stock_server_of_october_2025() {
+    check(Backend::October, 24, 8);
 }
 
 #[test]

@@ -45,14 +45,22 @@ const UNLEARNABLE: &str = "a gull cries over the harbour";
 pub(crate) fn write_corpus_and_tokenizer(dir: &Path, n_records: u64) {
     let mut random = Random(7);
     let lines: String = (0..n_records)
-        .map(|idx| line(idx, &mut random) + "\n")
+        .map(|idx| line(idx, n_records, &mut random) + "\n")
         .collect();
     fs::write(dir.join("corpus.jsonl"), lines).unwrap();
     fs::write(dir.join("tokenizer.json"), tokenizer().to_string()).unwrap();
 }
 
-fn line(idx: u64, random: &mut Random) -> String {
-    let text = match idx % 53 {
+fn line(idx: u64, n_records: u64, random: &mut Random) -> String {
+    // A short corpus has one of each, too.
+    let place = match (n_records < 38, idx) {
+        (false, idx) => idx % 53,
+        (true, 3) => 11,
+        (true, 6) => 23,
+        (true, 9) => 37,
+        (true, _) => 0,
+    };
+    let text = match place {
         11 => return format!(r#"{{"id":"d{idx}","text":"#),
         23 => "  ".to_owned(),
         37 => UNLEARNABLE.to_owned(),

@@ -46,6 +46,15 @@ impl Place {
         self.dir.path()
     }
 
+    /// Whether a session has begun the run, so that the next one resumes it.
+    pub(crate) fn is_begun(&self) -> bool {
+        !self.backend.is_served() || self.state().exists()
+    }
+
+    fn state(&self) -> PathBuf {
+        self.dir().join(format!("{}.kato-run.json", self.run))
+    }
+
     /// The newest checkpoint and the one before it, where they are files.
     pub(crate) fn checkpoints(&self) -> Option<[PathBuf; 2]> {
         let dir = self.dir();
@@ -53,8 +62,8 @@ impl Place {
             Backend::Embedded => {
                 Some(["MANIFEST", "MANIFEST.previous"].map(|name| dir.join(&self.run).join(name)))
             }
-            Backend::Kato | Backend::Stock => {
-                let state = dir.join(format!("{}.kato-run.json", self.run));
+            Backend::Kato | Backend::Plain | Backend::Stock | Backend::October => {
+                let state = self.state();
                 Some([state.clone(), state.with_added_extension("previous")])
             }
             Backend::Mongodb => None,
@@ -65,8 +74,8 @@ impl Place {
     pub(crate) fn skipped(&self) -> Vec<String> {
         let path = match self.backend {
             Backend::Embedded => format!("{}/errors.jsonl", self.run),
-            Backend::Kato | Backend::Stock => format!("{}.kato-run.errors.jsonl", self.run),
-            Backend::Mongodb => format!("{}.errors.jsonl", self.run),
+            backend if backend.is_served() => format!("{}.kato-run.errors.jsonl", self.run),
+            _ => format!("{}.errors.jsonl", self.run),
         };
         let ledger = fs::read_to_string(self.dir().join(path)).unwrap();
         let mut lines: Vec<String> = ledger.lines().map(str::to_owned).collect();

@@ -1,17 +1,20 @@
 //! One run: a schedule carried out, then left alone until it is done.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Output;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use kato_mongo_server::MongoServer;
 use kato_mongodb::MongoRuns;
+use serde_json::Value;
 
 use crate::backends::Backend;
 use crate::disk::limited;
@@ -20,11 +23,13 @@ use crate::place::Place;
 use crate::proxy::Proxy;
 use crate::report::{counters, stderr};
 use crate::schedule::{Damage, Disturbance, Event, Schedule, Session};
-use crate::site::{Served, Site};
+use crate::site::{Served, Site, Stock};
 use crate::trainer::Trainer;
 
 /// A session that takes longer hangs.
-const LONGEST: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_secs(240);
+/// How long a server is away that has died by itself.
+const AWAY: Duration = Duration::from_millis(150);
 /// How often a session is looked at.
 const STEP: Duration = Duration::from_micros(500);
 /// Sessions without disturbance until a run is done, at most: a stock server's is allowed to give up on an answer that was lost just
@@ -39,23 +44,47 @@ pub(crate) struct Tally {
     damages: AtomicU64,
     full_disks: AtomicU64,
     doubts: AtomicU64,
+    /// Of servers, by themselves.
+    deaths: AtomicU64,
+    /// What came of requests without an answer in sessions that got done, by the report's key.
+    answers: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Tally {
+    /// Adds what the report of a session says of requests without an answer.
+    fn add(&self, output: &Output) {
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let Some(doubts) = report["server"]["doubts"].as_object() else {
+            return;
+        };
+        let mut answers = self.answers.lock().unwrap();
+        for (key, n) in doubts {
+            *answers.entry(key.clone()).or_default() += n.as_u64().unwrap_or(0);
+        }
+    }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [sessions, disturbances, damages, full_disks, doubts] = [
+        let [sessions, disturbances, damages, full_disks, doubts, deaths] = [
             &self.sessions,
             &self.disturbances,
             &self.damages,
             &self.full_disks,
             &self.doubts,
+            &self.deaths,
         ]
         .map(|count| count.load(Ordering::Relaxed));
         write!(
             f,
             "{sessions} sessions, {disturbances} disturbances, {damages} damaged checkpoints, {full_disks} ended by a full disk, \
-             {doubts} by doubt"
-        )
+             {doubts} by doubt, {deaths} servers that died by themselves"
+        )?;
+        let answers = self.answers.lock().unwrap();
+        if answers.values().any(|n| *n > 0) {
+            write!(f, "; without an answer: {answers:?}")?;
+        }
+        Ok(())
     }
 }
 
@@ -152,9 +181,12 @@ impl<'a> Run<'a> {
     }
 
     fn set_up(&mut self, schedule: &Schedule) {
-        if self.backend.is_served() {
-            let is_stock = self.backend == Backend::Stock;
-            self.site = Site::Served(Served::new(self.place.dir(), is_stock, schedule.durability));
+        if self.backend.is_ours() {
+            let is_plain = self.backend == Backend::Plain;
+            self.site = Site::Served(Served::new(self.place.dir(), is_plain, schedule.durability));
+        }
+        if let Some(slowness) = &schedule.slowness {
+            self.site = Site::Stock(Stock::start(self.place.dir(), slowness));
         }
         self.site.start();
         if !schedule.direct {
@@ -180,6 +212,7 @@ impl<'a> Run<'a> {
         match (code, output.status.signal()) {
             (Some(0), _) => {
                 assert_eq!(counters(&output)["complete"], true);
+                tally.add(&output);
                 return Some(output);
             }
             (Some(130), _) | (None, Some(15)) if signals.interrupted => {}
@@ -187,7 +220,7 @@ impl<'a> Run<'a> {
             (Some(1), _) if session.full_disk.is_some() && is_about_space(&message) => {
                 count(&tally.full_disks);
             }
-            (Some(1), _) if self.backend == Backend::Stock && is_doubt(&message) => {
+            (Some(1), _) if self.backend.is_forgetful() && is_doubt(&message) => {
                 count(&tally.doubts);
             }
             _ => panic!("a session ended by {}: {message}", output.status),
@@ -204,7 +237,10 @@ impl<'a> Run<'a> {
         };
         let mut arguments = session.arguments();
         arguments.extend(["--batch", schedule.batch]);
-        if resume {
+        if let Some(slowness) = &schedule.slowness {
+            arguments.extend(slowness.arguments());
+        }
+        if resume && self.place.is_begun() {
             arguments.push("--resume");
         }
         let command = self.place.train(&to, &arguments);
@@ -229,6 +265,11 @@ impl<'a> Run<'a> {
             let (due, later) = reliefs.into_iter().partition(|(at, _)| *at <= now);
             reliefs = later;
             self.relieve(due, trainer);
+            if self.site.is_dead() && reliefs.is_empty() {
+                count(&tally.deaths);
+                self.tell("the server is dead");
+                reliefs.push((now + AWAY, Relief::ServerStarts));
+            }
             if let Some(event) = events.peek()
                 && is_time(
                     event,
@@ -378,4 +419,5 @@ fn is_about_space(message: &str) -> bool {
 /// Whether a session gave up because nobody can tell whether a request was carried out.
 fn is_doubt(message: &str) -> bool {
     message.contains("it may have acted or not")
+        || message.contains("does not know what it was taught")
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kato_stock_server::{Generation, Serving, StockOptions};
+
 use crate::backends::Backend;
 use crate::random::Random;
 
@@ -14,7 +16,102 @@ pub(crate) struct Schedule {
     pub(crate) batch: &'static str,
     /// `--durability` of a server that is ours.
     pub(crate) durability: &'static str,
+    /// Of a stand-in for a real KATO.
+    pub(crate) slowness: Option<Slowness>,
     pub(crate) sessions: Vec<Session>,
+}
+
+/// What makes a stand-in for a real KATO slow, and what makes it worse.
+#[derive(Debug, Clone)]
+pub(crate) struct Slowness {
+    pub(crate) family: Family,
+    generation: Generation,
+    seed: u64,
+    whole: bool,
+    keep_sessions: bool,
+    /// Every so many learns takes so many milliseconds more.
+    stall: Option<(u64, u64)>,
+    die_after: Option<u64>,
+    visible_ms: u64,
+    /// `--timeout` of the trainer.
+    timeout: &'static str,
+}
+
+/// What a schedule of a stand-in is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// No fault at all, but time-outs.
+    Slow,
+    /// The server dies.
+    Killed,
+    /// The trainer dies, or its connections do.
+    Abandoned,
+    /// Everything.
+    Mixed,
+}
+
+impl Slowness {
+    fn new(generation: Generation, seed: u64, random: &mut Random) -> Self {
+        let family = [
+            Family::Slow,
+            Family::Killed,
+            Family::Abandoned,
+            Family::Mixed,
+        ][(seed % 4) as usize];
+        let is_slow = matches!(family, Family::Slow | Family::Mixed);
+        let stall = (3 + random.below(30), 200 + random.below(1_300));
+        let die_after = 1 + random.below(150);
+        let dies = match family {
+            Family::Killed => random.below(2) == 0,
+            Family::Mixed => random.below(4) == 0,
+            Family::Slow | Family::Abandoned => false,
+        };
+        Self {
+            family,
+            generation,
+            seed,
+            whole: random.below(3) == 0,
+            keep_sessions: random.below(2) == 0,
+            stall: is_slow.then_some(stall),
+            die_after: dies.then_some(die_after),
+            visible_ms: random.below(2) * 200,
+            timeout: match is_slow {
+                true => random.pick(&["0.1", "0.3", "0.6", "1", "60"]),
+                false => random.pick(&["1", "5", "60"]),
+            },
+        }
+    }
+
+    /// Until it dies by itself.
+    pub(crate) fn options(&self) -> StockOptions {
+        match self.die_after {
+            Some(n) => self.options_again().die_after(n),
+            None => self.options_again(),
+        }
+    }
+
+    /// How it is started again.
+    pub(crate) fn options_again(&self) -> StockOptions {
+        let options = StockOptions::default()
+            .generation(self.generation)
+            .seed(self.seed)
+            .keep_sessions(self.keep_sessions)
+            .visible_ms(0..=self.visible_ms)
+            .serve(match self.whole {
+                true => Serving::Whole,
+                false => Serving::Turns,
+            });
+        match self.stall {
+            Some((every, millis)) => options.stall(every, millis),
+            None => options,
+        }
+    }
+
+    /// Options of the trainer: it knows how long the server may be silent, as the docs ask of a user.
+    pub(crate) fn arguments(&self) -> [&'static str; 4] {
+        let settle = if self.stall.is_some() { "4" } else { "1.5" };
+        ["--timeout", self.timeout, "--settle", settle]
+    }
 }
 
 /// One life of the trainer.
@@ -82,13 +179,38 @@ impl Schedule {
         let mut random = Random(seed ^ ((backend as u64 + 1) << 32));
         let direct = random.below(4) == 0;
         let n_sessions = 1 + random.below(4);
+        let generation = backend.generation();
+        let slowness = generation.map(|generation| Slowness::new(generation, seed, &mut random));
+        let family = slowness.as_ref().map_or(Family::Mixed, |slow| slow.family);
+        let direct = match family {
+            Family::Slow | Family::Killed => true,
+            Family::Abandoned | Family::Mixed => direct,
+        };
         Self {
             direct,
             batch: random.pick(&["1", "2", "4", "8"]),
             durability: random.pick(&["os", "os", "disk"]),
+            slowness,
             sessions: (0..n_sessions)
-                .map(|_| session(backend, direct, &mut random))
+                .map(|_| session(backend, family, direct, &mut random))
                 .collect(),
+        }
+    }
+}
+
+impl Family {
+    fn allows(self, what: Disturbance) -> bool {
+        let is_server_s = matches!(
+            what,
+            Disturbance::KillServer(_)
+                | Disturbance::StopServer(_)
+                | Disturbance::FillServerDisk(..)
+        );
+        match self {
+            Self::Slow => false,
+            Self::Killed => is_server_s,
+            Self::Abandoned => !is_server_s,
+            Self::Mixed => true,
         }
     }
 }
@@ -119,7 +241,7 @@ impl Session {
     }
 }
 
-fn session(backend: Backend, direct: bool, random: &mut Random) -> Session {
+fn session(backend: Backend, family: Family, direct: bool, random: &mut Random) -> Session {
     let damage = random.below(4) == 0;
     let full_disk = random.below(8) == 0;
     let n_events = random.below(MAX_EVENTS);
@@ -127,16 +249,25 @@ fn session(backend: Backend, direct: bool, random: &mut Random) -> Session {
         .filter_map(|_| {
             disturbance(backend, direct, random).map(|what| event(backend, what, random))
         })
+        .filter(|event| family.allows(event.what))
         .collect();
+    if family == Family::Killed {
+        for _ in 0..1 + random.below(3) {
+            let away = Duration::from_millis(random.below(400));
+            events.push(event(backend, Disturbance::KillServer(away), random));
+        }
+    }
     let last = match random.below(8) {
+        _ if matches!(family, Family::Slow | Family::Killed) => None,
         0 => None,
         1 => Some(Disturbance::InterruptTrainer),
         _ => Some(Disturbance::KillTrainer),
     };
     events.extend(last.map(|what| event(backend, what, random)));
+    let is_mixed = family == Family::Mixed;
     Session {
-        damage: damage.then(|| draw_damage(random)),
-        full_disk: full_disk.then(|| 1 << random.below(7)),
+        damage: (is_mixed && damage).then(|| draw_damage(random)),
+        full_disk: (is_mixed && full_disk).then(|| 1 << random.below(7)),
         workers: random.pick(&["1", "2", "3", "4", "5", "6", "7", "8", "auto"]),
         distribution: random.pick(&["work-stealing", "round-robin", "contiguous"]),
         commit_interval: match backend {
@@ -153,9 +284,12 @@ fn session(backend: Backend, direct: bool, random: &mut Random) -> Session {
 fn event(backend: Backend, what: Disturbance, random: &mut Random) -> Event {
     let after_commit = random.below(2) == 0;
     let documents = 1 + random.below(backend.n_records() / 3);
-    let most = match after_commit {
-        true => 20,
-        false => 250,
+    let most = match (after_commit, backend.generation()) {
+        (true, None) => 20,
+        (false, None) => 250,
+        // A learn takes its time there.
+        (true, Some(_)) => 400,
+        (false, Some(_)) => 2_500,
     };
     Event {
         documents: if after_commit { documents } else { 0 },

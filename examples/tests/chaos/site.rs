@@ -2,16 +2,23 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kato_mongo_server::MongoServer;
+use kato_stock_server::{StockOptions, StockServer};
 
 use crate::address::free_address;
 use crate::disk::limited;
+use crate::schedule::Slowness;
 use crate::server::Server;
+
+/// What a stand-in may take for what it has received.
+const IDLE: Duration = Duration::from_secs(60);
 
 pub(crate) enum Site<'a> {
     Directory,
     Served(Served),
+    Stock(Stock),
     Mongodb(&'a mut MongoServer),
 }
 
@@ -55,11 +62,36 @@ impl Served {
     }
 }
 
+/// A stand-in for a real KATO on a fixed port and directory.
+pub(crate) struct Stock {
+    server: StockServer,
+    /// How it is started again.
+    again: StockOptions,
+}
+
+impl Stock {
+    pub(crate) fn start(dir: &Path, slowness: &Slowness) -> Self {
+        Self {
+            server: StockServer::start(slowness.options().data(&dir.join("data"))),
+            again: slowness.options_again(),
+        }
+    }
+}
+
 impl Site<'_> {
+    /// Whether it has ended by itself.
+    pub(crate) fn is_dead(&mut self) -> bool {
+        match self {
+            Self::Stock(stock) => !stock.server.is_running(),
+            _ => false,
+        }
+    }
+
     pub(crate) fn addr(&self) -> Option<SocketAddr> {
         match self {
             Self::Directory => None,
             Self::Served(served) => Some(served.addr),
+            Self::Stock(stock) => Some(stock.server.addr()),
             Self::Mongodb(server) => Some(server.address()),
         }
     }
@@ -70,6 +102,11 @@ impl Site<'_> {
             Self::Directory => {}
             Self::Served(served) if served.server.is_some() => {}
             Self::Served(served) => served.start(),
+            Self::Stock(stock) => {
+                if !stock.server.is_running() {
+                    stock.server.restart_with(stock.again.clone());
+                }
+            }
             Self::Mongodb(server) => {
                 if !server.is_running() {
                     server.restart();
@@ -91,6 +128,7 @@ impl Site<'_> {
                 let server = served.server.take();
                 server.into_iter().for_each(|mut server| server.kill());
             }
+            Self::Stock(stock) => stock.server.kill(),
             Self::Mongodb(server) => server.kill(),
         }
     }
@@ -104,12 +142,16 @@ impl Site<'_> {
                     server.signal(name);
                 }
             }
+            Self::Stock(stock) => stock.server.signal(name),
             Self::Mongodb(server) => server.signal(name),
         }
     }
 
-    /// Ends a server of ours in order, so that all it knows is in its stores.
+    /// Ends a server of ours in order, so that all it knows is in its stores, and waits until a stand-in has done all that it received.
     pub(crate) fn terminate(&mut self) {
+        if let Self::Stock(stock) = self {
+            assert!(stock.server.wait_idle(IDLE), "it is still at work");
+        }
         if let Self::Served(served) = self
             && let Some(mut server) = served.server.take()
         {

@@ -82,7 +82,7 @@ impl BatchPlan {
     #[must_use]
     pub fn of(items: &[BatchItem], mode: BatchMode) -> (Self, Vec<BatchItem>) {
         let items: Vec<BatchItem> = items.iter().map(sendable).collect();
-        let names: Vec<Option<PatternName>> = items.iter().map(name).collect();
+        let names: Vec<Option<PatternName>> = items.iter().map(name_of).collect();
         let learnable = (0..items.len()).filter(|idx| names[*idx].is_some());
         let calls = match mode {
             BatchMode::LearnBatch {
@@ -152,12 +152,12 @@ fn pack(
     packs
 }
 
-fn name(item: &BatchItem) -> Option<PatternName> {
+pub(crate) fn name_of(item: &BatchItem) -> Option<PatternName> {
     let n_symbols: usize = item.events.iter().map(Vec::len).sum();
     (n_symbols >= 2).then(|| PatternName::of_events(&item.events))
 }
 
-fn is_plain(item: &BatchItem) -> bool {
+pub(crate) fn is_plain(item: &BatchItem) -> bool {
     item.emotives.is_empty() && item.metadata.is_empty()
 }
 
@@ -168,7 +168,7 @@ fn is_chunk(item: &BatchItem, chunk_size: usize) -> bool {
 }
 
 /// Items as they are sent: sorted events, none empty.
-fn sendable(item: &BatchItem) -> BatchItem {
+pub(crate) fn sendable(item: &BatchItem) -> BatchItem {
     let mut item = item.clone();
     item.events.retain(|event| !event.is_empty());
     for event in &mut item.events {

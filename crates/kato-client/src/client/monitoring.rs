@@ -2,10 +2,12 @@
 
 use kato_protocol::{
     CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
-    MetricHistory, Metrics, Root, SessionCount, Stats, Status,
+    MetricHistory, Metrics, ReplaceRunRecord, Root, RunRecord, RunRecordReplaced, SessionCount,
+    Stats, Status,
 };
 use reqwest::Method;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::KatoClient;
 use super::node::is_path_segment;
@@ -48,6 +50,39 @@ plain! {
 }
 
 impl KatoClient {
+    /// The record of a training run; `None` where there is none, or the server keeps none.
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn run_record(&self, run: &str) -> Result<Option<RunRecord>, ClientError> {
+        match self.ask(Method::GET, &["runs", run], &[]).await {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.status() == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the record of a training run, durably, where its version is `version`, 0 for none; its version from then on.
+    ///
+    /// # Errors
+    ///
+    /// Status 409 when the version is another, which may be this request's own whose answer was lost; no connection; other refusals.
+    pub async fn replace_run_record(
+        &self,
+        run: &str,
+        version: u64,
+        record: &Value,
+    ) -> Result<u64, ClientError> {
+        let record = record.clone();
+        let call = self
+            .transport
+            .call(CallKind::Monitoring, Method::PUT, &["runs", run])
+            .json(&ReplaceRunRecord { version, record })?;
+        let replaced: RunRecordReplaced = self.transport.repeat(call).await?;
+        Ok(replaced.version)
+    }
+
     /// Number of sessions that have not ended, of all clients.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::{Session, State};
-use crate::transport::Meaning;
+use crate::transport::{Attempts, Meaning};
 use crate::{CallKind, ClientError, Generation};
 
 /// Observations that are restored with one request.
@@ -138,20 +138,23 @@ impl Session {
                 &["observe-sequence"],
             )
             .json(&sequence)?;
-        let mut attempt = 1;
+        let mut attempts = Attempts::new();
         loop {
             let failure = match self.transport.once::<SequenceResult>(&call).await {
                 Ok(answer) => return Ok(answer.value.results.last().map_or(0, |last| last.time)),
                 Err(failure) => failure,
             };
             match failure.meaning {
-                Meaning::NotDone if attempt < self.transport.pool.retry.policy().attempts => {
-                    self.transport.pause(attempt, &failure).await;
-                    attempt += 1;
+                Meaning::NotDone => {
+                    if !self.transport.pause(&mut attempts, &failure).await {
+                        return Err(failure.error.into());
+                    }
                 }
                 // Nothing was learned: the next session starts afresh.
-                Meaning::Doubtful if failure.is_transient() => {
-                    self.transport.pause(attempt, &failure).await;
+                Meaning::Doubtful
+                    if failure.is_transient()
+                        && self.transport.pause(&mut attempts, &failure).await =>
+                {
                     return Err(Unmade::Anew(failure.error));
                 }
                 _ => return Err(failure.error.into()),

@@ -6,24 +6,24 @@ use uuid::Uuid;
 
 use super::doubt::Verdict;
 use super::{MAX_SESSIONS, Operation, Session, State};
-use crate::transport::{Failure, Meaning};
+use crate::transport::{Attempts, Failure, Meaning};
 use crate::{CallKind, ClientError};
 
-/// Attempts at one operation.
+/// Attempts at one operation that acts once.
 #[derive(Debug)]
-struct Attempts {
+struct Tries {
     key: String,
-    n: u32,
+    requests: Attempts,
     sessions: u32,
     /// An earlier attempt, with the same key, may have acted.
     doubt: bool,
 }
 
-impl Attempts {
+impl Tries {
     fn new() -> Self {
         Self {
             key: Uuid::new_v4().to_string(),
-            n: 1,
+            requests: Attempts::new(),
             sessions: 1,
             doubt: false,
         }
@@ -35,26 +35,24 @@ impl Session {
     pub(crate) async fn write<O: Operation>(&self, op: &O) -> Result<O::Answer, ClientError> {
         let mut state = self.state.lock().await;
         let state = &mut *state;
-        let mut attempts = Attempts::new();
+        let mut tries = Tries::new();
         loop {
-            let id = self.session_for(state, &attempts, &op.what()).await?;
+            let id = self.session_for(state, &tries, &op.what()).await?;
             // Where nothing can be learned, a doubt is always resolved by looking, or by a new session: no key to be kept.
             let may_learn = op
                 .steps()
                 .may_learn(state.mirror.n_events(), state.auto_learn());
             let keyed = may_learn && self.transport.server().await?.has_keys();
             let mut call = op.call(self, &id)?;
-            call.repeated = attempts.n > 1;
+            call.repeated = tries.requests.n > 1;
             if keyed {
-                call = call.key(&attempts.key);
+                call = call.key(&tries.key);
             } else if op.steps().observations.is_empty() && state.mirror.exact_stm().is_none() {
                 // So that the name of what is learned is known whatever happens.
                 match self.read_stm(&id).await {
                     Ok(stm) => state.mirror.set_stm(stm),
-                    Err(ClientError::SessionNotFound { .. })
-                        if attempts.sessions < MAX_SESSIONS =>
-                    {
-                        attempts.sessions += 1;
+                    Err(ClientError::SessionNotFound { .. }) if tries.sessions < MAX_SESSIONS => {
+                        tries.sessions += 1;
                         state.id = None;
                         continue;
                     }
@@ -64,7 +62,7 @@ impl Session {
             let failure = match self.transport.once::<O::Answer>(&call).await {
                 Ok(answer) => {
                     op.apply(&answer.value, &mut state.mirror);
-                    if answer.replayed && attempts.sessions > 1 {
+                    if answer.replayed && tries.sessions > 1 {
                         // It acted on an earlier session: this one must be brought to the state after it.
                         self.abandon(state).await;
                     }
@@ -80,8 +78,43 @@ impl Session {
                     Verdict::Unknown => return Err(doubt(state, op.what(), failure.error)),
                 }
             }
-            self.after(state, &mut attempts, keyed, &op.what(), failure)
+            self.after(state, &mut tries, keyed, &op.what(), failure)
                 .await?;
+        }
+    }
+
+    /// Sends an operation to a session, and again only while it was certainly not carried out. Otherwise the session is left alone, as
+    /// also when the caller no longer waits: the next operation has another.
+    pub(crate) async fn write_once<O: Operation>(
+        &self,
+        id: &str,
+        op: &O,
+    ) -> Result<O::Answer, ClientError> {
+        let mut state = self.state.lock().await;
+        let mut attempts = Attempts::new();
+        state.id = None;
+        loop {
+            let mut call = op.call(self, id)?;
+            call.repeated = attempts.n > 1;
+            let failure = match self.transport.once::<O::Answer>(&call).await {
+                Ok(answer) => {
+                    state.id = Some(id.to_owned());
+                    return Ok(answer.value);
+                }
+                Err(failure) => failure,
+            };
+            match failure.meaning {
+                Meaning::NotDone if self.transport.pause(&mut attempts, &failure).await => {}
+                Meaning::Doubtful => {
+                    return Err(ClientError::OutcomeUnknown {
+                        what: op.what(),
+                        source: Some(Box::new(failure.error)),
+                    });
+                }
+                Meaning::NotDone | Meaning::Refused | Meaning::SessionGone => {
+                    return Err(failure.error);
+                }
+            }
         }
     }
 
@@ -89,11 +122,11 @@ impl Session {
     async fn session_for(
         &self,
         state: &mut State,
-        attempts: &Attempts,
+        tries: &Tries,
         what: &str,
     ) -> Result<String, ClientError> {
         match self.id(state).await {
-            Err(error) if attempts.doubt => Err(doubt(state, what.to_owned(), error)),
+            Err(error) if tries.doubt => Err(doubt(state, what.to_owned(), error)),
             found => found,
         }
     }
@@ -102,30 +135,29 @@ impl Session {
     async fn after(
         &self,
         state: &mut State,
-        attempts: &mut Attempts,
+        tries: &mut Tries,
         keyed: bool,
         what: &str,
         failure: Failure,
     ) -> Result<(), ClientError> {
-        attempts.doubt |= keyed && failure.meaning == Meaning::Doubtful;
-        let more = attempts.n < self.transport.pool.retry.policy().attempts;
+        tries.doubt |= keyed && failure.meaning == Meaning::Doubtful;
         match failure.meaning {
-            Meaning::SessionGone if attempts.sessions < MAX_SESSIONS => {
-                attempts.sessions += 1;
+            Meaning::SessionGone if tries.sessions < MAX_SESSIONS => {
+                tries.sessions += 1;
                 state.id = None;
                 return Ok(());
             }
-            Meaning::NotDone | Meaning::Doubtful if more => {
-                self.transport.pause(attempts.n, &failure).await;
-                attempts.n += 1;
+            Meaning::NotDone | Meaning::Doubtful
+                if self.transport.pause(&mut tries.requests, &failure).await =>
+            {
                 return Ok(());
             }
-            Meaning::Refused if is_definite(failure.status) && attempts.doubt => {
+            Meaning::Refused if is_definite(failure.status) && tries.doubt => {
                 // One may still be under way, and a server does not remember the key of a request that it refused: what is
                 // observed from now on must not be there for it to learn.
                 self.abandon(state).await;
             }
-            _ if attempts.doubt => return Err(doubt(state, what.to_owned(), failure.error)),
+            _ if tries.doubt => return Err(doubt(state, what.to_owned(), failure.error)),
             _ => {}
         }
         Err(failure.error)
@@ -143,22 +175,22 @@ impl Session {
             reason: error.to_string(),
         })?;
         let mut state = self.state.lock().await;
-        let mut attempts = Attempts::new();
+        let mut tries = Tries::new();
         if let Some(key) = key {
-            attempts.key = key;
+            tries.key = key;
         }
         let what = format!("learn-batch of {} sequences", request.sequences.len());
         loop {
-            let id = self.session_for(&mut state, &attempts, &what).await?;
+            let id = self.session_for(&mut state, &tries, &what).await?;
             let mut call = self
                 .call(CallKind::LearnBatch, Method::POST, &id, &["learn-batch"])
-                .key(&attempts.key);
+                .key(&tries.key);
             call.body = Some(body.clone());
-            call.repeated = attempts.n > 1;
+            call.repeated = tries.requests.n > 1;
             match self.transport.once(&call).await {
                 Ok(answer) => return Ok(answer.value),
                 Err(failure) => {
-                    self.after(&mut state, &mut attempts, true, &what, failure)
+                    self.after(&mut state, &mut tries, true, &what, failure)
                         .await?;
                 }
             }
@@ -203,14 +235,14 @@ impl Session {
     pub(crate) async fn clear_all(&self) -> Result<Cleared, ClientError> {
         let mut state = self.state.lock().await;
         let state = &mut *state;
-        let mut attempts = Attempts::new();
+        let mut tries = Tries::new();
         loop {
-            let id = self.session_for(state, &attempts, "clear-all").await?;
+            let id = self.session_for(state, &tries, "clear-all").await?;
             let keyed = self.transport.server().await?.has_keys();
             let mut call = self.call(CallKind::Clear, Method::POST, &id, &["clear-all"]);
-            call.repeated = attempts.n > 1;
+            call.repeated = tries.requests.n > 1;
             if keyed {
-                call = call.key(&attempts.key);
+                call = call.key(&tries.key);
             }
             let failure = match self.transport.once::<Cleared>(&call).await {
                 Ok(answer) => {
@@ -226,7 +258,7 @@ impl Session {
                 }
                 tokio::time::sleep(self.transport.settle()).await;
             }
-            self.after(state, &mut attempts, keyed, "clear-all", failure)
+            self.after(state, &mut tries, keyed, "clear-all", failure)
                 .await?;
         }
     }

@@ -14,6 +14,9 @@ use crate::call::Call;
 /// Characters of a server's text that are kept in an error.
 const KEPT_DETAIL: usize = 500;
 
+/// Bytes of a refusal that are read.
+const KEPT_REFUSAL: usize = 64 << 10;
+
 #[derive(Debug)]
 pub(crate) struct Answer<T> {
     pub(crate) value: T,
@@ -40,6 +43,8 @@ pub(crate) struct Failure {
     pub(crate) error: ClientError,
     pub(crate) status: Option<u16>,
     pub(crate) retry_after: Option<Duration>,
+    /// It would fail again in the same way.
+    is_final: bool,
 }
 
 impl Failure {
@@ -49,6 +54,14 @@ impl Failure {
             error,
             status: None,
             retry_after: None,
+            is_final: false,
+        }
+    }
+
+    fn for_good(self) -> Self {
+        Self {
+            is_final: true,
+            ..self
         }
     }
 
@@ -56,7 +69,7 @@ impl Failure {
     pub(crate) fn is_transient(&self) -> bool {
         match self.meaning {
             Meaning::NotDone => true,
-            Meaning::Doubtful => !matches!(self.status, Some(500 | 501)),
+            Meaning::Doubtful => !self.is_final && !matches!(self.status, Some(500 | 501)),
             Meaning::Refused | Meaning::SessionGone => false,
         }
     }
@@ -95,25 +108,45 @@ pub(crate) fn not_answered(call: &Call, error: reqwest::Error) -> Failure {
     Failure::new(Meaning::Doubtful, error)
 }
 
-/// Reads the whole answer.
+/// Reads the whole answer, as long as it has no more bytes than it may.
 pub(crate) async fn read<T: DeserializeOwned>(
     call: &Call,
-    response: reqwest::Response,
+    mut response: reqwest::Response,
+    max_bytes: usize,
 ) -> Result<Answer<T>, Failure> {
     let status = response.status().as_u16();
     let header = |name: &str| response.headers().get(name)?.to_str().ok();
     let replayed = header(IDEMPOTENCY_REPLAYED) == Some("true");
     let asked = header(RETRY_AFTER.as_str()).and_then(|text| retry_after(text, SystemTime::now()));
-    let body = match response.bytes().await {
-        Ok(body) => body,
-        // A refusal is one whatever its text.
-        Err(_) if status >= 400 => Vec::new().into(),
-        Err(error) => {
-            let mut failure = not_answered(call, error);
-            failure.meaning = Meaning::Doubtful;
-            return Err(failure);
-        }
+    // Nobody reads more of a refusal.
+    let limit = if status < 400 {
+        max_bytes
+    } else {
+        KEPT_REFUSAL
     };
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(None) => break,
+            Ok(Some(chunk)) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
+            // A refusal is one whatever its text.
+            Ok(Some(_)) | Err(_) if status >= 400 => break,
+            Ok(Some(_)) => {
+                let (method, path) = (call.method_name(), call.path());
+                let error = ClientError::TooLong {
+                    method,
+                    path,
+                    limit,
+                };
+                return Err(Failure::new(Meaning::Doubtful, error).for_good());
+            }
+            Err(error) => {
+                let mut failure = not_answered(call, error);
+                failure.meaning = Meaning::Doubtful;
+                return Err(failure);
+            }
+        }
+    }
     if !(200..300).contains(&status) {
         let mut failure = refusal(call, status, &body);
         failure.status = Some(status);

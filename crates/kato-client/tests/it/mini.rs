@@ -153,6 +153,7 @@ impl Mini {
 pub(crate) fn impatient() -> RetryPolicy {
     RetryPolicy {
         attempts: 20,
+        patience: Duration::from_secs(60),
         base_backoff: Duration::from_millis(1),
         max_backoff: Duration::from_millis(2),
         // What is late here is late by requests, not by time.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kato_remote::RemoteBackend;
 use kato_scheduler::{Backend, RunConfiguration, TrainError};
 
 use crate::support::{
-    TestServer, assert_equal, backend, client, corpus, documents, learner, train_there,
-    trained_here,
+    TestServer, assert_equal, backend, client, corpus, documents, learner, options, train_there,
+    train_there_with, trained_here,
 };
 
 #[test]
@@ -56,29 +57,25 @@ fn work_that_was_done_behind_the_last_commit_counts_once_when_it_is_sent_again()
             let train = |limit, workers| {
                 let backend = backend(server.addr, &state, 4).unwrap();
                 let documents = documents(&text).with_max_documents(limit);
-                train_there(&backend, documents, workers).unwrap()
+                // One commit, in the end.
+                let mut options = options(workers);
+                options.commit_interval = Duration::from_secs(3600);
+                train_there_with(&backend, documents, &options).unwrap()
             };
             train(first, 2);
             let committed = files(&place);
             train(second, 2);
 
-            // As if the trainer had been killed before it could commit any of that; what was reserved was reserved before.
+            // As if the trainer had been killed before it could commit any of that; what was to be sent was written down before.
             for path in files(&place).into_keys() {
-                let is_reserved = path
+                let is_journal = path
                     .extension()
-                    .is_some_and(|extension| extension == "reserved");
+                    .is_some_and(|extension| extension == "sent");
                 match committed.get(&path) {
-                    Some(old) if !is_reserved => fs::write(&path, old).unwrap(),
-                    None if !is_reserved => fs::remove_file(&path).unwrap(),
+                    Some(old) if !is_journal => fs::write(&path, old).unwrap(),
+                    None if !is_journal => fs::remove_file(&path).unwrap(),
                     _ => {}
                 }
-            }
-            if !extensions {
-                fs::write(
-                    state.with_added_extension("reserved"),
-                    format!("{{\"end\":{}}}", second + 7),
-                )
-                .unwrap();
             }
             let report = train(50, 3);
             assert_eq!(report.samples_processed, 50, "{how}");
@@ -122,7 +119,6 @@ fn a_stock_server_that_was_cleared_is_noticed() {
     server.end();
     fs::remove_dir_all(dir.path().join("data")).unwrap();
     let server = TestServer::start(&dir.path().join("data"), false);
-    fs::write(state.with_added_extension("reserved"), "{\"end\":25}").unwrap();
     let again = backend(server.addr, &state, 4).unwrap();
     let error = train_there(&again, documents(&text), 1).unwrap_err();
     let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| {
@@ -137,38 +133,48 @@ fn a_stock_server_that_was_cleared_is_noticed() {
     server.end();
 }
 
+/// Where a session ended in the middle of a batch, it is cut there again, whatever the next one is told and however far the run
+/// goes back.
 #[test]
-fn sending_again_in_batches_of_another_size_is_refused_and_teaches_nothing() {
+fn batches_are_cut_the_same_way_whatever_happened() {
     let text = corpus(40);
-    let dir = tempfile::tempdir().unwrap();
-    let state = dir.path().join("state.json");
-    let server = TestServer::start(&dir.path().join("data"), true);
-    let first = backend(server.addr, &state, 4).unwrap();
-    drop(train_there(&first, documents(&text).with_max_documents(4), 1).unwrap());
-    drop(first);
-    let committed = fs::read(&state).unwrap();
-    let second = backend(server.addr, &state, 4).unwrap();
-    drop(train_there(&second, documents(&text).with_max_documents(20), 1).unwrap());
-    drop(second);
-    fs::write(&state, committed).unwrap();
-
-    let other = backend(server.addr, &state, 5).unwrap();
-    let refused = train_there(&other, documents(&text).with_max_documents(20), 1);
-    assert!(
-        matches!(refused, Err(TrainError::Teach { .. })),
-        "{refused:?}"
-    );
-    drop(other);
-    let same = backend(server.addr, &state, 4).unwrap();
-    assert!(!same.checkpoint().is_null());
-    train_there(&same, documents(&text).with_max_documents(20), 1).unwrap();
-
-    let expected: String = text
-        .lines()
-        .take(20)
-        .map(|line| format!("{line}\n"))
-        .collect();
-    assert_equal(&server.stop(), &trained_here(&expected), "refused once");
+    for extensions in [true, false] {
+        for (batch, limit) in [(4, 40), (7, 40), (2, 33)] {
+            let how = format!("extensions {extensions}, batch {batch}, limit {limit}");
+            let dir = tempfile::tempdir().unwrap();
+            let state = dir.path().join("state.json");
+            let server = TestServer::start(&dir.path().join("data"), extensions);
+            let train = |limit, batch| {
+                let backend = backend(server.addr, &state, batch)?;
+                let mut options = options(2);
+                options.commit_interval = Duration::from_secs(3600);
+                let documents = documents(&text).with_max_documents(limit);
+                train_there_with(&backend, documents, &options)
+            };
+            train(10, 4).unwrap();
+            train(17, 4).unwrap();
+            // Back to 10 documents, where 7 were sent behind them.
+            let mut damaged = fs::read(&state).unwrap();
+            let at = damaged.len() / 2;
+            damaged[at] ^= 4;
+            fs::write(&state, damaged).unwrap();
+            if !extensions {
+                let manifest = state.with_added_extension("taught").join("MANIFEST");
+                fs::write(&manifest, b"damaged").unwrap();
+            }
+            let short = train(16, batch);
+            if let Err(error) = short {
+                assert!(matches!(error, TrainError::Cut { .. }), "{how}: {error:?}");
+            }
+            train(limit, batch).unwrap();
+            let expected: String = text
+                .lines()
+                .take(usize::try_from(limit).unwrap())
+                .map(|line| format!("{line}\n"))
+                .collect();
+            assert_equal(&server.stop(), &trained_here(&expected), &how);
+        }
+    }
 }
 
 #[test]
@@ -186,7 +192,7 @@ fn two_trainers_of_one_run_and_another_run_in_its_file_are_refused() {
     drop(first);
     let learner = learner();
     let other = RemoteBackend::builder(client(server.addr), "other_run".parse().unwrap(), &state)
-        .build(&learner, &RunConfiguration::of(&learner))
+        .create(&learner, &RunConfiguration::of(&learner))
         .unwrap();
     train_there(&other, documents(&corpus(3)), 1).unwrap();
     drop(other);

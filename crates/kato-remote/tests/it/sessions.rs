@@ -69,7 +69,7 @@ fn train(
         dir.path().join("s.json"),
     )
     .batch(NonZeroUsize::new(4).unwrap())
-    .build(&learner, &RunConfiguration::of(&learner))
+    .create(&learner, &RunConfiguration::of(&learner))
     .unwrap();
     let mut options = options(3);
     options.distribution = distribution;

@@ -145,6 +145,7 @@ pub(crate) fn client(addr: SocketAddr) -> KatoClientBuilder {
         .request_timeout(Duration::from_secs(20))
         .retry(RetryPolicy {
             attempts: 40,
+            patience: Duration::from_secs(20),
             base_backoff: Duration::from_millis(2),
             max_backoff: Duration::from_millis(50),
             settle: Duration::from_millis(50),
@@ -158,10 +159,15 @@ pub(crate) fn backend(
     batch: usize,
 ) -> Result<RemoteBackend, TrainError> {
     let learner = learner();
-    RemoteBackend::builder(client(addr), RUN.parse().unwrap(), state)
+    let builder = RemoteBackend::builder(client(addr), RUN.parse().unwrap(), state)
         .batch(NonZeroUsize::new(batch).unwrap())
-        .settle(Duration::from_millis(50))
-        .build(&learner, &RunConfiguration::of(&learner))
+        .timeout(Duration::from_secs(20))
+        .settle(Duration::from_millis(50));
+    // A run that was killed before its first commit has taught nothing.
+    match state.exists() {
+        true => builder.open(&learner),
+        false => builder.create(&learner, &RunConfiguration::of(&learner)),
+    }
 }
 
 /// Trains from where the state says to the end of the documents.
@@ -170,14 +176,17 @@ pub(crate) fn train_there(
     documents: StreamingDatasetLoaderBuilder,
     workers: usize,
 ) -> Result<TrainingReport, TrainError> {
+    train_there_with(backend, documents, &options(workers))
+}
+
+/// [`train_there`] with any options.
+pub(crate) fn train_there_with(
+    backend: &RemoteBackend,
+    documents: StreamingDatasetLoaderBuilder,
+    options: &TrainingOptions,
+) -> Result<TrainingReport, TrainError> {
     let mut loader = loader_at_checkpoint(documents, &backend.checkpoint())?;
-    train_parallel_with(
-        &mut loader,
-        &learner(),
-        backend,
-        &options(workers),
-        |_event| {},
-    )
+    train_parallel_with(&mut loader, &learner(), backend, options, |_event| {})
 }
 
 /// The first level at which two results differ, with the first line that does.

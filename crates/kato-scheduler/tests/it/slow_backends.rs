@@ -68,7 +68,7 @@ impl Backend for Elsewhere {
     fn checkpoint(&self) -> Value {
         Value::Null
     }
-    fn work_size(&self) -> WorkSize {
+    fn work_size(&self, _position: u64) -> WorkSize {
         WorkSize::Documents(NonZeroUsize::MIN)
     }
     fn teacher<'a>(

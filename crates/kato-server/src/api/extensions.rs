@@ -15,6 +15,7 @@ use crate::reply::{Outcome, Reply};
 pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
     let prometheus = ("prometheus".to_owned(), json!("/metrics/prometheus"));
     Ok(Reply::ok(&Extensions {
+        run_records: false,
         server: "kato-rs".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         learn_batch: Some(LearnBatchExtension {

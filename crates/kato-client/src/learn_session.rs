@@ -1,0 +1,271 @@
+//! Teaching a server without idempotency keys: every request is sent once, and when nobody knows what became of one, that is the
+//! answer.
+
+use std::sync::Arc;
+
+use kato_model::PatternName;
+use kato_protocol::{BatchItem, Deleted, NodeSymbols, Observation, Sequence};
+use reqwest::Method;
+use serde::de::IgnoredAny;
+
+use crate::batch::{is_plain, name_of, sendable};
+use crate::session::Session;
+use crate::transport::Meaning;
+use crate::{CallKind, ClientError, Generation, KatoClient, SessionOptions};
+
+/// Bytes of a node's symbols that are read to know whether there are any.
+const BLANK_BYTES: usize = 64 << 10;
+
+/// A session that teaches patterns, one request at a time, for callers who find out themselves what became of a request without an
+/// answer.
+///
+/// A stock KATO learns a request chunk by chunk, each at once in its store, and goes on when nobody listens any more. What became of a
+/// request that had no answer can therefore be told only chunk by chunk, by asking for the patterns, once the server is done with it.
+/// [`learn_all`](KatoClient::learn_all) cannot do that for its caller: who else teaches the node is not known here.
+///
+/// Protocol: [`request_len`](Self::request_len) says how many items go together, [`id`](Self::id) the session that they go to, so that
+/// it can be written down before, and [`learn`](Self::learn) sends them once. After [`ClientError::OutcomeUnknown`] the session is left
+/// alone: [`KatoClient::fence`] waits until nothing of it is at work any more, and the next [`id`](Self::id) is another.
+///
+/// ```no_run
+/// use kato_client::{BatchItem, ClientError, KatoClient};
+///
+/// # async fn example(client: KatoClient, items: Vec<BatchItem>) -> Result<(), ClientError> {
+/// let mut session = client.learn_session(4).await?;
+/// let mut rest = items.as_slice();
+/// while !rest.is_empty() {
+///     let (now, later) = rest.split_at(session.request_len(rest, 50));
+///     let id = session.id(now).await?;
+///     match session.learn(&id, now).await {
+///         Ok(()) => rest = later,
+///         Err(ClientError::OutcomeUnknown { .. }) => {
+///             client.fence(&id).await?;
+///             // Ask for the patterns of `now` until they change no more, and go on with what is missing.
+///             todo!()
+///         }
+///         Err(error) => return Err(error),
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct LearnSession {
+    chunk_size: usize,
+    generation: Generation,
+    /// Learns by itself whenever a chunk is complete.
+    runs: Arc<Session>,
+    /// Learns when it is told.
+    manual: Arc<Session>,
+    /// Emotives or metadata of an item are still with the manual session, and the next pattern would get them.
+    is_stained: bool,
+}
+
+impl LearnSession {
+    /// How many of the items, from the first on, one request teaches: at least one, where there is one, and `most` at most.
+    ///
+    /// On a server of generation 3.10 neighbours of exactly the chunk size, one symbol an event, without emotives or metadata, go
+    /// together, and a shorter one may end them. All others, and all on a server of the 2025-10 generation, go alone.
+    #[must_use]
+    pub fn request_len(&self, items: &[BatchItem], most: usize) -> usize {
+        let most = most.clamp(1, items.len().max(1)).min(items.len());
+        if self.generation == Generation::October2025 {
+            return most.min(1);
+        }
+        let is_whole = |item: &&BatchItem| self.goes_together(item) && self.is_whole(item);
+        let whole = items[..most].iter().take_while(is_whole).count();
+        match items[..most].get(whole) {
+            Some(item) if whole == 0 || self.goes_together(item) => whole + 1,
+            _ => whole,
+        }
+    }
+
+    /// The session that a request with these items goes to; makes it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the session cannot be made.
+    pub async fn id(&mut self, items: &[BatchItem]) -> Result<String, ClientError> {
+        let session = self.session_for(items);
+        let is_manual = Arc::ptr_eq(&session, &self.manual);
+        if is_manual && self.is_stained {
+            if session.clear_stm().await.is_err() {
+                // Another session has nothing of it.
+                session.start_over().await;
+            }
+            self.is_stained = false;
+        }
+        let mut state = session.state.lock().await;
+        session.id(&mut state).await
+    }
+
+    /// Teaches the items with one request, which is sent again only where it was certainly not carried out.
+    ///
+    /// Each item must have two symbols or more.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::OutcomeUnknown`] when the first items, all of them or none may have been learned, or may be learned later;
+    /// [`ClientError::SessionNotFound`] when there is no such session any more, and nothing was learned;
+    /// [`ClientError::NameMismatch`] when the server learned something else; refusals; no connection.
+    pub async fn learn(&mut self, id: &str, items: &[BatchItem]) -> Result<(), ClientError> {
+        let items: Vec<BatchItem> = items.iter().map(sendable).collect();
+        let names: Vec<Option<PatternName>> = items.iter().map(name_of).collect();
+        let Some(last) = items.last() else {
+            return Ok(());
+        };
+        let session = self.session_for(&items);
+        let is_manual = Arc::ptr_eq(&session, &self.manual);
+        let observations = items.iter().flat_map(observations).map(Into::into);
+        let sequence = Sequence {
+            observations: observations.collect(),
+            learn_at_end: is_manual || !self.is_whole(last),
+            ..Sequence::default()
+        };
+        if is_manual && self.generation == Generation::V3_10 {
+            // Before the request: whatever becomes of it, the next item starts clean.
+            self.is_stained = items.iter().any(|item| !is_plain(item));
+        }
+        let answer = session.write_once(id, &sequence).await?;
+        check(&names, &answer.auto_learned_patterns)
+    }
+
+    /// Ends the sessions on the server, as well as that goes.
+    pub async fn close(self) {
+        self.runs.start_over().await;
+        self.manual.start_over().await;
+    }
+
+    fn session_for(&self, items: &[BatchItem]) -> Arc<Session> {
+        let together = self.generation == Generation::V3_10
+            && items.iter().all(|item| self.goes_together(item));
+        Arc::clone(if together { &self.runs } else { &self.manual })
+    }
+
+    /// Whether an item may be part of a sequence that is learned chunk by chunk.
+    fn goes_together(&self, item: &BatchItem) -> bool {
+        is_plain(item)
+            && item.events.len() <= self.chunk_size
+            && item.events.iter().all(|event| event.len() == 1)
+    }
+
+    fn is_whole(&self, item: &BatchItem) -> bool {
+        item.events.len() == self.chunk_size
+    }
+}
+
+impl KatoClient {
+    /// A session that teaches this client's node items of `chunk_size` events and others; see [`LearnSession`].
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached or is no KATO server.
+    pub async fn learn_session(&self, chunk_size: usize) -> Result<LearnSession, ClientError> {
+        let session = |length: usize| {
+            let options = SessionOptions::new(self.node_id())
+                .max_pattern_length(length as u64)
+                .rolling(false)
+                .process_predictions(false);
+            Session::new(self.transport.clone(), options)
+        };
+        Ok(LearnSession {
+            chunk_size,
+            generation: self.generation().await?,
+            runs: session(chunk_size),
+            manual: session(0),
+            is_stained: false,
+        })
+    }
+
+    /// Waits until a session is not at work, as far as the server says so, and ends it: requests for it that come later find none.
+    ///
+    /// A KATO takes up one request of a session after the other, so a question that waits its turn is answered when what came before it
+    /// is done. What that does not reach: a server of several processes, each with turns of its own, and a request that is on its way
+    /// and overtaken.
+    ///
+    /// # Errors
+    ///
+    /// When the server does not answer.
+    pub async fn fence(&self, session_id: &str) -> Result<(), ClientError> {
+        let path = ["sessions", session_id, "predictions"];
+        let call = self
+            .transport
+            .call(CallKind::Predictions, Method::GET, &path);
+        match self.transport.repeat::<IgnoredAny>(call).await {
+            Ok(_) => {}
+            Err(failure) if failure.meaning == Meaning::SessionGone => return Ok(()),
+            // It has no answer, but it had its turn.
+            Err(failure) if failure.status.is_some() => {}
+            Err(failure) => return Err(failure.error),
+        }
+        let call = self
+            .transport
+            .call(CallKind::Session, Method::DELETE, &path[..2]);
+        match self.transport.repeat::<Deleted>(call).await {
+            Ok(_) => Ok(()),
+            Err(failure) if failure.meaning == Meaning::SessionGone => Ok(()),
+            Err(failure) => Err(failure.error),
+        }
+    }
+
+    /// Whether the node knows no symbol, so that nothing was ever learned there; `None` where the server cannot tell (2025-10).
+    ///
+    /// # Errors
+    ///
+    /// No connection; a refusal.
+    pub async fn is_blank(&self) -> Result<Option<bool>, ClientError> {
+        if self.generation().await? == Generation::October2025 {
+            return Ok(None);
+        }
+        let mut call = self
+            .transport
+            .call(CallKind::Node, Method::GET, &["symbols", "stats"])
+            .query("node_id", self.node_id());
+        call.max_bytes = Some(BLANK_BYTES);
+        match self.transport.repeat::<NodeSymbols>(call).await {
+            Ok(found) => Ok(Some(found.symbols.is_empty())),
+            Err(failure) => match failure.error {
+                ClientError::TooLong { .. } => Ok(Some(false)),
+                error => Err(error),
+            },
+        }
+    }
+}
+
+/// An item as it is observed: emotives and metadata with the first event.
+fn observations(item: &BatchItem) -> impl Iterator<Item = Observation> {
+    item.events.iter().enumerate().map(|(idx, event)| {
+        let mut observation = Observation::strings(event.iter().cloned());
+        if idx == 0 {
+            observation.emotives = item.emotives.clone();
+            observation.metadata = item.metadata.clone();
+        }
+        observation
+    })
+}
+
+/// Every name that the server tells against the one that the content has.
+fn check(names: &[Option<PatternName>], found: &[String]) -> Result<(), ClientError> {
+    let expected = names
+        .iter()
+        .map(|name| name.map_or_else(String::new, |name| name.prefixed().to_string()));
+    let mut found = found.iter();
+    for expected in expected {
+        match found.next() {
+            Some(found) if *found == expected => {}
+            other => {
+                return Err(ClientError::NameMismatch {
+                    expected,
+                    found: other.cloned().unwrap_or_default(),
+                });
+            }
+        }
+    }
+    match found.next() {
+        None => Ok(()),
+        Some(more) => Err(ClientError::NameMismatch {
+            expected: String::new(),
+            found: more.clone(),
+        }),
+    }
+}

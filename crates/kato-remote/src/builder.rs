@@ -1,0 +1,373 @@
+//! How a run on a server is begun, or opened again.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kato_client::{ClientError, KatoClient, KatoClientBuilder};
+use kato_learner::HierarchicalConceptLearner;
+use kato_model::RunName;
+use kato_probe::Probe;
+use kato_scheduler::{RunConfiguration, TrainError};
+use kato_store::EmbeddedStore;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use crate::backend::{Kind, RemoteBackend, clients, node_ids};
+use crate::record::{Record, Records};
+use crate::state::{State, StateFile, failed};
+use crate::stock::{Journal, Stock, StockSettings};
+
+/// Documents of a batch, unless the caller says otherwise.
+const BATCH: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not 0");
+
+/// Connections to the server, unless the caller says otherwise.
+const CONNECTIONS: NonZeroUsize = NonZeroUsize::new(64).expect("64 is not 0");
+
+/// Silence after which a stock server is taken to be done, unless the caller says otherwise.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// Longest time for an answer, unless the caller says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Time without progress after which the run ends, unless the caller says otherwise.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Threads that move requests; planning is done by the workers' own.
+const IO_THREADS: usize = 2;
+
+/// Bytes of an answer at most: no request of a training asks for more.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// How a [`RemoteBackend`] is made.
+#[derive(Debug)]
+#[must_use = "nothing happens before the run is begun or opened"]
+pub struct RemoteBackendBuilder {
+    client: KatoClientBuilder,
+    run: RunName,
+    state: PathBuf,
+    batch: NonZeroUsize,
+    connections: NonZeroUsize,
+    settings: StockSettings,
+    probe: Probe,
+}
+
+impl RemoteBackendBuilder {
+    pub(crate) fn new(client: KatoClientBuilder, run: RunName, state: PathBuf) -> Self {
+        Self {
+            client,
+            run,
+            state,
+            batch: BATCH,
+            connections: CONNECTIONS,
+            settings: StockSettings {
+                settle: SETTLE,
+                timeout: TIMEOUT,
+                patience: PATIENCE,
+                onto_taught: false,
+            },
+            probe: Probe::off(),
+        }
+    }
+
+    /// Documents of a new run that go to the server together. Default 8. A run keeps what it was begun with, because that is how work is
+    /// known again after a crash.
+    pub const fn batch(mut self, documents: NonZeroUsize) -> Self {
+        self.batch = documents;
+        self
+    }
+
+    /// Connections to the server at most: every worker needs one a level. Default 64.
+    pub const fn connections(mut self, connections: NonZeroUsize) -> Self {
+        self.connections = connections;
+        self
+    }
+
+    /// Longest time for one answer. Default 60 s. To a stock server never more is sent than it learns in an eighth of this.
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = timeout;
+        self
+    }
+
+    /// How long a stock server must have been quiet before it is taken to be done with requests that had no answer. Default 5 s; it
+    /// is longer by itself where a server is slow. Keep it well above the longest pause that the server makes between two learn calls.
+    pub const fn settle(mut self, settle: Duration) -> Self {
+        self.settings.settle = settle;
+        self
+    }
+
+    /// How long a stock server may finish no learn call at all, before the run ends. Default 60 s, and never less than the longest time
+    /// for an answer.
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.settings.patience = patience;
+        self
+    }
+
+    /// Teaches nodes that know patterns which this run has not taught. Default: that is an error. On a stock server such a run ends when
+    /// an answer is lost, because what arrived cannot be told from what was there.
+    pub const fn onto_taught(mut self, is_allowed: bool) -> Self {
+        self.settings.onto_taught = is_allowed;
+        self
+    }
+
+    /// Hears how long requests take and how long the nodes take to learn. Default: nobody listens.
+    pub fn probe(mut self, probe: Probe) -> Self {
+        self.probe = probe;
+        self
+    }
+
+    /// Begins a run. The nodes are not taught yet, and their state is written with the first commit.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::State`] when there is a run of this name or another process trains it, [`TrainError::Unreachable`] when the
+    /// server does not answer, [`TrainError::TaughtBefore`] when its nodes know something, [`TrainError::Teach`] when the client
+    /// cannot be made, [`TrainError::OtherConfiguration`] when the learner records first occurrences, which no server keeps.
+    pub fn create(
+        self,
+        learner: &HierarchicalConceptLearner,
+        configuration: &RunConfiguration,
+    ) -> Result<RemoteBackend, TrainError> {
+        let file = StateFile::open(&self.state)?;
+        if file.exists() {
+            let reason = "it exists: resume that run, or give this one another name";
+            return Err(failed("begin", &self.state)(std::io::Error::other(reason)));
+        }
+        let nodes: Vec<String> = learner.node_names().into_iter().map(Into::into).collect();
+        let (runtime, client) = self.connect(learner)?;
+        let records = Records::find(&runtime, &client, &self.run)?;
+        if records
+            .as_ref()
+            .is_some_and(|records| records.found().is_some())
+        {
+            let reason = format!(
+                "the server keeps run {}: resume it, or give this one another name",
+                self.run
+            );
+            return Err(failed("begin", &self.state)(std::io::Error::other(reason)));
+        }
+        let server = client.base_url().to_owned();
+        let settings = (self.batch, self.settings.onto_taught);
+        let state = State::new(self.run.as_str(), &server, nodes, configuration, settings);
+        self.assemble(
+            file,
+            (runtime, client),
+            state,
+            Found {
+                records,
+                is_new: true,
+            },
+        )
+    }
+
+    /// Opens a run that was begun, where its last commit ended.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::State`] when there is no such run, its files cannot be read, or another process trains it; else as
+    /// [`create`](Self::create).
+    pub fn open(self, learner: &HierarchicalConceptLearner) -> Result<RemoteBackend, TrainError> {
+        let file = StateFile::open(&self.state)?;
+        let found = file.read()?;
+        let (runtime, client) = self.connect(learner)?;
+        let records = Records::find(&runtime, &client, &self.run)?;
+        let record = records.as_ref().and_then(Records::found);
+        let state = match (found, record) {
+            // The server's own record is as old as what it knows.
+            (Some(here), Some(there)) => same_run(&here, there, &self.state)?.clone(),
+            (None, Some(there)) => there.clone(),
+            (Some(here), None) if records.is_some() && !here.checkpoint.is_null() => {
+                let reason = "the server has no record of this run: it was cleared, or is another server; begin a new run";
+                return Err(failed("resume", &self.state)(std::io::Error::other(reason)));
+            }
+            (Some(here), None) => here,
+            (None, None) => {
+                let reason = "it is not here, and without it nobody knows what the nodes were taught: name the file of the run, or begin a new run";
+                return Err(failed("find", &self.state)(std::io::Error::other(reason)));
+            }
+        };
+        if state.run != self.run.as_str() {
+            let difference = format!(
+                "name of the run: it was {}, now it is {}",
+                state.run, self.run
+            );
+            return Err(TrainError::OtherConfiguration {
+                differences: vec![difference],
+            });
+        }
+        self.assemble(
+            file,
+            (runtime, client),
+            state,
+            Found {
+                records,
+                is_new: false,
+            },
+        )
+    }
+
+    /// Checks what can be checked without the server, and makes its client.
+    fn connect(
+        &self,
+        learner: &HierarchicalConceptLearner,
+    ) -> Result<(Runtime, KatoClient), TrainError> {
+        if learner.config().recording.provenance {
+            let reason =
+                "recording: a server does not keep where a pattern was first seen; switch it off"
+                    .to_owned();
+            return Err(TrainError::OtherConfiguration {
+                differences: vec![reason],
+            });
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(IO_THREADS)
+            .thread_name("kato-remote")
+            .enable_all()
+            .build()
+            .map_err(TrainError::Spawn)?;
+        let client = self
+            .client
+            .clone()
+            .probe(self.probe.clone())
+            .request_timeout(self.settings.timeout)
+            .max_answer_bytes(MAX_ANSWER_BYTES)
+            .build()
+            .map_err(|source: ClientError| TrainError::Teach {
+                node: self.run.to_string(),
+                source: Box::new(source),
+            })?;
+        Ok((runtime, client))
+    }
+
+    fn assemble(
+        self,
+        file: StateFile,
+        (runtime, client): (Runtime, KatoClient),
+        state: State,
+        Found { records, is_new }: Found,
+    ) -> Result<RemoteBackend, TrainError> {
+        let unreachable = |source: ClientError| TrainError::Unreachable {
+            place: client.base_url().to_owned(),
+            source: Box::new(source),
+        };
+        let extensions = runtime.block_on(client.extensions()).map_err(unreachable)?;
+        let has_keys = extensions.is_some_and(|extensions| {
+            extensions.idempotency_keys && extensions.learn_batch.is_some()
+        });
+        let (kind, state) = match has_keys {
+            true => {
+                if is_new && !self.settings.onto_taught {
+                    refuse_taught(&runtime, &client, &node_ids(&self.run, &state.nodes))?;
+                }
+                (Kind::Keyed(records.map(Box::new)), state)
+            }
+            false => {
+                let (stock, state) = self.stock(&runtime, &client, state, is_new)?;
+                (Kind::Stock(Box::new(stock)), state)
+            }
+        };
+        Ok(RemoteBackend {
+            runtime,
+            client,
+            run: self.run,
+            connections: self.connections,
+            probe: self.probe,
+            file,
+            kind,
+            interrupted: watch::Sender::new(false),
+            nodes: state.nodes.clone(),
+            configuration: state.configuration.clone(),
+            run_id: state.run_id.clone(),
+            state: Mutex::new(state),
+            calls: Mutex::default(),
+        })
+    }
+
+    /// What was taught to a stock server, and the state as it was committed with it.
+    fn stock(
+        &self,
+        runtime: &Runtime,
+        client: &KatoClient,
+        state: State,
+        is_new: bool,
+    ) -> Result<(Stock, State), TrainError> {
+        let dir = self.state.with_added_extension("taught");
+        let journal = self.state.with_added_extension("sent");
+        // Begun and ended before its first commit, in which nothing was taught yet.
+        let is_left_over = || -> Result<bool, TrainError> {
+            let store = EmbeddedStore::open_read_only(&dir).map_err(TrainError::Store)?;
+            use kato_store::PatternStore as _;
+            Ok(store.checkpoint().is_null())
+        };
+        if is_new {
+            if EmbeddedStore::exists(&dir) {
+                if !is_left_over()? {
+                    let reason = "what the run taught lies beside it: put the file back, or remove the directory .taught as well to begin anew";
+                    return Err(failed("find", &self.state)(std::io::Error::other(reason)));
+                }
+                std::fs::remove_dir_all(&dir).map_err(failed("clear", &dir))?;
+            }
+            Journal::create(&journal)?;
+        }
+        let journal = Journal::open(&journal)?;
+        let settings = StockSettings {
+            onto_taught: state.onto_taught,
+            ..self.settings
+        };
+        let generation =
+            runtime
+                .block_on(client.generation())
+                .map_err(|source| TrainError::Unreachable {
+                    place: client.base_url().to_owned(),
+                    source: Box::new(source),
+                })?;
+        let ids = node_ids(&self.run, &state.nodes);
+        let clients = clients(runtime, client, &ids);
+        let place = (state.nodes.as_slice(), &state.configuration);
+        let stock = Stock::open(&dir, journal, place, (clients, generation), settings)?;
+        let committed = stock.state();
+        if committed.is_null() {
+            return Ok((stock, state));
+        }
+        // The store of what was taught is committed before the file; a crash may have come between the two.
+        let mut committed: State = serde_json::from_value(committed)
+            .map_err(|source| TrainError::Checkpoint { source })?;
+        // Cuts are written to the file alone, before what they cut is sent.
+        committed.cuts = state.cuts;
+        Ok((stock, committed))
+    }
+}
+
+/// What there was of a run.
+struct Found {
+    /// Where the server keeps runs' records.
+    records: Option<Records>,
+    is_new: bool,
+}
+
+fn same_run<'a>(here: &State, there: &'a Record, path: &Path) -> Result<&'a State, TrainError> {
+    if here.run_id == there.run_id {
+        return Ok(there);
+    }
+    let reason =
+        "the server keeps another run of this name: name the file of that run, or begin a new run";
+    Err(failed("resume", path)(std::io::Error::other(reason)))
+}
+
+/// Refuses nodes of a server of ours that know something.
+fn refuse_taught(runtime: &Runtime, client: &KatoClient, ids: &[String]) -> Result<(), TrainError> {
+    for node in clients(runtime, client, ids) {
+        let is_blank = runtime.block_on(node.is_blank());
+        let is_blank = is_blank.map_err(|source| TrainError::Teach {
+            node: node.node_id().to_owned(),
+            source: Box::new(source),
+        })?;
+        if is_blank == Some(false) {
+            return Err(TrainError::TaughtBefore {
+                node: node.node_id().to_owned(),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! The record of a run that a server of ours keeps beside the run's nodes, so that it cannot be lost without them.
+
+use std::sync::{Mutex, PoisonError};
+
+use kato_client::{ClientError, KatoClient};
+use kato_model::RunName;
+use kato_scheduler::TrainError;
+use tokio::runtime::Runtime;
+
+use crate::state::State;
+
+/// What is kept: the state as of the last commit.
+pub(crate) type Record = State;
+
+/// The place of a run's record on a server.
+#[derive(Debug)]
+pub(crate) struct Records {
+    run: RunName,
+    found: Option<Record>,
+    /// Of the record that the next one replaces; 0 where there is none.
+    version: Mutex<u64>,
+}
+
+impl Records {
+    /// Looks for the record of a run; `None` where the server keeps none of any run.
+    pub(crate) fn find(
+        runtime: &Runtime,
+        client: &KatoClient,
+        run: &RunName,
+    ) -> Result<Option<Self>, TrainError> {
+        let unreachable = |source: ClientError| TrainError::Unreachable {
+            place: client.base_url().to_owned(),
+            source: Box::new(source),
+        };
+        let extensions = runtime.block_on(client.extensions()).map_err(unreachable)?;
+        if !extensions.is_some_and(|extensions| extensions.run_records) {
+            return Ok(None);
+        }
+        let found = runtime.block_on(client.run_record(run.as_str()));
+        let found = found.map_err(unreachable)?;
+        let version = found.as_ref().map_or(0, |found| found.version);
+        let record = found
+            .map(|found| serde_json::from_value(found.record))
+            .transpose();
+        Ok(Some(Self {
+            run: run.clone(),
+            found: record.map_err(|source| TrainError::Checkpoint { source })?,
+            version: Mutex::new(version),
+        }))
+    }
+
+    /// The record as it was when the run was opened.
+    pub(crate) fn found(&self) -> Option<&Record> {
+        self.found.as_ref()
+    }
+
+    /// Replaces the record, durably.
+    pub(crate) fn replace(
+        &self,
+        runtime: &Runtime,
+        client: &KatoClient,
+        state: &State,
+    ) -> Result<(), TrainError> {
+        let record =
+            serde_json::to_value(state).map_err(|source| TrainError::Checkpoint { source })?;
+        let mut version = self.version.lock().unwrap_or_else(PoisonError::into_inner);
+        let teach = |source: Box<dyn std::error::Error + Send + Sync>| TrainError::Teach {
+            node: self.run.to_string(),
+            source,
+        };
+        let replaced =
+            runtime.block_on(client.replace_run_record(self.run.as_str(), *version, &record));
+        match replaced {
+            Ok(replaced) => *version = replaced,
+            Err(error) if error.status() == Some(409) => {
+                // Ours, if the answer to it was lost.
+                let found = runtime.block_on(client.run_record(self.run.as_str()));
+                match found.map_err(|error| teach(error.into()))? {
+                    Some(found) if found.record == record => *version = found.version,
+                    _ => {
+                        let reason = "another process has trained this run meanwhile: let one of them end, and resume";
+                        return Err(teach(reason.into()));
+                    }
+                }
+            }
+            Err(error) => return Err(teach(error.into())),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,342 @@
+//! A run on a stock server, which knows no idempotency keys, learns a request chunk by chunk and goes on when nobody listens.
+//!
+//! What is taught is counted on this side as well, in a store beside the run's state; what was sent and is in no commit stands in a
+//! journal. When nobody knows what became of a request, nothing more is sent to its node until the server is done with it, and then the
+//! patterns say what arrived: see [`settle`] and [`puzzle`].
+
+mod compare;
+mod journal;
+mod lane;
+mod pace;
+mod puzzle;
+mod settle;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kato_client::{Generation, KatoClient};
+use kato_model::PatternName;
+use kato_protocol::BatchItem;
+use kato_scheduler::{Checkpoint, TrainError};
+use kato_store::{EmbeddedStore, PatternStore, StagedBatch};
+use serde_json::Value;
+use tokio::sync::{Notify, OnceCell, RwLock};
+
+pub(crate) use journal::Journal;
+
+use self::journal::WorkKey;
+use self::pace::Pace;
+use self::puzzle::Doubtful;
+use crate::doubts::Doubts;
+
+/// A learn call with its pattern's name.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) name: PatternName,
+    pub(crate) item: BatchItem,
+}
+
+impl Item {
+    fn call(&self) -> Doubtful {
+        Doubtful {
+            name: self.name,
+            metadata: self.item.metadata.clone(),
+        }
+    }
+}
+
+/// How a stock server is treated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StockSettings {
+    /// Silence after which a server is taken to be done.
+    pub(crate) settle: Duration,
+    /// Longest time for an answer.
+    pub(crate) timeout: Duration,
+    /// Time without a finished learn call after which the run ends.
+    pub(crate) patience: Duration,
+    /// Nodes may know patterns that this run has not taught.
+    pub(crate) onto_taught: bool,
+}
+
+/// A run on a stock server.
+#[derive(Debug)]
+pub(crate) struct Stock {
+    settings: StockSettings,
+    generation: Generation,
+    store: EmbeddedStore,
+    ledger: Mutex<Ledger>,
+    levels: Vec<Level>,
+    pace: Mutex<Pace>,
+    /// Told when a request has ended.
+    ended: Notify,
+    begun: OnceCell<()>,
+    counts: DoubtCounts,
+    is_told_slow: AtomicBool,
+}
+
+/// What is committed and what was sent beyond it.
+#[derive(Debug)]
+struct Ledger {
+    journal: Journal,
+    /// Documents of the last commit.
+    committed: u64,
+}
+
+/// One node.
+#[derive(Debug)]
+struct Level {
+    /// Asks; has no part in the teaching.
+    client: KatoClient,
+    /// Held by those who teach, and alone by whoever finds out what arrived.
+    gate: RwLock<()>,
+    /// Requests without an answer.
+    doubts: Mutex<Vec<Doubt>>,
+    /// Learn calls that were answered in this session.
+    finished: AtomicU64,
+    /// Whether the node must not know the first patterns that are sent.
+    is_fresh: AtomicBool,
+}
+
+/// A request without an answer.
+#[derive(Debug)]
+struct Doubt {
+    key: WorkKey,
+    /// Its calls, by place in the work.
+    places: Vec<usize>,
+    session: String,
+}
+
+#[derive(Debug, Default)]
+struct DoubtCounts {
+    requests: AtomicU64,
+    calls: AtomicU64,
+    arrived: AtomicU64,
+    missing: AtomicU64,
+    watched: AtomicU64,
+    moved: AtomicU64,
+    compared: AtomicU64,
+}
+
+impl Stock {
+    /// Opens what a run was taught, or makes it; one client a node.
+    pub(crate) fn open(
+        dir: &Path,
+        journal: Journal,
+        (nodes, configuration): (&[String], &Value),
+        (clients, generation): (Vec<KatoClient>, Generation),
+        settings: StockSettings,
+    ) -> Result<Self, TrainError> {
+        let store = match EmbeddedStore::exists(dir) {
+            true => EmbeddedStore::open(dir),
+            false => EmbeddedStore::create(dir, nodes, configuration.clone()),
+        };
+        let level = |client| Level {
+            client,
+            gate: RwLock::new(()),
+            doubts: Mutex::default(),
+            finished: AtomicU64::new(0),
+            is_fresh: AtomicBool::new(false),
+        };
+        Ok(Self {
+            settings,
+            generation,
+            store: store.map_err(TrainError::Store)?,
+            ledger: Mutex::new(Ledger {
+                journal,
+                committed: 0,
+            }),
+            levels: clients.into_iter().map(level).collect(),
+            pace: Mutex::new(Pace::new(settings.timeout)),
+            ended: Notify::new(),
+            begun: OnceCell::new(),
+            counts: DoubtCounts::default(),
+            is_told_slow: AtomicBool::new(false),
+        })
+    }
+
+    /// The run's state as of the last commit; `null` before the first.
+    pub(crate) fn state(&self) -> Value {
+        self.store.checkpoint()
+    }
+
+    pub(crate) fn store(&self) -> &dyn PatternStore {
+        &self.store
+    }
+
+    /// Finds out what a process before this one has left behind, before anything is sent. Once for all workers.
+    pub(crate) async fn begin(&self, checkpoint: &Value) -> Result<(), TrainError> {
+        self.begun
+            .get_or_try_init(|| async {
+                let committed = documents_of(checkpoint)?;
+                let is_new = {
+                    let mut ledger = self.ledger();
+                    ledger.committed = committed;
+                    committed == 0 && ledger.journal.is_empty()
+                };
+                if is_new && !self.settings.onto_taught {
+                    self.check_blank().await?;
+                }
+                for level in 0..self.levels.len() {
+                    self.check_kept(level).await?;
+                    self.settle_left(level).await?;
+                }
+                Ok(())
+            })
+            .await
+            .copied()
+    }
+
+    /// Refuses nodes that were taught before, where the server can tell; else the first patterns will.
+    async fn check_blank(&self) -> Result<(), TrainError> {
+        for level in &self.levels {
+            let is_blank = level.client.is_blank().await;
+            match is_blank.map_err(|error| teach(&level.client, error))? {
+                Some(true) => {}
+                Some(false) => return Err(taught_before(&level.client)),
+                None => level.is_fresh.store(true, Ordering::Relaxed),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a node that does not know one of the patterns that it was taught: it was cleared, or its server is another.
+    async fn check_kept(&self, level: usize) -> Result<(), TrainError> {
+        let mut patterns = self
+            .store
+            .scan_frequencies(level)
+            .map_err(TrainError::Store)?;
+        let Some(first) = patterns.next() else {
+            return Ok(());
+        };
+        let (name, _) = first.map_err(TrainError::Store)?;
+        let known = self.known(level, [name])?;
+        settle::ask_all(&self.levels[level], &known, vec![name]).await?;
+        Ok(())
+    }
+
+    /// Commits what was taught together with the run's state.
+    pub(crate) fn commit(
+        &self,
+        staged: Vec<StagedBatch>,
+        state: Value,
+        checkpoint: &Value,
+    ) -> Result<(), TrainError> {
+        let documents = documents_of(checkpoint)?;
+        let mut ledger = self.ledger();
+        self.store
+            .commit(staged, state)
+            .map_err(TrainError::Store)?;
+        let before = std::mem::replace(&mut ledger.committed, documents);
+        // A damaged commit goes back to the one before it.
+        ledger.journal.forget_before(before)
+    }
+
+    /// Learn calls of this session that were answered, by level.
+    pub(crate) fn finished(&self) -> Vec<u64> {
+        let finished = |level: &Level| level.finished.load(Ordering::Relaxed);
+        self.levels.iter().map(finished).collect()
+    }
+
+    /// Requests that asked, by level.
+    pub(crate) fn calls(&self) -> Vec<kato_client::Calls> {
+        self.levels
+            .iter()
+            .map(|level| level.client.calls())
+            .collect()
+    }
+
+    /// What came of requests without an answer.
+    pub(crate) fn doubts(&self) -> Doubts {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let counts = &self.counts;
+        Doubts {
+            requests: read(&counts.requests),
+            calls: read(&counts.calls),
+            arrived: read(&counts.arrived),
+            missing: read(&counts.missing),
+            watched: read(&counts.watched),
+            moved: read(&counts.moved),
+            compared: read(&counts.compared),
+        }
+    }
+
+    /// That the server is slow, told once when it is known.
+    pub(crate) fn notice(&self) -> Option<String> {
+        /// Learn calls that say how fast a server is.
+        const ENOUGH: u64 = 200;
+        /// A stock server on an ordinary machine takes up to 25 ms.
+        const SLOW: Duration = Duration::from_millis(30);
+        let pace = self.pace();
+        let service = pace.service().filter(|_| pace.finished() >= ENOUGH)?;
+        let is_slow = service > SLOW;
+        if !is_slow || self.is_told_slow.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let millis = service.as_millis();
+        let rate = 1.0 / service.as_secs_f64();
+        Some(format!(
+            "the server takes {millis} ms a learn call, {rate:.0} a second, and more workers will not change that: look at the load of its \
+             machine and databases, or train into --kb or a kato-rs server (example serve), which learn the same thousands of times as fast"
+        ))
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Learn calls of patterns that are known to have been carried out.
+    fn known(
+        &self,
+        level: usize,
+        names: impl IntoIterator<Item = PatternName>,
+    ) -> Result<HashMap<PatternName, u64>, TrainError> {
+        // Both under one lock: a commit moves counts from one to the other.
+        let ledger = self.ledger();
+        let arrived = ledger.journal.arrived(level, ledger.committed);
+        names
+            .into_iter()
+            .map(|name| {
+                let pattern = self
+                    .store
+                    .pattern(level, &name)
+                    .map_err(TrainError::Store)?;
+                let committed = pattern.map_or(0, |pattern| pattern.frequency);
+                Ok((name, committed + arrived.get(&name).copied().unwrap_or(0)))
+            })
+            .collect()
+    }
+}
+
+impl Level {
+    fn doubts(&self) -> MutexGuard<'_, Vec<Doubt>> {
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn documents_of(checkpoint: &Value) -> Result<u64, TrainError> {
+    let checkpoint = Checkpoint::from_json(checkpoint)?;
+    Ok(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))
+}
+
+fn taught_before(client: &KatoClient) -> TrainError {
+    TrainError::TaughtBefore {
+        node: client.node_id().to_owned(),
+    }
+}
+
+fn teach(
+    client: &KatoClient,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> TrainError {
+    TrainError::Teach {
+        node: client.node_id().to_owned(),
+        source: source.into(),
+    }
+}

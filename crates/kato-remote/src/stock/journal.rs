@@ -1,0 +1,491 @@
+//! What was sent to a stock server and is in no commit: a file that is written before anything is sent.
+//!
+//! A line is the CRC-32 of a record in hexadecimal digits, a blank, and the record as JSON. *Planned* records reach the disk before
+//! their learn calls are sent; *arrived* records need not, because a lost one only means that somebody asks. A line that a crash left
+//! half-written is cut off; anything else that does not fit is damage, and an error.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use kato_model::PatternName;
+use kato_scheduler::TrainError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::puzzle::Doubtful;
+use crate::state::{failed, replace_file_by};
+
+/// One level of the documents that go together: the number of the first of them, and the level.
+pub(crate) type WorkKey = (u64, usize);
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Record {
+    /// These learn calls may be sent from now on, behind those that were planned before.
+    Planned {
+        work: u64,
+        level: usize,
+        calls: Vec<PlannedCall>,
+    },
+    /// A session that requests go to from now on.
+    Session { level: usize, id: String },
+    /// A session that nothing goes to any more, and in which nothing is at work.
+    Closed { id: String },
+    /// These of the planned calls, by place, are known to the server.
+    Arrived {
+        work: u64,
+        level: usize,
+        places: Range<usize>,
+    },
+    /// Patterns whose counts are to be compared in the end.
+    Doubted { level: usize, names: Vec<String> },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PlannedCall(
+    String,
+    #[serde(default, skip_serializing_if = "Map::is_empty")] Map<String, Value>,
+);
+
+/// What is known of one level of documents that go together.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// What was planned, in the order in which it is sent.
+    pub(crate) calls: Vec<Doubtful>,
+    /// Which of it the server is known to have learned.
+    pub(crate) arrived: Vec<bool>,
+}
+
+/// The journal of a run.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Half a line may stand in its end, which nothing may follow.
+    is_broken: bool,
+    works: BTreeMap<WorkKey, Progress>,
+    /// Sessions that may be at work, with their level.
+    sessions: BTreeMap<String, usize>,
+    doubted: BTreeMap<usize, BTreeSet<PatternName>>,
+}
+
+impl Journal {
+    /// Begins the journal of a new run.
+    pub(crate) fn create(path: &Path) -> Result<(), TrainError> {
+        replace_file_by(path, |_| Ok(()))
+    }
+
+    /// Opens the journal of a run.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or it is damaged.
+    pub(crate) fn open(path: &Path) -> Result<Self, TrainError> {
+        let read = failed("read", path);
+        let text = std::fs::read(path).map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                let reason = "it is gone, so nobody knows what was sent and not committed: put it back, or begin a new run under another name";
+                return failed("find", path)(io::Error::other(reason));
+            }
+            read(error)
+        })?;
+        let file = OpenOptions::new()
+            .append(true)
+            .open(path)
+            .map_err(failed("open", path))?;
+        let mut journal = Self {
+            path: path.to_owned(),
+            file,
+            is_broken: false,
+            works: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            doubted: BTreeMap::new(),
+        };
+        let mut whole = 0;
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            let is_last = whole + line.len() == text.len();
+            match parse(line) {
+                Some(record) => journal.take_in(record),
+                None if is_last => break,
+                None => {
+                    let reason = format!(
+                        "it is damaged at byte {whole}: put a copy back, or begin a new run under another name"
+                    );
+                    return Err(failed("read", path)(io::Error::other(reason)));
+                }
+            }
+            whole += line.len();
+        }
+        if whole < text.len() {
+            let cut = || -> io::Result<()> {
+                journal.file.set_len(whole as u64)?;
+                journal.file.sync_all()
+            };
+            cut().map_err(failed("mend", path))?;
+        }
+        Ok(journal)
+    }
+
+    /// Whether nothing was ever planned that is still kept.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.works.is_empty()
+    }
+
+    /// What is known of a work; nothing, where nothing was planned.
+    pub(crate) fn progress(&self, key: WorkKey) -> Option<&Progress> {
+        self.works.get(&key)
+    }
+
+    /// Sessions in which a process may have left something at work, of a level.
+    pub(crate) fn sessions(&self, level: usize) -> Vec<String> {
+        let of_level = |(id, of): (&String, &usize)| (*of == level).then(|| id.clone());
+        self.sessions.iter().filter_map(of_level).collect()
+    }
+
+    /// Works of a level from a document on, with calls that were planned and are not known to have arrived.
+    pub(crate) fn open_works(&self, level: usize, from: u64) -> Vec<WorkKey> {
+        let is_open = |(key, progress): (&WorkKey, &Progress)| {
+            let open = progress.arrived.iter().any(|arrived| !arrived);
+            (key.1 == level && key.0 >= from && open).then_some(*key)
+        };
+        self.works.iter().filter_map(is_open).collect()
+    }
+
+    /// Learn calls by pattern that are known to have arrived, of works of a level from a document on.
+    pub(crate) fn arrived(&self, level: usize, from: u64) -> HashMap<PatternName, u64> {
+        let mut n: HashMap<PatternName, u64> = HashMap::new();
+        for ((_, _), progress) in self
+            .works
+            .iter()
+            .filter(|((work, of), _)| *of == level && *work >= from)
+        {
+            let calls = progress.calls.iter().zip(&progress.arrived);
+            for (call, _) in calls.filter(|(_, arrived)| **arrived) {
+                *n.entry(call.name).or_default() += 1;
+            }
+        }
+        n
+    }
+
+    /// Patterns whose counts are to be compared in the end, by level.
+    pub(crate) fn doubted(&self) -> &BTreeMap<usize, BTreeSet<PatternName>> {
+        &self.doubted
+    }
+
+    /// Makes sure that a crash from now on knows that these calls may have been sent.
+    pub(crate) fn plan(
+        &mut self,
+        (work, level): WorkKey,
+        calls: &[Doubtful],
+    ) -> Result<(), TrainError> {
+        let planned = |call: &Doubtful| PlannedCall(call.name.to_string(), call.metadata.clone());
+        let calls = calls.iter().map(planned).collect();
+        self.append([Record::Planned { work, level, calls }])?;
+        self.sync()
+    }
+
+    /// Makes sure that a crash from now on knows that a session may be at work.
+    pub(crate) fn use_session(&mut self, level: usize, id: &str) -> Result<(), TrainError> {
+        if self.sessions.contains_key(id) {
+            return Ok(());
+        }
+        let id = id.to_owned();
+        self.append([Record::Session { level, id }])?;
+        self.sync()
+    }
+
+    /// Nothing is at work in a session any more, nor will be.
+    pub(crate) fn close_session(&mut self, id: &str) -> Result<(), TrainError> {
+        match self.sessions.contains_key(id) {
+            true => self.append([Record::Closed { id: id.to_owned() }]),
+            false => Ok(()),
+        }
+    }
+
+    /// Planned calls, by place, have arrived.
+    pub(crate) fn arrive(
+        &mut self,
+        (work, level): WorkKey,
+        places: impl IntoIterator<Item = usize>,
+    ) -> Result<(), TrainError> {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for place in places {
+            match ranges.last_mut() {
+                Some(range) if range.end == place => range.end += 1,
+                _ => ranges.push(place..place + 1),
+            }
+        }
+        self.append(ranges.into_iter().map(|places| Record::Arrived {
+            work,
+            level,
+            places,
+        }))
+    }
+
+    /// Remembers patterns whose counts are to be compared in the end.
+    pub(crate) fn doubt(
+        &mut self,
+        level: usize,
+        names: impl IntoIterator<Item = PatternName>,
+    ) -> Result<(), TrainError> {
+        let known = self.doubted.get(&level);
+        let is_new = |name: &PatternName| known.is_none_or(|known| !known.contains(name));
+        let names: BTreeSet<PatternName> = names.into_iter().filter(is_new).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let names = names.iter().map(ToString::to_string).collect();
+        self.append([Record::Doubted { level, names }])?;
+        self.sync()
+    }
+
+    /// Makes what was appended durable.
+    pub(crate) fn sync(&self) -> Result<(), TrainError> {
+        self.file.sync_data().map_err(failed("write", &self.path))
+    }
+
+    /// Forgets works before a document: they are in a commit, and so is the one that a damaged commit would go back to.
+    pub(crate) fn forget_before(&mut self, document: u64) -> Result<(), TrainError> {
+        self.works.retain(|(work, _), _| *work >= document);
+        self.rewrite()
+    }
+
+    /// Forgets what was to be compared.
+    pub(crate) fn compared(&mut self) -> Result<(), TrainError> {
+        self.doubted.clear();
+        self.rewrite()
+    }
+
+    fn rewrite(&mut self) -> Result<(), TrainError> {
+        let records = self.records();
+        replace_file_by(&self.path, |file| {
+            records
+                .iter()
+                .try_for_each(|record| file.write_all(&line(record)?))
+        })?;
+        self.file = OpenOptions::new()
+            .append(true)
+            .open(&self.path)
+            .map_err(failed("open", &self.path))?;
+        Ok(())
+    }
+
+    /// Everything, as records.
+    fn records(&self) -> Vec<Record> {
+        let mut records = Vec::new();
+        for (id, level) in &self.sessions {
+            let (id, level) = (id.clone(), *level);
+            records.push(Record::Session { level, id });
+        }
+        for (level, names) in &self.doubted {
+            let names = names.iter().map(ToString::to_string).collect();
+            records.push(Record::Doubted {
+                level: *level,
+                names,
+            });
+        }
+        for ((work, level), progress) in &self.works {
+            let (work, level) = (*work, *level);
+            let planned =
+                |call: &Doubtful| PlannedCall(call.name.to_string(), call.metadata.clone());
+            let calls = progress.calls.iter().map(planned).collect();
+            records.push(Record::Planned { work, level, calls });
+            let mut begin = None;
+            for place in 0..=progress.arrived.len() {
+                let arrived = progress.arrived.get(place) == Some(&true);
+                match (arrived, begin) {
+                    (true, None) => begin = Some(place),
+                    (false, Some(first)) => {
+                        let places = first..place;
+                        records.push(Record::Arrived {
+                            work,
+                            level,
+                            places,
+                        });
+                        begin = None;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        records
+    }
+
+    fn append(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), TrainError> {
+        let mut text = Vec::new();
+        let mut taken = Vec::new();
+        for record in records {
+            text.extend(line(&record).map_err(failed("write", &self.path))?);
+            taken.push(record);
+        }
+        if self.is_broken {
+            let reason = "an earlier record could not be written";
+            return Err(failed("write", &self.path)(io::Error::other(reason)));
+        }
+        // One write, so that a crash of this process leaves all of it or none.
+        self.file.write_all(&text).map_err(|error| {
+            self.is_broken = true;
+            failed("write", &self.path)(error)
+        })?;
+        taken.into_iter().for_each(|record| self.take_in(record));
+        Ok(())
+    }
+
+    fn take_in(&mut self, record: Record) {
+        match record {
+            Record::Planned { work, level, calls } => {
+                let progress = self.works.entry((work, level)).or_default();
+                for PlannedCall(name, metadata) in calls {
+                    if let Ok(name) = name.parse() {
+                        progress.calls.push(Doubtful { name, metadata });
+                        progress.arrived.push(false);
+                    }
+                }
+            }
+            Record::Session { level, id } => drop(self.sessions.insert(id, level)),
+            Record::Closed { id } => drop(self.sessions.remove(&id)),
+            Record::Arrived {
+                work,
+                level,
+                places,
+            } => {
+                if let Some(progress) = self.works.get_mut(&(work, level))
+                    && let Some(arrived) = progress.arrived.get_mut(places)
+                {
+                    arrived.fill(true);
+                }
+            }
+            Record::Doubted { level, names } => {
+                let names = names
+                    .iter()
+                    .filter_map(|name| name.parse::<PatternName>().ok());
+                self.doubted.entry(level).or_default().extend(names);
+            }
+        }
+    }
+}
+
+fn line(record: &Record) -> io::Result<Vec<u8>> {
+    let json = serde_json::to_vec(record)?;
+    let mut line = format!("{:08x} ", crc32fast::hash(&json)).into_bytes();
+    line.extend(json);
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn parse(line: &[u8]) -> Option<Record> {
+    let line = line.strip_suffix(b"\n")?;
+    let (sum, json) = line.split_at_checked(9)?;
+    let sum = std::str::from_utf8(sum).ok()?.strip_suffix(' ')?;
+    let sum = u32::from_str_radix(sum, 16).ok()?;
+    (crc32fast::hash(json) == sum).then(|| serde_json::from_slice(json).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(n: u32) -> Doubtful {
+        Doubtful {
+            name: PatternName::of_events(&[[n.to_string()], ["x".to_owned()]]),
+            metadata: match n % 3 {
+                0 => Map::from_iter([("title".to_owned(), Value::from(n))]),
+                _ => Map::new(),
+            },
+        }
+    }
+
+    fn calls(numbers: Range<u32>) -> Vec<Doubtful> {
+        numbers.map(call).collect()
+    }
+
+    fn journal(dir: &Path) -> Journal {
+        let path = dir.join("journal");
+        Journal::create(&path).unwrap();
+        let mut journal = Journal::open(&path).unwrap();
+        journal.plan((0, 0), &calls(0..5)).unwrap();
+        journal.use_session(0, "session-1").unwrap();
+        journal.arrive((0, 0), 0..5).unwrap();
+        journal.plan((8, 0), &calls(3..9)).unwrap();
+        journal.arrive((8, 0), [0, 1, 4]).unwrap();
+        journal.use_session(1, "session-2").unwrap();
+        journal.plan((8, 1), &calls(1..3)).unwrap();
+        journal.close_session("session-2").unwrap();
+        journal.doubt(0, [call(3).name]).unwrap();
+        journal
+    }
+
+    fn state(journal: &Journal) -> String {
+        format!(
+            "{:?} {:?} {:?}",
+            journal.works, journal.sessions, journal.doubted
+        )
+    }
+
+    #[test]
+    fn what_was_written_is_known_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = journal(dir.path());
+        let read = Journal::open(&dir.path().join("journal")).unwrap();
+        assert_eq!(state(&read), state(&written));
+        assert_eq!(read.open_works(0, 0), [(8, 0)]);
+        assert_eq!(read.open_works(1, 0), [(8, 1)]);
+        assert_eq!(read.open_works(1, 9), []);
+        assert_eq!(read.sessions(0), ["session-1"]);
+        assert_eq!(read.arrived(0, 0)[&call(3).name], 2);
+        assert_eq!(read.arrived(0, 8)[&call(3).name], 1);
+        assert!(read.doubted()[&0].contains(&call(3).name));
+    }
+
+    #[test]
+    fn a_journal_written_anew_says_the_same_of_what_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut written = journal(dir.path());
+        written.forget_before(8).unwrap();
+        assert!(written.progress((0, 0)).is_none());
+        written.arrive((8, 0), [2]).unwrap();
+        let read = Journal::open(&dir.path().join("journal")).unwrap();
+        assert_eq!(state(&read), state(&written));
+        assert_eq!(
+            read.progress((8, 0)).unwrap().arrived,
+            [true, true, true, false, true, false]
+        );
+    }
+
+    #[test]
+    fn a_line_that_a_crash_cut_is_left_out_and_damage_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        drop(journal(dir.path()));
+        let text = std::fs::read(&path).unwrap();
+        for cut in (1..text.len()).step_by(13) {
+            std::fs::write(&path, &text[..cut]).unwrap();
+            let mut read = Journal::open(&path).unwrap();
+            // What is appended then is whole.
+            read.plan((99, 2), &calls(0..1)).unwrap();
+            let again = Journal::open(&path).unwrap();
+            assert_eq!(state(&again), state(&read), "cut at {cut}");
+        }
+        let first = text.iter().position(|byte| *byte == b'\n').unwrap();
+        for at in [0, 9, first - 1] {
+            let mut damaged = text.clone();
+            damaged[at] ^= 1;
+            std::fs::write(&path, damaged).unwrap();
+            let error = Journal::open(&path).unwrap_err();
+            assert!(
+                matches!(error, TrainError::State { action: "read", .. }),
+                "{error:?}"
+            );
+        }
+        std::fs::remove_file(&path).unwrap();
+        let error = Journal::open(&path).unwrap_err();
+        assert!(
+            matches!(error, TrainError::State { action: "find", .. }),
+            "{error:?}"
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! One level of the documents that go together: sent request by request, each as large as a second allows, until all of it has arrived.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use kato_client::{ClientError, Generation, LearnSession};
+use kato_model::PatternName;
+use kato_protocol::BatchItem;
+use kato_scheduler::{Activity, TrainError};
+use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
+
+use super::journal::WorkKey;
+use super::pace::Begun;
+use super::{Doubt, Item, Level, Stock, taught_before, teach};
+
+/// Patterns that are asked for before a node is taken to be new, where the server does not tell.
+const FRESH_QUESTIONS: usize = 8;
+
+/// A place among the requests under way.
+struct Turn<'a> {
+    stock: &'a Stock,
+    begun: Begun,
+    took: Option<Duration>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.stock.pace().end(&self.begun, self.took);
+        self.stock.ended.notify_waiters();
+    }
+}
+
+/// What keeps a node from being settled while a request is under way.
+enum Guard<'a> {
+    #[expect(dead_code, reason = "held, not read")]
+    Shared(RwLockReadGuard<'a, ()>),
+    #[expect(dead_code, reason = "held, not read")]
+    Alone(RwLockWriteGuard<'a, ()>),
+}
+
+impl Stock {
+    /// Teaches all of a work's items that have not arrived yet.
+    pub(crate) async fn teach(
+        &self,
+        session: &mut LearnSession,
+        key: WorkKey,
+        items: &[Item],
+        activity: &Activity,
+    ) -> Result<(), TrainError> {
+        self.check_plan(key, items)?;
+        let level = &self.levels[key.1];
+        let mut last_finished = Instant::now();
+        loop {
+            let missing = self.missing(key, items.len());
+            let Some(first) = missing.first() else {
+                return Ok(());
+            };
+            self.check_fresh(level, items).await?;
+            let node = level.client.node_id();
+            let _teaching =
+                activity.enter(format!("teaching {node}, {first} of {} done", items.len()));
+            let (places, batch) = self.request(session, &missing, items);
+            match self.send(session, key, items, &places, &batch).await? {
+                true => last_finished = Instant::now(),
+                false => self.settle_level(key.1).await?,
+            }
+            let has_grown = self.missing(key, items.len()).len() < missing.len();
+            if has_grown {
+                last_finished = Instant::now();
+            } else if last_finished.elapsed() > self.settings.patience.max(self.settings.timeout) {
+                let seconds = last_finished.elapsed().as_secs();
+                let reason = format!(
+                    "it has finished no learn call for {seconds} s: look at the server, raise --timeout, and resume"
+                );
+                return Err(teach(&level.client, reason));
+            }
+        }
+    }
+
+    /// The next request: places of items that are missing, and the items.
+    fn request(
+        &self,
+        session: &LearnSession,
+        missing: &[usize],
+        items: &[Item],
+    ) -> (Vec<usize>, Vec<BatchItem>) {
+        let size = self.pace().size();
+        let places = missing.iter().copied().take(size);
+        let batch: Vec<BatchItem> = places.map(|place| items[place].item.clone()).collect();
+        let n = session.request_len(&batch, size);
+        let places = missing[..n].to_vec();
+        (places, batch.into_iter().take(n).collect())
+    }
+
+    /// Sends one request; `false` when nobody knows what became of it.
+    async fn send(
+        &self,
+        session: &mut LearnSession,
+        key: WorkKey,
+        items: &[Item],
+        places: &[usize],
+        batch: &[BatchItem],
+    ) -> Result<bool, TrainError> {
+        let level = &self.levels[key.1];
+        let mut turn = self.turn(batch.len()).await;
+        // In the older generation what is observed with a pattern belongs to the node for a moment.
+        let alone = self.generation == Generation::October2025
+            && batch.iter().any(|item| !item.metadata.is_empty());
+        let guard = match alone {
+            true => Guard::Alone(level.gate.write().await),
+            false => Guard::Shared(level.gate.read().await),
+        };
+        self.plan(key, items, places)?;
+        loop {
+            let id = session
+                .id(batch)
+                .await
+                .map_err(|error| teach(&level.client, error))?;
+            self.ledger().journal.use_session(key.1, &id)?;
+            let start = Instant::now();
+            let learned = session.learn(&id, batch).await;
+            match learned {
+                Ok(()) => {
+                    turn.took = Some(start.elapsed());
+                    let places = places.iter().copied();
+                    self.ledger().journal.arrive(key, places)?;
+                    let n = batch.len() as u64;
+                    level.finished.fetch_add(n, Ordering::Relaxed);
+                    drop(guard);
+                    return Ok(true);
+                }
+                // It was lost before the request came: nothing was learned.
+                Err(ClientError::SessionNotFound { .. }) => {
+                    self.ledger().journal.close_session(&id)?;
+                }
+                Err(error @ ClientError::OutcomeUnknown { .. }) => {
+                    tracing::warn!(node = level.client.node_id(), %error, "asking what arrived");
+                    level.doubts().push(Doubt {
+                        key,
+                        places: places.to_vec(),
+                        session: id,
+                    });
+                    drop(guard);
+                    return Ok(false);
+                }
+                Err(error) => return Err(teach(&level.client, error)),
+            }
+        }
+    }
+
+    /// Waits until a request of so many learn calls does not make the queue too long.
+    async fn turn(&self, calls: usize) -> Turn<'_> {
+        loop {
+            let ended = self.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            if let Some(begun) = self.pace().begin(calls) {
+                return Turn {
+                    stock: self,
+                    begun,
+                    took: None,
+                };
+            }
+            ended.await;
+        }
+    }
+
+    /// Writes down what may be sent from now on: these places, and some behind them, so that not every request waits for the disk.
+    fn plan(&self, key: WorkKey, items: &[Item], places: &[usize]) -> Result<(), TrainError> {
+        let ahead = self.pace().size();
+        let mut ledger = self.ledger();
+        let planned = ledger
+            .journal
+            .progress(key)
+            .map_or(0, |progress| progress.calls.len());
+        let last = places.last().map_or(0, |place| place + 1);
+        if last <= planned {
+            return Ok(());
+        }
+        let end = last.saturating_add(ahead).min(items.len());
+        let calls: Vec<_> = items[planned..end].iter().map(Item::call).collect();
+        ledger.journal.plan(key, &calls)
+    }
+
+    /// Places of a work that have not arrived, as far as that is known.
+    fn missing(&self, key: WorkKey, n_items: usize) -> Vec<usize> {
+        let ledger = self.ledger();
+        let progress = ledger.journal.progress(key);
+        let has_arrived = |place: &usize| {
+            progress
+                .and_then(|progress| progress.arrived.get(*place))
+                .is_some_and(|arrived| *arrived)
+        };
+        (0..n_items).filter(|place| !has_arrived(place)).collect()
+    }
+
+    /// What was planned before must be what is planned now.
+    fn check_plan(&self, key: WorkKey, items: &[Item]) -> Result<(), TrainError> {
+        let ledger = self.ledger();
+        let Some(progress) = ledger.journal.progress(key) else {
+            return Ok(());
+        };
+        let planned = progress.calls.iter().map(|call| call.name);
+        let names = items.iter().map(|item| item.name);
+        let is_same =
+            progress.calls.len() <= items.len() && planned.eq(names.take(progress.calls.len()));
+        match is_same {
+            true => Ok(()),
+            false => Err(teach(
+                &self.levels[key.1].client,
+                format!(
+                    "the documents from number {} on are not those that were sent before: give the same corpus, or begin a new run",
+                    key.0
+                ),
+            )),
+        }
+    }
+
+    /// Where a server cannot tell that a node is new, the first patterns must not be there.
+    async fn check_fresh(&self, level: &Level, items: &[Item]) -> Result<(), TrainError> {
+        if !level.is_fresh.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut names: Vec<PatternName> = items
+            .iter()
+            .map(|item| item.name)
+            .take(FRESH_QUESTIONS)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let found = level.client.pattern(&name).await;
+            if found
+                .map_err(|error| teach(&level.client, error))?
+                .is_some()
+            {
+                return Err(taught_before(&level.client));
+            }
+        }
+        Ok(())
+    }
+}

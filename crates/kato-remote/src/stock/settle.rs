@@ -1,0 +1,260 @@
+//! Finding out what arrived of requests without an answer, once the server is done with them.
+//!
+//! **When is it done?** No time tells. A request that had begun ends when a question of its session has had its turn, and one that comes
+//! later finds no session (`KatoClient::fence`). What that does not reach, such as a second process of the server, shows as learn calls
+//! that still appear: so the first pattern that is missing of every request is asked for again and again, and the server is done when
+//! none of them has changed for the settling time, for ten times what a learn call takes, and for three times what a question takes,
+//! whichever is longest. While it changes, it is waited for, however long.
+//!
+//! **The limit.** A server that keeps a request for longer than that without a sign, and answers questions meanwhile, is found out only
+//! in the end, when the patterns that were in doubt are compared with what was taught.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::future::try_join_all;
+use futures_util::stream;
+use kato_model::PatternName;
+use kato_scheduler::TrainError;
+
+use super::puzzle::{Doubtful, Found, Puzzle, TooMany};
+use super::{Doubt, Level, Stock, teach};
+
+/// Questions under way at a time.
+const QUESTIONS: usize = 8;
+
+/// Looks at a server during the settling time.
+const LOOKS: u32 = 8;
+
+/// Times of a question for which a server must have been quiet.
+const ASKS: u32 = 3;
+
+impl Stock {
+    /// Settles what a process before this one has left at work on a level.
+    pub(super) async fn settle_left(&self, level_idx: usize) -> Result<(), TrainError> {
+        let (doubts, sessions) = {
+            let ledger = self.ledger();
+            let keys = ledger.journal.open_works(level_idx, ledger.committed);
+            let doubt = |key| {
+                let progress = ledger.journal.progress(key)?;
+                let places = progress.arrived.iter().enumerate();
+                let open = places.filter_map(|(place, arrived)| (!arrived).then_some(place));
+                Some(Doubt {
+                    key,
+                    places: open.collect(),
+                    session: String::new(),
+                })
+            };
+            let doubts: Vec<Doubt> = keys.into_iter().filter_map(doubt).collect();
+            (doubts, ledger.journal.sessions(level_idx))
+        };
+        self.settle(level_idx, &doubts, sessions).await
+    }
+
+    /// Settles what is in doubt on a level, unless another worker has done that meanwhile.
+    pub(super) async fn settle_level(&self, level_idx: usize) -> Result<(), TrainError> {
+        let level = &self.levels[level_idx];
+        // What is under way ends first, with an answer or without one.
+        let _alone = level.gate.write().await;
+        let doubts = std::mem::take(&mut *level.doubts());
+        let sessions: BTreeSet<String> = doubts.iter().map(|doubt| doubt.session.clone()).collect();
+        self.settle(level_idx, &doubts, sessions.into_iter().collect())
+            .await
+    }
+
+    async fn settle(
+        &self,
+        level_idx: usize,
+        doubts: &[Doubt],
+        sessions: Vec<String>,
+    ) -> Result<(), TrainError> {
+        let level = &self.levels[level_idx];
+        if !doubts.is_empty() {
+            if self.settings.onto_taught {
+                let reason = "nobody knows what became of a request, and of a node that was taught before nobody can find out: begin a new run";
+                return Err(teach(&level.client, reason));
+            }
+            let fences = sessions.iter().map(|id| level.client.fence(id));
+            try_join_all(fences)
+                .await
+                .map_err(|error| teach(&level.client, error))?;
+            self.find_out(level_idx, doubts).await?;
+        }
+        let mut ledger = self.ledger();
+        sessions
+            .iter()
+            .try_for_each(|id| ledger.journal.close_session(id))
+    }
+
+    async fn find_out(&self, level_idx: usize, doubts: &[Doubt]) -> Result<(), TrainError> {
+        let level = &self.levels[level_idx];
+        let requests = self.calls_of(doubts);
+        let names: BTreeSet<PatternName> =
+            requests.iter().flatten().map(|call| call.name).collect();
+        self.ledger()
+            .journal
+            .doubt(level_idx, names.iter().copied())?;
+        let known = self.known(level_idx, names)?;
+        let mut puzzle = Puzzle::new(requests);
+        let mut slowest = self.solve(level, &known, &mut puzzle).await?;
+        if !puzzle.is_complete() {
+            self.counts.watched.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut quiet = Instant::now();
+        while !puzzle.is_complete() {
+            let needed = self
+                .settings
+                .settle
+                .max(self.pace().quiet())
+                .max(slowest * ASKS);
+            tokio::time::sleep(needed / LOOKS).await;
+            let start = Instant::now();
+            let mut is_moving = false;
+            for (name, found) in ask_all(level, &known, puzzle.frontier()).await? {
+                is_moving |= puzzle.is_news(&name, &found);
+                puzzle
+                    .tell(name, found)
+                    .map_err(|error| too_many(level, error))?;
+            }
+            if is_moving {
+                self.counts.moved.fetch_add(1, Ordering::Relaxed);
+                self.solve(level, &known, &mut puzzle).await?;
+                quiet = Instant::now();
+            } else if start.duration_since(quiet) >= needed {
+                // Answers that were given while it was at work are given once more.
+                puzzle.ask_again();
+                let before = puzzle.frontier();
+                slowest = slowest.max(self.solve(level, &known, &mut puzzle).await?);
+                if puzzle.frontier() == before {
+                    break;
+                }
+                quiet = Instant::now();
+            }
+        }
+        if let Some(name) = puzzle.without_metadata() {
+            let reason = format!(
+                "the server counted a learn call of pattern {name} and has not its metadata, as it has when it dies between the two: begin a new run"
+            );
+            return Err(teach(&level.client, reason));
+        }
+        self.record(doubts, &puzzle.outcome())
+    }
+
+    /// The calls that are in doubt.
+    fn calls_of(&self, doubts: &[Doubt]) -> Vec<Vec<Doubtful>> {
+        let ledger = self.ledger();
+        let calls = |doubt: &Doubt| {
+            let progress = ledger.journal.progress(doubt.key);
+            let call = |place: &usize| progress?.calls.get(*place).cloned();
+            doubt.places.iter().filter_map(call).collect()
+        };
+        doubts.iter().map(calls).collect()
+    }
+
+    /// Asks until nothing is unknown; the longest time that one round of questions took.
+    async fn solve(
+        &self,
+        level: &Level,
+        known: &HashMap<PatternName, u64>,
+        puzzle: &mut Puzzle,
+    ) -> Result<Duration, TrainError> {
+        let mut slowest = Duration::ZERO;
+        loop {
+            let questions = puzzle.questions();
+            if questions.is_empty() {
+                return Ok(slowest);
+            }
+            let start = Instant::now();
+            for (name, found) in ask_all(level, known, questions).await? {
+                puzzle
+                    .tell(name, found)
+                    .map_err(|error| too_many(level, error))?;
+            }
+            slowest = slowest.max(start.elapsed());
+        }
+    }
+
+    fn record(&self, doubts: &[Doubt], outcome: &[Vec<bool>]) -> Result<(), TrainError> {
+        let counts = &self.counts;
+        let add = |count: &std::sync::atomic::AtomicU64, n: usize| {
+            count.fetch_add(n as u64, Ordering::Relaxed);
+        };
+        let mut ledger = self.ledger();
+        for (doubt, arrived) in doubts.iter().zip(outcome) {
+            let places: Vec<usize> = doubt
+                .places
+                .iter()
+                .zip(arrived)
+                .filter_map(|(place, arrived)| arrived.then_some(*place))
+                .collect();
+            add(&counts.requests, 1);
+            add(&counts.calls, arrived.len());
+            add(&counts.arrived, places.len());
+            add(&counts.missing, arrived.len() - places.len());
+            tracing::debug!(
+                work = doubt.key.0,
+                level = doubt.key.1,
+                calls = arrived.len(),
+                arrived = places.len(),
+                "found out what arrived"
+            );
+            ledger.journal.arrive(doubt.key, places)?;
+        }
+        ledger.journal.sync()
+    }
+}
+
+/// What the server knows of patterns, some at a time.
+pub(super) async fn ask_all(
+    level: &Level,
+    known: &HashMap<PatternName, u64>,
+    names: Vec<PatternName>,
+) -> Result<Vec<(PatternName, Found)>, TrainError> {
+    let mut answers = stream::iter(names)
+        .map(|name| ask(level, known, name))
+        .buffer_unordered(QUESTIONS);
+    let mut found = Vec::new();
+    while let Some(answer) = answers.next().await {
+        found.push(answer?);
+    }
+    Ok(found)
+}
+
+async fn ask(
+    level: &Level,
+    known: &HashMap<PatternName, u64>,
+    name: PatternName,
+) -> Result<(PatternName, Found), TrainError> {
+    let answer = level.client.pattern(&name).await;
+    let pattern = answer.map_err(|error| teach(&level.client, error))?;
+    let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
+        (pattern.frequency, pattern.metadata)
+    });
+    let taught = known.get(&name).copied().unwrap_or(0);
+    match frequency.checked_sub(taught) {
+        Some(excess) => Ok((name, Found { excess, metadata })),
+        None => Err(teach(
+            &level.client,
+            format!(
+                "the server knows {frequency} learn calls of pattern {name} and was taught {taught}: it was cleared or has lost data; \
+                 begin a new run"
+            ),
+        )),
+    }
+}
+
+fn too_many(level: &Level, error: TooMany) -> TrainError {
+    let TooMany {
+        name,
+        excess,
+        doubtful,
+    } = error;
+    TrainError::Miscounted {
+        node: level.client.node_id().to_owned(),
+        differences: vec![format!(
+            "{excess} more learn calls of pattern {name} than are known to have been carried out, and {doubtful} were in doubt"
+        )],
+    }
+}
