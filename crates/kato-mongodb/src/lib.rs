@@ -20,6 +20,7 @@ mod figures;
 mod founding;
 mod guard;
 mod holding;
+mod indexes;
 mod item;
 mod layout;
 mod learned;

@@ -8,6 +8,8 @@
 mod conformance;
 mod crashes;
 mod cutter;
+mod indexes;
+mod kato;
 mod layout;
 mod raw;
 mod runs;
