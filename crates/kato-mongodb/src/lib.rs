@@ -27,6 +27,7 @@ mod learned;
 mod lease;
 mod manifest;
 mod merge;
+mod paths;
 mod record;
 mod runs;
 mod scan;
