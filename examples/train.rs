@@ -63,7 +63,7 @@ struct Args {
     /// Record the document and token at which each pattern was first seen.
     #[arg(long)]
     provenance: bool,
-    /// Record a document's id as metadata of its first pattern on every level.
+    /// Record a document's title, author and book index with its first pattern on every level.
     #[arg(long)]
     metadata: bool,
     #[command(flatten)]

@@ -83,7 +83,8 @@ pub enum TailPolicy {
 pub struct Recording {
     /// The place where each pattern was first seen, and the documents' ids.
     pub provenance: bool,
-    /// The document's metadata with its first pattern at every level, as the original does.
+    /// The document's metadata with its first pattern at every level, as the original does: training notes `title` (the document's id),
+    /// `author` (`Unknown`) and `book_idx` (`1`).
     pub metadata: bool,
 }
 

@@ -13,6 +13,7 @@ use crate::Guard;
 use crate::core::{Core, Live, live_of};
 use crate::engine::Engine;
 use crate::founding::{check_empty, chosen, found, settled};
+use crate::indexes;
 use crate::layout::{JOURNAL, RUN, run_database};
 use crate::lease::{Lease, acquire, keep};
 use crate::record::{FORMAT, NodeEntry, RunRecord, read};
@@ -177,6 +178,7 @@ impl MongoStoreBuilder {
         })?;
         let configuration = configuration_of(&record, &server, &database)?;
         let store = self.assemble(engine, server, record, lease, means, configuration);
+        store.prepare_indexes()?;
         store.settle()?;
         Ok(store)
     }
@@ -313,6 +315,19 @@ impl MongoStoreBuilder {
 }
 
 impl MongoStore {
+    /// Makes indexes that are missing or not as KATO makes them, before anything is written.
+    fn prepare_indexes(&self) -> Result<(), StoreError> {
+        let core = self.core();
+        let lease = Arc::clone(core.writer()?);
+        let nodes = core.nodes.clone();
+        core.ask(|server| async move {
+            for node in &nodes {
+                indexes::prepare(&server, &node.database, Some(&lease)).await?;
+            }
+            Ok(())
+        })
+    }
+
     /// Finishes what a crash left, and clears the journal of what nobody will commit.
     fn settle(&self) -> Result<(), StoreError> {
         let core = self.core();

@@ -10,6 +10,7 @@ use mongodb::bson::{RawBsonRef, RawDocument};
 
 use crate::item::{Item, OURS};
 use crate::learned::{Learned, Word};
+use crate::paths::metadata_in;
 
 /// A count: whatever type of number it has, and exactly where it is larger than the database's integers.
 pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
@@ -87,15 +88,16 @@ pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
     let ours = document.get_document(OURS).ok();
     let seen = ours.and_then(|ours| ours.get_binary("first_seen").ok());
     pattern.first_seen = seen.and_then(|seen| seen_of(seen.bytes));
+    pattern.metadata = metadata_of(document)?;
     let whole = ours.and_then(|ours| ours.get_str("attributes").ok());
     if let Some(text) = whole {
         let attributes: Attributes = serde_json::from_str(text).ok()?;
-        pattern.metadata = attributes.metadata;
+        // What a KATO learned since stands in its own place only.
+        pattern.metadata.merge(attributes.metadata, None);
         pattern.emotives = attributes.emotives;
         pattern.affinity = attributes.affinity;
         return Some(pattern);
     }
-    pattern.metadata = metadata_of(document)?;
     let positions = ours.and_then(|ours| ours.get_array("positions").ok());
     // `{}` for none, as KATO writes it.
     if let Ok(Some(RawBsonRef::Array(maps))) = document.get("emotives") {
@@ -108,17 +110,10 @@ pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
 }
 
 fn metadata_of(document: &RawDocument) -> Option<Metadata> {
-    let mut metadata = Metadata::default();
-    let Ok(map) = document.get_document("metadata") else {
-        return Some(metadata);
-    };
-    for entry in map {
-        let (key, values) = entry.ok()?;
-        for value in values.as_array()? {
-            metadata.insert_text(key.as_str(), value.ok()?.as_str()?.to_owned(), None);
-        }
+    match document.get_document("metadata") {
+        Ok(metadata) => metadata_in(metadata),
+        Err(_) => Some(Metadata::default()),
     }
-    Some(metadata)
 }
 
 fn window_of(maps: &RawArray, positions: Option<&RawArray>) -> Option<EmotiveWindow> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::{count_in, emotive_sums_in, merged};
 use crate::layout::{PATTERNS, SYMBOLS, TOTALS};
 use crate::learned::{Learned, Word};
+use crate::paths::Placed;
 use crate::writer::Writer;
 
 /// What KATO has no place for.
@@ -231,6 +232,11 @@ impl Item {
                 }
                 write_sums(target.emotives.iter().map(|(key, sum)| (key, *sum)), out);
             });
+            let is_plain_now = |merged: &Learned| !is_new && !has_ours(merged);
+            if target.merged.as_deref().is_some_and(is_plain_now) {
+                // What an earlier build kept there has its place in KATO's fields.
+                out.document("$unset", |out| out.text(OURS, ""));
+            }
             if let Self::Pattern(learned) = self
                 && target.merged.is_none()
             {
@@ -279,7 +285,9 @@ fn write_whole(merged: &Learned, out: &mut Writer) {
     out.integer("frequency", shown(merged.frequency));
     let attributes = merged.attributes.as_deref().cloned().unwrap_or_default();
     write_attributes(&attributes, out);
-    out.document(OURS, |out| write_ours(merged, &attributes, out));
+    if has_ours(merged) {
+        out.document(OURS, |out| write_ours(merged, &attributes, out));
+    }
 }
 
 fn write_content(learned: &Learned, out: &mut Writer) {
@@ -295,7 +303,7 @@ fn write_content(learned: &Learned, out: &mut Writer) {
     out.integer("length", learned.symbols.len() as i64);
 }
 
-/// Whether a key can stand in KATO's own place: servers refuse the others, or take them for paths.
+/// Whether the key of an emotive can stand in KATO's own place: servers refuse the others, or take them for paths.
 fn is_plain(key: &str) -> bool {
     !key.is_empty() && !key.starts_with('$') && !key.contains(['.', '\0'])
 }
@@ -311,13 +319,7 @@ fn write_attributes(attributes: &Attributes, out: &mut Writer) {
         });
     }
     out.document("metadata", |out| {
-        for (key, values) in attributes.metadata.iter().filter(|(key, _)| is_plain(key)) {
-            out.array(key, |out| {
-                for (idx, value) in values.iter().enumerate() {
-                    out.text_at(idx, value);
-                }
-            });
-        }
+        Placed::new(&attributes.metadata).write(out)
     });
 }
 
@@ -327,6 +329,26 @@ fn write_map(map: &EmotiveMap, out: &mut Writer) {
     }
 }
 
+/// Whether KATO's own places hold all of it.
+fn fits(attributes: &Attributes) -> bool {
+    let entries = attributes.emotives.entries().iter();
+    let maps = entries.map(|entry| &entry.emotives);
+    let maps = maps.chain([&attributes.affinity]);
+    let mut keys = maps.flat_map(EmotiveMap::keys);
+    keys.all(|key| is_plain(key)) && Placed::new(&attributes.metadata).is_whole
+}
+
+/// Whether there is something that KATO has no place for.
+fn has_ours(merged: &Learned) -> bool {
+    let attributes = merged.attributes.as_deref();
+    merged.frequency > i64::MAX as u64
+        || merged.first_seen.is_some()
+        || attributes.is_some_and(|attributes| {
+            let has_sums = !attributes.emotives.is_empty() || !attributes.affinity.is_empty();
+            has_sums || !fits(attributes)
+        })
+}
+
 fn write_ours(merged: &Learned, attributes: &Attributes, out: &mut Writer) {
     if merged.frequency > i64::MAX as u64 {
         out.text("frequency", &merged.frequency.to_string());
@@ -334,15 +356,7 @@ fn write_ours(merged: &Learned, attributes: &Attributes, out: &mut Writer) {
     if let Some(seen) = merged.first_seen {
         out.binary("first_seen", &seen_key(seen));
     }
-    let maps = attributes
-        .emotives
-        .entries()
-        .iter()
-        .map(|entry| &entry.emotives)
-        .chain([&attributes.affinity]);
-    let keys = maps.flat_map(|map| map.keys().map(String::as_str));
-    let mut keys = keys.chain(attributes.metadata.iter().map(|(key, _)| key));
-    if !keys.all(is_plain) {
+    if !fits(attributes) {
         let text = serde_json::to_string(attributes).expect("keys are text and values finite");
         out.text("attributes", &text);
         return;

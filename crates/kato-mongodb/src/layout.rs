@@ -3,20 +3,17 @@
 use std::sync::Arc;
 
 use kato_store::StoreError;
-use mongodb::IndexModel;
-use mongodb::bson::{Document, doc};
-use mongodb::options::IndexOptions;
 
 use crate::fault::Fault;
 use crate::server::Server;
-use crate::sharding;
+use crate::{indexes, sharding};
 
 /// KATO's collections, one set a node.
 pub(crate) const PATTERNS: &str = "patterns_kb";
 pub(crate) const SYMBOLS: &str = "symbols_kb";
 pub(crate) const TOTALS: &str = "metadata";
-const PREDICTIONS: &str = "predictions_kb";
-const ACTIONS: &str = "associative_action_kb";
+pub(crate) const PREDICTIONS: &str = "predictions_kb";
+pub(crate) const ACTIONS: &str = "associative_action_kb";
 
 /// What all databases of nodes end with.
 pub(crate) const NODE_SUFFIX: &str = "_kato";
@@ -38,54 +35,13 @@ pub(crate) fn run_database(run: &str) -> String {
     format!("{run}{RUN_SUFFIX}")
 }
 
-/// The indexes of KATO: collection, then keys of each index and whether it is unique.
-fn indexes() -> [(&'static str, Vec<(Document, bool)>); 4] {
-    let by_name = || (doc! {"name": 1}, true);
-    let by_frequency = || (doc! {"frequency": -1, "name": 1}, false);
-    let by_content = (doc! {"pattern_data": 1, "name": 1}, false);
-    [
-        (PATTERNS, vec![by_name(), by_frequency(), by_content]),
-        (SYMBOLS, vec![by_name(), by_frequency()]),
-        (ACTIONS, vec![(doc! {"symbol": 1}, false)]),
-        (
-            PREDICTIONS,
-            vec![(doc! {"unique_id": 1, "time": -1}, false)],
-        ),
-    ]
-}
-
-fn model(keys: &Document, unique: bool) -> IndexModel {
-    // As the driver of KATO names them: keys and directions joined.
-    let name: Vec<String> = keys
-        .iter()
-        .map(|(key, direction)| format!("{key}_{direction}"))
-        .collect();
-    let mut options = IndexOptions::builder().name(name.join("_")).build();
-    options.unique = unique.then_some(true);
-    IndexModel::builder()
-        .keys(keys.clone())
-        .options(options)
-        .build()
-}
-
 /// Makes the collections and indexes of a node as KATO does when it starts; harmless where they are.
 pub(crate) async fn prepare_node(
     server: &Arc<Server>,
     database: &str,
     sharded: bool,
 ) -> Result<(), StoreError> {
-    for (collection, indexes) in indexes() {
-        let collection = server.collection(database, collection);
-        let models: Vec<IndexModel> = indexes
-            .iter()
-            .map(|(keys, unique)| model(keys, *unique))
-            .collect();
-        let create = || async {
-            collection.create_indexes(models.clone()).await?;
-            Ok(())
-        };
-        server.retry("create the indexes of a node", create).await?;
-    }
+    indexes::prepare(server, database, None).await?;
     // The totals come into being with the first learn; transactions of older servers create no collections.
     ensure_collection(server, database, TOTALS).await?;
     if sharded {

@@ -246,7 +246,12 @@ impl<P> Worker<'_, P> {
         } else {
             String::new()
         };
-        let metadata = [("title", id.as_str())];
+        // What the original notes of a sample: it comes alone, as the first book, and names no author.
+        let metadata = [
+            ("title", id.as_str()),
+            ("author", "Unknown"),
+            ("book_idx", "1"),
+        ];
         let text = TextDocument {
             sample_idx: document.index,
             id: &id,

@@ -87,21 +87,6 @@ fn a_text_run_is_written_as_kato_writes_it_and_nothing_else() {
         );
         assert!(raw.all(&database, "predictions_kb").is_empty());
         assert!(raw.all(&database, "associative_action_kb").is_empty());
-        assert_eq!(
-            raw.indexes(&database, "patterns_kb"),
-            [
-                doc! {"name": "frequency_-1_name_1", "key": "{ \"frequency\": -1, \"name\": 1 }"},
-                doc! {"name": "name_1", "key": "{ \"name\": 1 }", "unique": true},
-                doc! {"name": "pattern_data_1_name_1", "key": "{ \"pattern_data\": 1, \"name\": 1 }"},
-            ]
-        );
-        assert_eq!(
-            raw.indexes(&database, "symbols_kb"),
-            [
-                doc! {"name": "frequency_-1_name_1", "key": "{ \"frequency\": -1, \"name\": 1 }"},
-                doc! {"name": "name_1", "key": "{ \"name\": 1 }", "unique": true},
-            ]
-        );
     }
 }
 

@@ -8,7 +8,11 @@
 mod conformance;
 mod crashes;
 mod cutter;
+mod golden;
+mod indexes;
+mod kato;
 mod layout;
+mod metadata;
 mod raw;
 mod runs;
 mod safety;

@@ -51,6 +51,18 @@ impl Raw {
         number("storageSize") + number("indexSize")
     }
 
+    /// What the server answers to a command; writes that it did not do are errors, too.
+    pub(crate) fn command(&self, database: &str, command: Document) -> Result<Document, String> {
+        let database = self.client.database(database);
+        let answer = async { database.run_command(command).await };
+        let answer = self.runtime.block_on(answer);
+        let answer = answer.map_err(|error| error.to_string())?;
+        match answer.get("writeErrors") {
+            None => Ok(answer),
+            Some(errors) => Err(errors.to_string()),
+        }
+    }
+
     pub(crate) fn insert(&self, database: &str, collection: &str, documents: Vec<Document>) {
         let collection = self
             .client
@@ -77,8 +89,10 @@ impl Raw {
                 "name": index.get_str("name").unwrap(),
                 "key": format!("{}", index.get_document("key").unwrap()),
             };
-            if index.get_bool("unique").unwrap_or(false) {
-                kept.insert("unique", true);
+            for option in ["unique", "background"] {
+                if index.get_bool(option).unwrap_or(false) {
+                    kept.insert(option, true);
+                }
             }
             kept
         });

@@ -289,7 +289,7 @@ impl Oracle {
                 sample_idx: document.index,
                 id: &id,
                 text: &document.text,
-                metadata: &[("title", &id)],
+                metadata: &[("title", &id), ("author", "Unknown"), ("book_idx", "1")],
             };
             match learner.learn(text, &mut batch, &mut scratch) {
                 Ok(()) => {

@@ -1,0 +1,162 @@
+//! Metadata as KATO lays it out: a dot in a key leads into a document, as in the database's own paths.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kato_model::Metadata;
+use mongodb::bson::{RawBsonRef, RawDocument};
+
+use crate::writer::Writer;
+
+/// Steps of a path: servers limit how deep documents lie in each other, and a commit must never fail by that.
+const STEPS: usize = 16;
+
+/// What stands under the step of a path.
+enum Place<'a> {
+    Values(&'a BTreeSet<String>),
+    Steps(Steps<'a>),
+}
+
+type Steps<'a> = BTreeMap<&'a str, Place<'a>>;
+
+/// Metadata in the places that KATO's paths lead to.
+pub(crate) struct Placed<'a> {
+    steps: Steps<'a>,
+    /// Whether all keys have a place. KATO fails to learn the others.
+    pub(crate) is_whole: bool,
+}
+
+impl<'a> Placed<'a> {
+    pub(crate) fn new(metadata: &'a Metadata) -> Self {
+        let mut placed = Self {
+            steps: Steps::new(),
+            is_whole: true,
+        };
+        for (key, values) in metadata.iter() {
+            let has_place = is_path(key) && put(&mut placed.steps, key, values);
+            placed.is_whole &= has_place;
+        }
+        placed
+    }
+
+    pub(crate) fn write(&self, out: &mut Writer) {
+        write(&self.steps, out);
+    }
+}
+
+/// Whether servers take a key for a path.
+fn is_path(key: &str) -> bool {
+    let is_step = |step: &str| !step.is_empty() && !step.starts_with('$') && !step.contains('\0');
+    key.split('.').all(is_step) && key.split('.').count() <= STEPS
+}
+
+/// Puts values where a path leads to; `false` when it leads through the values of another, which come first in order of keys.
+fn put<'a>(steps: &mut Steps<'a>, path: &'a str, values: &'a BTreeSet<String>) -> bool {
+    let Some((step, rest)) = path.split_once('.') else {
+        return steps.insert(path, Place::Values(values)).is_none();
+    };
+    let place = steps.entry(step);
+    match place.or_insert_with(|| Place::Steps(Steps::new())) {
+        Place::Steps(below) => put(below, rest, values),
+        Place::Values(_) => false,
+    }
+}
+
+fn write(steps: &Steps<'_>, out: &mut Writer) {
+    for (step, place) in steps {
+        match place {
+            Place::Steps(below) => out.document(step, |out| write(below, out)),
+            Place::Values(values) => out.array(step, |out| {
+                for (idx, value) in values.iter().enumerate() {
+                    out.text_at(idx, value);
+                }
+            }),
+        }
+    }
+}
+
+/// The metadata of a document; `None` when something else stands there.
+pub(crate) fn metadata_in(document: &RawDocument) -> Option<Metadata> {
+    let mut metadata = Metadata::default();
+    read(document, "", &mut metadata)?;
+    Some(metadata)
+}
+
+fn read(document: &RawDocument, path: &str, metadata: &mut Metadata) -> Option<()> {
+    for entry in document {
+        let (step, place) = entry.ok()?;
+        let key = match path {
+            "" => step.to_string(),
+            path => format!("{path}.{step}"),
+        };
+        match place {
+            RawBsonRef::Document(below) => read(below, &key, metadata)?,
+            RawBsonRef::Array(values) => {
+                for value in values {
+                    metadata.insert_text(&key, value.ok()?.as_str()?.to_owned(), None);
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use mongodb::bson::{Document, doc};
+
+    use super::*;
+
+    fn of(keys: &[&str]) -> Metadata {
+        let mut metadata = Metadata::default();
+        for key in keys {
+            metadata.insert_text(key, format!("value of {key}"), None);
+        }
+        metadata
+    }
+
+    fn written(metadata: &Metadata) -> (Document, bool) {
+        let placed = Placed::new(metadata);
+        let mut out = Writer::new();
+        placed.write(&mut out);
+        (out.finish().try_into().unwrap(), placed.is_whole)
+    }
+
+    #[test]
+    fn a_dot_leads_into_a_document_and_out_of_it_again() {
+        let metadata = of(&["a.b", "a.c.0", "d", "ä.ö"]);
+        let expected = doc! {
+            "a": {"b": ["value of a.b"], "c": {"0": ["value of a.c.0"]}},
+            "d": ["value of d"],
+            "ä": {"ö": ["value of ä.ö"]},
+        };
+        assert_eq!(written(&metadata), (expected.clone(), true));
+        let raw = mongodb::bson::RawDocumentBuf::try_from(&expected).unwrap();
+        assert_eq!(metadata_in(&raw), Some(metadata));
+    }
+
+    #[test]
+    fn keys_that_are_no_paths_have_no_place() {
+        let deep = vec!["a"; STEPS + 1].join(".");
+        for key in ["", ".", "a.", ".a", "a..b", "$a", "a.$b", "a\0", &deep] {
+            assert_eq!(written(&of(&[key])), (doc! {}, false), "{key:?}");
+        }
+        let deepest = vec!["a"; STEPS].join(".");
+        assert!(written(&of(&[&deepest])).1);
+    }
+
+    #[test]
+    fn a_path_through_the_values_of_another_has_no_place() {
+        let (document, is_whole) = written(&of(&["a", "a-b", "a.b"]));
+        let expected = doc! {"a": ["value of a"], "a-b": ["value of a-b"]};
+        assert_eq!((document, is_whole), (expected, false));
+    }
+
+    #[test]
+    fn what_is_no_metadata_is_told() {
+        for document in [doc! {"a": 1}, doc! {"a": [1]}, doc! {"a": {"b": "c"}}] {
+            let raw = mongodb::bson::RawDocumentBuf::try_from(&document).unwrap();
+            assert_eq!(metadata_in(&raw), None, "{document}");
+        }
+    }
+}
