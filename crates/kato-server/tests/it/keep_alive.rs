@@ -147,7 +147,8 @@ async fn so_does_a_server_with_too_much_to_do() {
     }
 }
 
-#[tokio::test]
+// On several threads, so that the server may see a head before its body is sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_client_that_always_sends_head_and_body_apart_needs_one_connection() {
     let server = Running::memory().await;
     let id = server.session("n").await;
