@@ -30,6 +30,11 @@ impl Backend {
         matches!(self, Self::Kato | Self::Stock)
     }
 
+    /// Whether what it needs is there; if not, a line says how to get it.
+    pub(crate) fn is_installed(self) -> bool {
+        self != Self::Mongodb || kato_mongo_server::is_installed()
+    }
+
     /// Records of the corpus: as many as take about a second.
     pub(crate) const fn n_records(self) -> u64 {
         match self {
