@@ -57,6 +57,7 @@ fn config(input: &mut Input<'_>) -> PredictionConfig {
         recall_threshold: input.choose(&[0.1, 0.0, 0.05, 0.3, 0.5, 1.0]),
         max_predictions: input.choose(&[100, 1, 2, 3, 5, 10]),
         use_token_matching: !input.is_one_in(4),
+        single_symbol_token_matching: !input.is_one_in(4),
         rank_sort_algo: input.choose(&RankMetric::ALL),
         ..PredictionConfig::default()
     };

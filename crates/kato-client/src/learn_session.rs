@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use crate::batch::{is_plain, name_of, sendable};
 use crate::session::Session;
-use crate::transport::Meaning;
+use crate::transport::{Failure, Meaning};
 use crate::{CallKind, ClientError, Generation, KatoClient, SessionOptions};
 
 /// Bytes of a node's symbols that are read to know whether there are any.
@@ -193,7 +193,7 @@ impl KatoClient {
             .call(CallKind::Predictions, Method::GET, &path);
         match self.transport.repeat::<IgnoredAny>(call).await {
             Ok(_) => {}
-            Err(failure) if failure.meaning == Meaning::SessionGone => return Ok(()),
+            Err(failure) if is_gone(&failure) => return Ok(()),
             // It has no answer, but it had its turn.
             Err(failure) if failure.status.is_some() => {}
             Err(failure) => return Err(failure.error),
@@ -203,7 +203,7 @@ impl KatoClient {
             .call(CallKind::Session, Method::DELETE, &path[..2]);
         match self.transport.repeat::<Deleted>(call).await {
             Ok(_) => Ok(()),
-            Err(failure) if failure.meaning == Meaning::SessionGone => Ok(()),
+            Err(failure) if is_gone(&failure) => Ok(()),
             Err(failure) => Err(failure.error),
         }
     }
@@ -230,6 +230,11 @@ impl KatoClient {
             },
         }
     }
+}
+
+/// Whether there is no such session, also where the text that says so was cut.
+fn is_gone(failure: &Failure) -> bool {
+    failure.meaning == Meaning::SessionGone || failure.status == Some(404)
 }
 
 /// An item as it is observed: emotives and metadata with the first event.

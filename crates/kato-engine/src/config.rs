@@ -71,7 +71,8 @@ pub struct SessionConfig {
     pub sort_symbols: bool,
     /// Whether observing should predict. For servers: in process, predictions are made when asked for.
     pub process_predictions: bool,
-    /// Similarity by symbols (the default) or by characters.
+    /// Similarity by symbols (the default) or by characters. Without effect on states of one symbol, unless
+    /// [`EngineOptions::session_use_token_matching`](crate::EngineOptions::session_use_token_matching) is on.
     pub use_token_matching: bool,
     /// Least character similarity at which different symbols match; unset by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +148,7 @@ impl SessionConfig {
         SessionConfigBuilder::default()
     }
 
-    /// The part that predictions depend on, with this configuration's own ranking.
+    /// The part that predictions depend on, with this configuration's own ranking and likeness.
     #[must_use]
     pub fn prediction(&self) -> PredictionConfig {
         let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
@@ -155,6 +156,7 @@ impl SessionConfig {
             recall_threshold: self.recall_threshold,
             max_predictions: size(self.max_predictions),
             use_token_matching: self.use_token_matching,
+            single_symbol_token_matching: self.use_token_matching,
             fuzzy_token_threshold: self.fuzzy_token_threshold,
             rank_sort_algo: self.rank_sort_algo,
             affinity_emotive: self.affinity_emotive.clone(),

@@ -144,6 +144,9 @@ impl Node {
         if !self.options().session_rank_sort_algo {
             prediction.rank_sort_algo = self.options().rank_sort_algo;
         }
+        if !self.options().session_use_token_matching {
+            prediction.single_symbol_token_matching = self.options().use_token_matching;
+        }
         self.cell().read().index().predict(stm, &prediction)
     }
 

@@ -30,6 +30,12 @@ pub struct EngineOptions {
     pub rank_sort_algo: RankMetric,
     /// Whether a session's own `rank_sort_algo` counts instead, which KATO ignores. Default `false`.
     pub session_rank_sort_algo: bool,
+    /// Whether similarity to a state of one symbol is that of symbols and not of characters (KATO's environment variable
+    /// `USE_TOKEN_MATCHING`). Default `true`.
+    pub use_token_matching: bool,
+    /// Whether a session's own `use_token_matching` counts there too, which KATO ignores. Default `false`; for states of several
+    /// symbols it always counts.
+    pub session_use_token_matching: bool,
     /// To which pattern emotives and metadata belong. Default: KATO's.
     pub attribute_scope: AttributeScope,
     /// Attributes kept for each pattern by nodes in memory; `persistence` is KATO's environment variable `PERSISTENCE`.
@@ -49,6 +55,8 @@ impl Default for EngineOptions {
             session_sort_symbols: false,
             rank_sort_algo: RankMetric::Potential,
             session_rank_sort_algo: false,
+            use_token_matching: true,
+            session_use_token_matching: false,
             attribute_scope: AttributeScope::Session,
             attribute_limits: AttributeLimits::default(),
             commit_after: None,

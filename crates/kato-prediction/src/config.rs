@@ -85,8 +85,10 @@ pub struct PredictionConfig {
     pub recall_threshold: f64,
     /// Most predictions of an answer. Default 100.
     pub max_predictions: usize,
-    /// Similarity by symbols (the default) or by characters.
+    /// Similarity by symbols (the default) or by characters, of states of several symbols.
     pub use_token_matching: bool,
+    /// The same for states of one symbol, which KATO asks of its process and not of the session. Default `true`.
+    pub single_symbol_token_matching: bool,
     /// Least character similarity at which different symbols match; `None`, the default, and 0 switch fuzzy matching off.
     pub fuzzy_token_threshold: Option<f64>,
     /// What predictions are sorted by.
@@ -105,6 +107,7 @@ impl Default for PredictionConfig {
             recall_threshold: 0.1,
             max_predictions: 100,
             use_token_matching: true,
+            single_symbol_token_matching: true,
             fuzzy_token_threshold: None,
             rank_sort_algo: RankMetric::default(),
             affinity_emotive: None,

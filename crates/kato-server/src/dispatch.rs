@@ -2,10 +2,11 @@
 
 mod body;
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -29,11 +30,11 @@ const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
 /// Answers one request.
 pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     let started = Instant::now();
-    let (mut parts, body) = request.into_parts();
+    let (mut parts, mut body) = request.into_parts();
     let trace_id = trace_id(&parts.headers);
     let mut about = About::default();
     let mut response = match app.in_flight.enter() {
-        Some(_place) => answer(&app, &mut parts, body, &mut about).await,
+        Some(_place) => answer(&app, &mut parts, &mut body, &mut about).await,
         None => {
             let limit = app.in_flight.limit();
             let detail = format!(
@@ -48,6 +49,9 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     }
     if let Some(id) = about.session_header(&parts.headers) {
         headers.insert(SESSION_ID, id);
+    }
+    if !body::discard(&app, &parts.headers, body) {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     headers.insert(header::SERVER, HeaderValue::from_static("kato-rs"));
     headers.insert(TRACE_ID, trace_id.clone());
@@ -130,7 +134,8 @@ fn trace_id(headers: &HeaderMap) -> HeaderValue {
     })
 }
 
-async fn answer(app: &Arc<App>, parts: &mut Parts, body: Body, about: &mut About) -> Response {
+/// Takes the body if the route has one; else it is left.
+async fn answer(app: &Arc<App>, parts: &mut Parts, body: &mut Body, about: &mut About) -> Response {
     if app.options.cors
         && let Some(reply) = cors::preflight(&parts.method, &parts.headers)
     {
@@ -159,7 +164,7 @@ async fn answer(app: &Arc<App>, parts: &mut Parts, body: Body, about: &mut About
 async fn route(
     app: &Arc<App>,
     parts: &Parts,
-    body: Body,
+    body: &mut Body,
     path: &str,
     about: &mut About,
 ) -> Result<Answer, Refusal> {
@@ -170,11 +175,15 @@ async fn route(
     let guarded = routes::guarded_session(&parts.method, path).map(str::to_owned);
     let (session, outcome) = match found {
         Found::Route(route, params) => {
+            let key = idempotency_key(app, &parts.headers)?;
             let call = Call {
                 params,
                 query: parts.uri.query().unwrap_or_default().to_owned(),
-                key: idempotency_key(app, &parts.headers)?,
-                body: body::read(app, route, &parts.headers, body).await?,
+                key,
+                body: match route.has_body {
+                    true => body::read(app, mem::take(body)).await?,
+                    false => Bytes::new(),
+                },
                 headers: parts.headers.clone(),
             };
             let act = move |app: &App| (route.handler)(app, &call);

@@ -42,7 +42,7 @@ pub(crate) struct Route {
     pub(crate) template: &'static str,
     pub(crate) group: Group,
     pub(crate) work: Work,
-    /// Is the body read?
+    /// Is the body read? That of another route is read over.
     pub(crate) has_body: bool,
     pub(crate) handler: fn(&App, &Call) -> Outcome,
 }

@@ -64,6 +64,11 @@ impl Backend {
         matches!(self, Self::Plain | Self::Stock | Self::October)
     }
 
+    /// Whether what it needs is there; if not, a line says how to get it.
+    pub(crate) fn is_installed(self) -> bool {
+        self != Self::Mongodb || kato_mongo_server::is_installed()
+    }
+
     /// Records of the corpus: as many as take about a second, or some where a learn takes its time.
     pub(crate) const fn n_records(self) -> u64 {
         match self {

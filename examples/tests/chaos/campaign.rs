@@ -59,12 +59,15 @@ impl Campaign {
         }
     }
 
-    /// Carries out all schedules.
+    /// Carries out all schedules; none where the server that they need is not installed.
     ///
     /// # Panics
     ///
     /// When a run ends otherwise than an undisturbed one.
     pub(crate) fn run(&self) {
+        if self.seeds.is_empty() || !self.backend.is_installed() {
+            return;
+        }
         let start = Instant::now();
         let (next, tally, failed) = (AtomicUsize::new(0), Tally::default(), Mutex::default());
         let slowest = AtomicU64::new(0);

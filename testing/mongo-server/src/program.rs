@@ -1,8 +1,9 @@
 //! Where the server's program is.
-#![expect(clippy::print_stderr, reason = "a test that is passed over says so")]
 
 use std::env;
 use std::path::{Path, PathBuf};
+
+use kato_test_needs::{in_path, needed};
 
 const NAME: &str = "secantusd-py";
 
@@ -13,28 +14,16 @@ pub(crate) const INSTALL: &str = "no MongoDB-compatible server: python3 -m venv 
 ///
 /// # Panics
 ///
-/// When there is none and the environment variable `KATO_REQUIRE_SERVERS` says that no test may be passed over.
+/// When there is none and no test may be passed over ([`needed`]).
 #[must_use]
 pub fn is_installed() -> bool {
-    let is_installed = find().is_some();
-    if !is_installed {
-        assert!(env::var_os("KATO_REQUIRE_SERVERS").is_none(), "{INSTALL}");
-        eprintln!("{INSTALL}");
-    }
-    is_installed
+    needed(find(), INSTALL).is_some()
 }
 
 /// The program; `None` when it is not installed.
 pub(crate) fn find() -> Option<PathBuf> {
     let named = env::var_os("KATO_SECANTUSD").map(PathBuf::from);
-    named.or_else(in_path).or_else(in_workspace)
-}
-
-fn in_path() -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|dir| dir.join(NAME))
-        .find(|program| program.is_file())
+    named.or_else(|| in_path(&[NAME])).or_else(in_workspace)
 }
 
 fn in_workspace() -> Option<PathBuf> {

@@ -48,7 +48,7 @@ impl SessionConfigBuilder {
         self
     }
 
-    /// Measures similarity by characters instead of symbols.
+    /// Measures similarity by characters instead of symbols; of one symbol only where the engine's options let it.
     pub const fn character_matching(mut self) -> Self {
         self.config.use_token_matching = false;
         self

@@ -137,3 +137,46 @@ fn a_session_ranks_by_itself_only_where_the_options_let_it() {
         assert_eq!(last, Some(expected));
     }
 }
+
+/// Similarities to `a b c` of its first symbol and of its first two, for a session set to characters.
+fn similarities_by_characters(options: EngineOptions) -> [f64; 2] {
+    let config = SessionConfig::builder()
+        .character_matching()
+        .build()
+        .unwrap();
+    let engine = Engine::in_memory_with(&[NODE], options);
+    [&["a"][..], &["a", "b"]].map(|observed| {
+        let mut session = engine.node(NODE).unwrap().session(config.clone());
+        learn(&mut session, &["a", "b", "c"]);
+        observe_all(&mut session, words(observed));
+        session.predict().predictions[0].similarity
+    })
+}
+
+#[test]
+fn one_symbol_is_compared_as_the_engine_says_whatever_the_session_says_and_several_as_the_session_does()
+ {
+    // By characters: `a` and `a b` against `a b c`, twice the common part over both lengths.
+    let (one, two) = (2.0 * 1.0 / 6.0, 2.0 * 3.0 / 8.0);
+    let by = |use_token_matching, session_use_token_matching| {
+        let mut options = EngineOptions::default();
+        options.use_token_matching = use_token_matching;
+        options.session_use_token_matching = session_use_token_matching;
+        similarities_by_characters(options)
+    };
+    assert_alike(
+        similarities_by_characters(EngineOptions::default()),
+        [0.5, two],
+    );
+    assert_alike(by(true, false), [0.5, two]);
+    assert_alike(by(false, false), [one, two]);
+    assert_alike(by(true, true), [one, two]);
+}
+
+fn assert_alike(found: [f64; 2], expected: [f64; 2]) {
+    let is_close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9;
+    assert!(
+        found.iter().zip(&expected).all(is_close),
+        "{found:?} instead of {expected:?}"
+    );
+}

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use kato_shared_memory::SharedMemory;
+use kato_test_needs::{in_path, needed, pass_over};
 use serde_json::Value;
 
 use super::block_file::{BlockFile, LARGE};
@@ -33,10 +34,6 @@ const ACCESSES: [Access; 4] = [
         random(a, file, BlockFile::read).0
     }),
 ];
-
-fn is_required() -> bool {
-    std::env::var_os("KATO_REQUIRE_SERVERS").is_some()
-}
 
 /// Operations a second of one access by fio: one under way, direct, for so many seconds, in memory of its own unless some is given.
 /// First while an operation was under way, then with what fio does between operations: it takes some 25 µs to scramble a block of 1 MiB.
@@ -85,9 +82,7 @@ fn fio(
 
 #[test]
 fn disk_figures_are_those_of_fio() {
-    if Command::new("fio").arg("--version").output().is_err() {
-        assert!(!is_required(), "fio is not installed");
-        println!("skipped: fio is not installed");
+    if needed(in_path(&["fio"]), "no fio: install the package `fio`").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -99,11 +94,8 @@ fn disk_figures_are_those_of_fio() {
         |seconds: f64| Allowance::new(Duration::from_secs_f64(seconds), &Cancellation::new());
     let mut ours = BlockFile::over(open(), 1).unwrap();
     if ours.method != Method::Direct {
-        println!(
-            "skipped: no direct access in {}: {}",
-            dir.path().display(),
-            ours.note
-        );
+        let place = dir.path().display();
+        pass_over(&format!("no direct access in {place}: {}", ours.note));
         return;
     }
     ours.fill(&allowance(60.0), FILE).unwrap();

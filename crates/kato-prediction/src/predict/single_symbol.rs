@@ -15,7 +15,7 @@ use crate::state::{State, UNKNOWN};
 use crate::weights::AffinityWeights;
 use crate::{Prediction, PredictionConfig, Predictions, RankMetric, SymbolId};
 
-/// KATO's fast path: threshold, filters and ranking metric have no say, and there is no ensemble.
+/// KATO's fast path: threshold, filters, ranking metric and the session's likeness have no say, and there is no ensemble.
 pub(super) fn predict(
     index: &PatternIndex,
     state: &State<'_>,
@@ -34,7 +34,8 @@ pub(super) fn predict(
     for (number, page) in index.pages().iter() {
         offer_page(number, page, symbol, &mut top);
     }
-    let characters = (!config.use_token_matching).then(|| CharacterProfile::new(state.texts[0]));
+    let characters =
+        (!config.single_symbol_token_matching).then(|| CharacterProfile::new(state.texts[0]));
     let mut predictions: Vec<Option<Prediction>> = top
         .into_sorted()
         .iter()

@@ -176,6 +176,7 @@ fn configs() -> Vec<PredictionConfig> {
             configs.push(PredictionConfig {
                 recall_threshold: number,
                 use_token_matching,
+                single_symbol_token_matching: use_token_matching,
                 ..default()
             });
         }

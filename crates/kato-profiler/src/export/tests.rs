@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kato_test_needs::{in_path, needed};
+
 use super::prometheus;
 use crate::error::ProfileError;
 use crate::sample;
@@ -186,27 +188,19 @@ fn browser() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("KATO_CHROMIUM") {
         return Some(path.into());
     }
-    let names = [
+    in_path(&[
         "chromium-headless-shell",
         "chromium",
         "chromium-browser",
         "google-chrome",
-    ];
-    let paths = std::env::var_os("PATH")?;
-    std::env::split_paths(&paths)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|path| path.is_file())
+    ])
 }
 
 #[test]
 fn a_browser_draws_the_page_without_a_complaint() {
-    let Some(browser) = browser() else {
-        let required = std::env::var("KATO_REQUIRE_SERVERS").is_ok_and(|value| value == "1");
-        assert!(
-            !required,
-            "a browser is required: set KATO_CHROMIUM to Chromium"
-        );
-        println!("skipped: no browser in PATH or KATO_CHROMIUM");
+    const MISSING: &str =
+        "no browser: install `chromium-headless-shell`, or name a Chromium in KATO_CHROMIUM";
+    let Some(browser) = needed(browser(), MISSING) else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

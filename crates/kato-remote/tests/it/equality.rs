@@ -47,7 +47,7 @@ fn a_batch_costs_one_request_a_level() {
 }
 
 #[test]
-fn a_document_costs_a_stock_server_less_than_a_request_a_level_and_one_for_each_odd_chunk() {
+fn a_document_costs_a_stock_server_about_a_request_for_each_odd_chunk() {
     let text = corpus(40);
     let dir = tempfile::tempdir().unwrap();
     let server = TestServer::start(&dir.path().join("data"), false);
@@ -78,7 +78,9 @@ fn a_document_costs_a_stock_server_less_than_a_request_a_level_and_one_for_each_
     }
     let calls = backend.calls();
     let found = calls.of(kato_client::CallKind::ObserveSequence);
-    assert!(found < runs + odd, "{runs} + {odd}: {calls:?}");
+    // The first ones are small, until it is known how fast the server is.
+    let first = 20;
+    assert!(found <= runs + odd + first, "{runs} + {odd}: {calls:?}");
     // A new run asks whether its nodes are new, and an undisturbed one nothing else.
     assert_eq!(calls.of(kato_client::CallKind::Node), 3, "{calls:?}");
     server.stop();

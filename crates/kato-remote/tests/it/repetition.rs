@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kato_remote::RemoteBackend;
-use kato_scheduler::{Backend, RunConfiguration, TrainError};
+use kato_scheduler::{RunConfiguration, TrainError};
 
 use crate::support::{
     TestServer, assert_equal, backend, client, corpus, documents, learner, options, train_there,

@@ -9,6 +9,7 @@ mod cors;
 mod documents;
 mod events;
 mod extensions;
+mod keep_alive;
 mod lifecycle;
 mod limits;
 mod monitoring;

@@ -525,6 +525,23 @@ async fn settings_are_checked_on_change_and_dropped_as_a_whole_at_creation() {
 }
 
 #[tokio::test]
+async fn one_symbol_is_compared_as_the_process_says_and_several_as_the_session_does() {
+    let server = Running::memory().await;
+    let config = json!({"use_token_matching": false});
+    let session = Session::of(&server, json!({"node_id": "t", "config": config})).await;
+    for symbol in ["a", "b", "c"] {
+        session.observe(json!([symbol])).await;
+    }
+    session.post("learn", json!({})).await;
+    // Of symbols: 2 · 1 / 4. Of characters, `a b` and `a b c`: 2 · 3 / 8.
+    for (symbol, similarity) in [("a", 0.5), ("b", 0.75)] {
+        session.observe(json!([symbol])).await;
+        let answer = session.get("predictions").await;
+        assert_eq!(answer["predictions"][0]["similarity"], similarity);
+    }
+}
+
+#[tokio::test]
 async fn vectors_of_an_observation_are_one_symbol_and_meet_their_neighbours() {
     let server = Running::memory().await;
     let session = Session::of(&server, json!({"node_id": "v"})).await;

@@ -95,6 +95,7 @@ pub(crate) struct Request {
     target: String,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
+    is_chunked: bool,
 }
 
 impl Request {
@@ -104,6 +105,7 @@ impl Request {
             target: target.to_owned(),
             headers: Vec::new(),
             body: None,
+            is_chunked: false,
         }
     }
 
@@ -122,12 +124,27 @@ impl Request {
             .body(body.to_string())
     }
 
+    /// With a body in one part, whose length is not announced.
+    pub(crate) fn chunked(mut self, body: &[u8]) -> Self {
+        let mut parts = format!("{:x}\r\n", body.len()).into_bytes();
+        parts.extend(body);
+        parts.extend(b"\r\n0\r\n\r\n");
+        self.is_chunked = true;
+        self.body(parts)
+    }
+
+    pub(crate) fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\nhost: x\r\n", self.method, self.target);
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        if let Some(body) = &self.body {
+        if self.is_chunked {
+            head.push_str("transfer-encoding: chunked\r\n");
+        } else if let Some(body) = &self.body {
             head.push_str(&format!("content-length: {}\r\n", body.len()));
         }
         head.push_str("\r\n");
@@ -146,9 +163,7 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) async fn send(&mut self, request: &Request) -> Answer {
         self.stream.write_all(&request.bytes()).await.unwrap();
-        self.answer(request.method == "HEAD")
-            .await
-            .expect("an answer")
+        self.answer(request.is_head()).await.expect("an answer")
     }
 
     /// The next answer; `None` if the server closes first.

@@ -38,7 +38,7 @@ pub(super) fn candidates<'a>(
             Filter::Rapidfuzz => passed.as_ref().map(|_| {
                 pass(&|known| {
                     let threshold = or_default(config.recall_threshold, 0.1);
-                    let similarity = similarity(known, state, config);
+                    let similarity = similarity(known, state, config.use_token_matching);
                     meets_threshold(similarity, threshold, config)
                         && !naive::blocks(&known.flat, state).is_empty()
                 })

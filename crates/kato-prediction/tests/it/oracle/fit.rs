@@ -8,8 +8,8 @@ use kato_prediction::PredictionConfig;
 use super::{Answer, Events, Known, Oracle, or_zero};
 use crate::naive;
 
-pub(super) fn similarity(known: &Known, state: &[String], config: &PredictionConfig) -> f64 {
-    if !config.use_token_matching {
+pub(super) fn similarity(known: &Known, state: &[String], by_tokens: bool) -> f64 {
+    if !by_tokens {
         return naive::character_similarity(&known.flat.join(" "), &state.join(" "));
     }
     let total = (known.flat.len() + state.len()) as f64;
@@ -36,7 +36,10 @@ pub(super) fn of_one(
         future: known.flat[1..].iter().map(|s| vec![s.clone()]).collect(),
         ..blank(known)
     };
-    answer.set("similarity", similarity(known, &one, config));
+    answer.set(
+        "similarity",
+        similarity(known, &one, config.single_symbol_token_matching),
+    );
     answer.set("evidence", 1.0 / length);
     answer.set("confidence", 1.0);
     answer.set("snr", 1.0);
@@ -60,7 +63,7 @@ pub(super) fn of_many(
     state: &[String],
     config: &PredictionConfig,
 ) -> Option<Answer> {
-    let similarity = similarity(known, state, config);
+    let similarity = similarity(known, state, config.use_token_matching);
     let threshold = config.recall_threshold;
     let blocks = naive::blocks(&known.flat, state);
     if !meets_threshold(similarity, threshold, config) || (blocks.is_empty() && threshold != 0.0) {

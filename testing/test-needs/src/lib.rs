@@ -1,0 +1,104 @@
+//! Passes over tests whose programs are not installed, with one line, unless none may be passed over.
+//!
+//! ```
+//! use kato_test_needs::{in_path, needed};
+//!
+//! let Some(program) = needed(in_path(&["sh", "bash"]), "no shell: install `dash`") else {
+//!     return;
+//! };
+//! assert!(program.is_file());
+//! ```
+//!
+//! The environment variable `KATO_REQUIRE_SERVERS`, set to whatever value, says that no test may be passed over for want of a program:
+//! then it fails.
+
+use std::env;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::thread;
+
+const REQUIRE: &str = "KATO_REQUIRE_SERVERS";
+
+/// Hands on what a test needs. Where it is missing, the test is to return at once, and a line says why and how to get it.
+///
+/// # Panics
+///
+/// When it is missing and no test may be passed over.
+pub fn needed<T>(found: Option<T>, missing: &str) -> Option<T> {
+    if found.is_none() {
+        assert!(env::var_os(REQUIRE).is_none(), "{missing}");
+        pass_over(missing);
+    }
+    found
+}
+
+/// Says that a test is passed over, where no program would help: the machine or its system does not allow it.
+pub fn pass_over(why: &str) {
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("a test");
+    // Not by a macro: what those print, the test runner keeps to itself where a test passes.
+    let said = writeln!(io::stderr(), "{test} is passed over: {why}");
+    // Nobody reads it, so nobody misses it.
+    drop(said);
+}
+
+/// The first of these programs that is in `PATH`, by folder, then by name.
+#[must_use]
+pub fn in_path(names: &[&str]) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+        .find(|program| program.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Output};
+
+    use super::*;
+
+    const LINE: &str = "tests::needs_what_nobody_has is passed over: no unicorn: look for one";
+
+    /// Runs the test below in a process of its own, which no test may be passed over in if there is a value.
+    fn without_it(require: Option<&str>) -> Output {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "tests::needs_what_nobody_has", "--ignored"]);
+        command.env_remove(REQUIRE);
+        command.envs(require.map(|value| (REQUIRE, value)));
+        command.output().unwrap()
+    }
+
+    #[test]
+    #[ignore = "the tests below run it"]
+    fn needs_what_nobody_has() {
+        assert_eq!(
+            needed(in_path(&["kato-unicorn"]), "no unicorn: look for one"),
+            None
+        );
+    }
+
+    #[test]
+    fn a_test_without_its_program_passes_and_says_so_in_one_line() {
+        let output = without_it(None);
+        assert!(output.status.success());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.trim_end(), LINE);
+    }
+
+    #[test]
+    fn it_fails_and_says_the_same_where_none_may_be_passed_over() {
+        for value in ["1", "0", "true", ""] {
+            let output = without_it(Some(value));
+            assert!(!output.status.success(), "{value:?}");
+            let said = String::from_utf8(output.stdout).unwrap();
+            assert!(said.contains("no unicorn: look for one"), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_handed_on_whatever_the_environment_says() {
+        assert_eq!(needed(Some(7), "no seven"), Some(7));
+        let shell = in_path(&["kato-unicorn", "sh"]).unwrap();
+        assert_eq!(shell.file_name().unwrap(), "sh");
+    }
+}
