@@ -4,13 +4,14 @@
 //! every level's learn calls at the same time, because names are computed on this side and no level has to wait for another.
 //! What the server learns is exactly what a store in this process would have learned; every name that it answers is compared.
 //!
-//! | server | requests | a crash of the trainer |
+//! | server | requests | a lost answer, a crash of either side |
 //! |---|---|---|
-//! | kato-rs | one a level and batch of documents | exactly once: repeated work carries the same idempotency keys |
-//! | stock KATO 3.10 | one a level and document, and one for each chunk of another length | exactly once, as long as nobody else teaches the nodes and the server loses nothing: every pattern in doubt is asked for, and only what did not arrive is sent |
+//! | kato-rs | one a level and batch of documents | exactly once: repeated work carries the same idempotency keys, and the server keeps the run's record |
+//! | stock KATO 3.10 | one for neighbouring chunks, about a second of learning; one for each with metadata | exactly once, or an error that says what cannot be told, as long as nobody else teaches the nodes: what arrived is asked for once the server is quiet, and only the rest is sent |
 //! | stock KATO 2025-10 | one a chunk | the same |
 //!
-//! Lost connections, lost answers and restarts of the server are the client's business: see `kato_client`.
+//! A stock KATO learns a request chunk by chunk and goes on when nobody listens, so no time tells what became of it; `docs/training.md`
+//! has the rule and its limits. Restarts of a server of ours are the client's business: see `kato_client`.
 //!
 //! ```no_run
 //! use kato_client::{KatoClient, SessionOptions};
@@ -24,7 +25,7 @@
 //! let client = KatoClient::builder("http://127.0.0.1:8000", SessionOptions::new("unused"));
 //! let run: RunName = "wikitext_1".parse()?;
 //! let backend = RemoteBackend::builder(client, run, "wikitext_1.kato-run.json")
-//!     .build(&learner, &RunConfiguration::of(&learner))?;
+//!     .create(&learner, &RunConfiguration::of(&learner))?;
 //! let mut loader = StreamingDatasetLoader::builder().with_input("corpus.jsonl").build()?;
 //! let report = train_parallel_with(&mut loader, &learner, &backend, &TrainingOptions::default(), |_event| {})?;
 //! println!("{} samples, {} requests", report.samples_processed, backend.calls().requests);

@@ -9,9 +9,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use kato_engine::{Lesson, Observation, Sequence, SequenceItem};
 use kato_model::Event;
+use kato_protocol::ReplaceRunRecord;
 use kato_service::NewSession;
 use serde_json::{Map, Value};
 
@@ -85,6 +86,19 @@ pub(crate) fn lessons(headers: &HeaderMap, body: &[u8]) -> Result<Vec<Lesson>, R
         });
     }
     finish(check, lessons.into_iter().flatten().collect())
+}
+
+/// A record of a training run, and the version that it replaces (`PUT /runs/{run}`).
+pub(crate) fn run_record(headers: &HeaderMap, body: &[u8]) -> Result<(u64, Value), Refusal> {
+    // What is no JSON at all is told as everywhere.
+    read(headers, body)?;
+    match serde_json::from_slice(body) {
+        Ok(ReplaceRunRecord { version, record }) => Ok((version, record)),
+        Err(error) => {
+            let detail = format!("send the version that is replaced and the record: {error}");
+            Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, detail))
+        }
+    }
 }
 
 /// A session to make (`POST /sessions`).

@@ -128,10 +128,13 @@ impl From<ServiceError> for Refusal {
                 let detail = format!("{error}{}", because(source));
                 Self::try_later(&detail, RETRY_LATER).caused_by(chain(&error))
             }
+            ServiceError::RunReplaced { .. } => Self::new(StatusCode::CONFLICT, chain(&error)),
             ServiceError::TooManySessions { .. } => Self::overloaded(&chain(&error)),
             ServiceError::TtlNegative { .. }
             | ServiceError::KeyReused { .. }
             | ServiceError::KeyInvalid
+            | ServiceError::RunTooLarge { .. }
+            | ServiceError::TooManyRuns { .. }
             | ServiceError::BatchTooLarge { .. }
             | ServiceError::EmptySequence { .. } => Self::new(INVALID, chain(&error)),
             other => Self::internal(&other),

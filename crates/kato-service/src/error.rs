@@ -63,6 +63,30 @@ pub enum ServiceError {
         /// Position in the batch.
         idx: usize,
     },
+    /// The record of a training run was replaced by somebody else.
+    #[error(
+        "replace version {version} of the record of run {run}: it has version {found}, so another trainer is at work; read it again"
+    )]
+    RunReplaced {
+        /// The run.
+        run: String,
+        /// Its version; 0 where there is none.
+        found: u64,
+        /// The version that was to be replaced.
+        version: u64,
+    },
+    /// The record of a training run is too large.
+    #[error("keep a record of a training run: it may have {limit} bytes")]
+    RunTooLarge {
+        /// Bytes at most.
+        limit: usize,
+    },
+    /// There are as many records of training runs as there may be.
+    #[error("keep the record of another training run: there are {limit} already")]
+    TooManyRuns {
+        /// The most.
+        limit: usize,
+    },
     /// The service is shutting down.
     #[error("change anything: the service is shutting down; try again after its restart")]
     Closed,

@@ -6,6 +6,7 @@ mod faults;
 mod maintain;
 mod nodes;
 mod operate;
+mod runs;
 mod sessions;
 mod work;
 
@@ -22,6 +23,7 @@ use crate::journal::Journal;
 use crate::keys::Keys;
 use crate::node::Source;
 use crate::nodes::Nodes;
+use crate::runs::Runs;
 use crate::sessions::Sessions;
 use crate::{ServiceError, ServiceOptions};
 
@@ -56,6 +58,7 @@ struct Shared {
     nodes: Nodes,
     sessions: Sessions,
     keys: Keys,
+    runs: Runs,
     counters: Counters,
     /// Read by writes while they run, written by closing.
     writing: RwLock<()>,
@@ -113,6 +116,7 @@ impl Service {
             nodes,
             sessions: Sessions::default(),
             keys: Keys::default(),
+            runs: Runs::default(),
             counters: Counters::default(),
             writing: RwLock::default(),
             is_closed: AtomicBool::new(false),

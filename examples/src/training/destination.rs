@@ -194,7 +194,7 @@ impl DestinationArgs {
                 let builder = RemoteBackend::builder(client, run.clone(), &state)
                     .batch(self.batch)
                     .connections(self.connections)
-                    .timeout(self.timeout.min(patience))
+                    .timeout(self.timeout.min(patience.max(SHORTEST_TIMEOUT)))
                     .settle(self.settle)
                     .patience(patience)
                     .onto_taught(self.onto_taught)
@@ -226,6 +226,9 @@ impl DestinationArgs {
         })
     }
 }
+
+/// A patience shorter than this bounds attempts, not an answer.
+const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The usual policy, with as many attempts as fit into a time.
 fn patient_for(patience: Duration) -> RetryPolicy {

@@ -17,5 +17,6 @@ mod program;
 mod progress;
 #[path = "../support/report.rs"]
 mod report;
+mod stock;
 mod usage;
 mod workers;

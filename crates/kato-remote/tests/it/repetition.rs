@@ -203,3 +203,92 @@ fn two_trainers_of_one_run_and_another_run_in_its_file_are_refused() {
     );
     server.end();
 }
+
+/// The server keeps the run's record: it is resumed from anywhere, and its name is not used twice.
+#[test]
+fn a_run_on_a_server_of_ours_is_known_by_the_server() {
+    let text = corpus(40);
+    let dir = tempfile::tempdir().unwrap();
+    let server = TestServer::start(&dir.path().join("data"), true);
+    let here = dir.path().join("here.json");
+    let first = backend(server.addr, &here, 4).unwrap();
+    train_there(&first, documents(&text).with_max_documents(18), 2).unwrap();
+    drop(first);
+
+    let learner = learner();
+    let configuration = RunConfiguration::of(&learner);
+    let elsewhere = || {
+        let run = crate::support::RUN.parse().unwrap();
+        RemoteBackend::builder(client(server.addr), run, dir.path().join("elsewhere.json"))
+    };
+    let again = elsewhere().create(&learner, &configuration).map(|_| ());
+    assert!(
+        matches!(
+            again,
+            Err(TrainError::State {
+                action: "begin",
+                ..
+            })
+        ),
+        "{again:?}"
+    );
+    let resumed = elsewhere().open(&learner).unwrap();
+    train_there(&resumed, documents(&text), 2).unwrap();
+    drop(resumed);
+    // The file that was left behind knows less than the server.
+    let report = train_there(
+        &backend(server.addr, &here, 4).unwrap(),
+        documents(&text),
+        2,
+    );
+    let report = report.unwrap();
+    assert_eq!((report.samples_processed, report.session_samples), (40, 0));
+    assert_equal(&server.stop(), &trained_here(&text), "from elsewhere");
+}
+
+#[test]
+fn resuming_what_nobody_knows_and_teaching_what_is_taught_are_errors() {
+    let text = corpus(30);
+    for extensions in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let server = TestServer::start(&dir.path().join("data"), extensions);
+        let learner = learner();
+        let configuration = RunConfiguration::of(&learner);
+        let builder = |run: &str, state: &str| {
+            let state = dir.path().join(state);
+            RemoteBackend::builder(client(server.addr), run.parse().unwrap(), state)
+        };
+        let unknown = builder("unknown", "a.json").open(&learner).map(|_| ());
+        assert!(
+            matches!(unknown, Err(TrainError::State { action: "find", .. })),
+            "{unknown:?}"
+        );
+
+        // Somebody teaches a node that a run of the name would teach.
+        let others = kato_client::KatoClient::builder(
+            format!("http://{}", server.addr),
+            kato_client::SessionOptions::new("taken_node1"),
+        );
+        let others = others.build().unwrap();
+        let item = kato_client::BatchItem {
+            events: vec![vec!["a".to_owned()], vec!["b".to_owned()]],
+            ..kato_client::BatchItem::default()
+        };
+        let taught = server.runtime.block_on(others.learn_all(&[item], None));
+        assert_eq!(taught.unwrap().names.len(), 1);
+        let refused = builder("taken", "b.json")
+            .create(&learner, &configuration)
+            .and_then(|backend| train_there(&backend, documents(&text), 1));
+        assert!(
+            matches!(refused, Err(TrainError::TaughtBefore { .. })),
+            "{refused:?}"
+        );
+        let asked_for = builder("taken", "c.json")
+            .onto_taught(true)
+            .create(&learner, &configuration)
+            .and_then(|backend| train_there(&backend, documents(&text), 1));
+        assert_eq!(asked_for.unwrap().samples_processed, 30);
+        server.runtime.block_on(others.close()).unwrap();
+        server.end();
+    }
+}

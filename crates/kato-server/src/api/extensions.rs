@@ -2,20 +2,26 @@
 
 use std::collections::BTreeMap;
 
+use axum::http::StatusCode;
 use kato_engine::LearnOutcome;
-use kato_protocol::{BatchItemResult, Extensions, LearnBatchExtension, LearnBatchResult};
+use kato_model::RunName;
+use kato_protocol::{
+    BatchItemResult, Extensions, LearnBatchExtension, LearnBatchResult, RunRecord,
+    RunRecordReplaced,
+};
 use serde_json::json;
 
 use super::acknowledged;
 use crate::app::App;
 use crate::bodies;
 use crate::call::Call;
+use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 
 pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
     let prometheus = ("prometheus".to_owned(), json!("/metrics/prometheus"));
     Ok(Reply::ok(&Extensions {
-        run_records: false,
+        run_records: true,
         server: "kato-rs".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         learn_batch: Some(LearnBatchExtension {
@@ -26,6 +32,31 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
         other: BTreeMap::from([prometheus]),
     })
     .into())
+}
+
+pub(crate) fn run_record(app: &App, call: &Call) -> Outcome {
+    let found = app.service.run_record(&run_name(call)?)?;
+    let Some(found) = found else {
+        return Err(Refusal::not_found());
+    };
+    Ok(Reply::ok(&RunRecord {
+        version: found.version,
+        record: found.record,
+    })
+    .into())
+}
+
+pub(crate) fn replace_run_record(app: &App, call: &Call) -> Outcome {
+    let (version, record) = bodies::run_record(&call.headers, &call.body)?;
+    let version = app
+        .service
+        .replace_run_record(&run_name(call)?, version, record)?;
+    Ok(Reply::ok(&RunRecordReplaced { version }).into())
+}
+
+fn run_name(call: &Call) -> Result<RunName, Refusal> {
+    let name = call.param().parse::<RunName>();
+    name.map_err(|error| Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))
 }
 
 pub(crate) fn learn_batch(app: &App, call: &Call) -> Outcome {

@@ -126,6 +126,12 @@ pub(super) fn of(method: &Method, template: &str) -> Operation {
         ("GET", "/symbols/{symbol}/affinity") => {
             op("Affinity of a symbol", "SymbolAffinity").query(NODE)
         }
+        ("GET", "/runs/{run}") => op("The record of a training run", "RunRecord"),
+        ("PUT", "/runs/{run}") => op(
+            "Replace the record of a training run, where it has this version",
+            "RunRecordReplaced",
+        )
+        .body("RunRecord"),
         ("GET", "/metrics") => op("Figures of the server", "Monitoring"),
         ("GET", "/metrics/prometheus") => {
             op("Figures as Prometheus reads them", "Monitoring").text()

@@ -222,7 +222,9 @@ fn other() -> Value {
         ]),
         "Extensions": object(&[
             ("server", text()), ("version", text()), ("learn_batch", nullable(&limits)), ("idempotency_keys", flag()),
-            ("prometheus", text()),
+            ("prometheus", text()), ("run_records", flag()),
         ]),
+        "RunRecord": object(&[("version", integer()), ("record", any_map())]),
+        "RunRecordReplaced": object(&[("version", integer())]),
     })
 }

@@ -67,5 +67,7 @@ routes! {
     GET "/connection-pools" Kato Short false pools::connection_pools;
     POST "/genes/update" Generation2025 Short true genes::update;
     GET "/gene/{gene_name}" Generation2025 Short false genes::gene;
+    GET "/runs/{run}" Extension Short false extensions::run_record;
+    PUT "/runs/{run}" Extension Short true extensions::replace_run_record;
     GET "/extensions" Extension Light false extensions::describe;
 }

@@ -36,15 +36,18 @@ pub(crate) enum Table {
     KeyTimes,
     /// Processor id → the node.
     Nodes,
+    /// Name of a training run → its record.
+    Runs,
 }
 
-const TABLES: [(Table, &str); 6] = [
+const TABLES: [(Table, &str); 7] = [
     (Table::Sessions, "sessions"),
     (Table::States, "states"),
     (Table::Lessons, "lessons"),
     (Table::Keys, "keys"),
     (Table::KeyTimes, "key_times"),
     (Table::Nodes, "nodes"),
+    (Table::Runs, "runs"),
 ];
 
 /// A record: key and value.

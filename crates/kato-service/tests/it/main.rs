@@ -13,6 +13,7 @@ mod genes;
 mod keys;
 mod kills;
 mod nodes;
+mod runs;
 mod scripts;
 mod sessions;
 mod support;

@@ -1,0 +1,51 @@
+//! Records of training runs.
+
+use kato_model::RunName;
+use kato_service::{Service, ServiceError, ServiceOptions};
+use serde_json::json;
+
+#[test]
+fn a_record_is_replaced_only_by_who_has_seen_it_and_outlives_the_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let run: RunName = "wikitext".parse().unwrap();
+    let open = || Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    for durable in [false, true] {
+        let service = match durable {
+            true => open(),
+            false => Service::in_memory(ServiceOptions::default()),
+        };
+        assert_eq!(service.run_record(&run).unwrap(), None);
+        assert_eq!(
+            service
+                .replace_run_record(&run, 0, json!({"n": 1}))
+                .unwrap(),
+            1
+        );
+        assert_eq!(
+            service
+                .replace_run_record(&run, 1, json!({"n": 2}))
+                .unwrap(),
+            2
+        );
+        for stale in [0, 1, 3] {
+            let refused = service.replace_run_record(&run, stale, json!({"n": 9}));
+            assert!(
+                matches!(refused, Err(ServiceError::RunReplaced { found: 2, .. })),
+                "{refused:?}"
+            );
+        }
+        let found = service.run_record(&run).unwrap().unwrap();
+        assert_eq!((found.version, found.record), (2, json!({"n": 2})));
+        let other: RunName = "other".parse().unwrap();
+        assert_eq!(service.run_record(&other).unwrap(), None);
+        let large = json!("x".repeat(2 << 20));
+        let refused = service.replace_run_record(&run, 2, large);
+        assert!(
+            matches!(refused, Err(ServiceError::RunTooLarge { .. })),
+            "{refused:?}"
+        );
+        // Without closing, as after a crash.
+    }
+    let found = open().run_record(&run).unwrap().unwrap();
+    assert_eq!((found.version, found.record), (2, json!({"n": 2})));
+}
