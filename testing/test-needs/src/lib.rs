@@ -19,7 +19,8 @@ use std::thread;
 
 const REQUIRE: &str = "KATO_REQUIRE_SERVERS";
 
-/// Hands on what a test needs. Where it is missing, the test is to return at once, and a line says why and how to get it.
+/// Hands on what a test needs. Where it is missing, the test is to pass over what needs it, itself as a rule, and a line says why and
+/// how to get it.
 ///
 /// # Panics
 ///
@@ -32,12 +33,12 @@ pub fn needed<T>(found: Option<T>, missing: &str) -> Option<T> {
     found
 }
 
-/// Says that a test is passed over, where no program would help: the machine or its system does not allow it.
+/// Says that a test passes over itself, or a part, where no program would help: the machine or its system does not allow it.
 pub fn pass_over(why: &str) {
     let thread = thread::current();
     let test = thread.name().unwrap_or("a test");
     // Not by a macro: what those print, the test runner keeps to itself where a test passes.
-    let said = writeln!(io::stderr(), "{test} is passed over: {why}");
+    let said = writeln!(io::stderr(), "passed over in {test}: {why}");
     // Nobody reads it, so nobody misses it.
     drop(said);
 }
@@ -57,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    const LINE: &str = "tests::needs_what_nobody_has is passed over: no unicorn: look for one";
+    const LINE: &str = "passed over in tests::needs_what_nobody_has: no unicorn: look for one";
 
     /// Runs the test below in a process of its own, which no test may be passed over in if there is a value.
     fn without_it(require: Option<&str>) -> Output {

@@ -3,8 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::print_stdout,
-    reason = "helpers of tests may fail by panic and say what they skip, as tests do"
+    reason = "helpers of tests may fail by panic, as tests do"
 )]
 
 mod budget;
