@@ -170,6 +170,15 @@ impl RemoteBackendBuilder {
     pub fn open(self, learner: &HierarchicalConceptLearner) -> Result<RemoteBackend, TrainError> {
         let file = StateFile::open(&self.state)?;
         let found = file.read()?;
+        if let Some(other) = found.as_ref().filter(|here| here.run != self.run.as_str()) {
+            let difference = format!(
+                "name of the run: it was {}, now it is {}",
+                other.run, self.run
+            );
+            return Err(TrainError::OtherConfiguration {
+                differences: vec![difference],
+            });
+        }
         let (runtime, client) = self.connect(learner)?;
         let records = Records::find(&runtime, &client, &self.run)?;
         let record = records.as_ref().and_then(Records::found);
@@ -187,15 +196,6 @@ impl RemoteBackendBuilder {
                 return Err(failed("find", &self.state)(std::io::Error::other(reason)));
             }
         };
-        if state.run != self.run.as_str() {
-            let difference = format!(
-                "name of the run: it was {}, now it is {}",
-                state.run, self.run
-            );
-            return Err(TrainError::OtherConfiguration {
-                differences: vec![difference],
-            });
-        }
         self.assemble(
             file,
             (runtime, client),

@@ -13,7 +13,7 @@ use crate::manifest_file::{STATE_SUFFIX, check_version};
 use crate::{BackendKind, LevelResult, ManifestFile, RunBackend, RunFacts, RunManifest, RunsError};
 
 /// The version of the file that is read.
-const FORMAT_VERSION: u64 = 1;
+const FORMAT_VERSION: u64 = 2;
 
 /// Whether a directory's name is that of the store beside a state file that keeps what a server was taught: it is part of that run.
 pub(crate) fn is_taught(name: &str) -> bool {
@@ -102,7 +102,7 @@ fn previous(path: &Path) -> PathBuf {
 pub(crate) fn delete(disk: &Disk, path: &Path, lock: Lock) -> Result<(), RunsError> {
     disk.remove_file(path)?;
     disk.remove_file(&previous(path))?;
-    disk.remove_file(&path.with_added_extension("reserved"))?;
+    disk.remove_file(&path.with_added_extension("sent"))?;
     let taught = path.with_added_extension("taught");
     if taught.exists() {
         disk.remove_dir(&taught)?;

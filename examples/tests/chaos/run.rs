@@ -186,7 +186,7 @@ impl<'a> Run<'a> {
             self.site = Site::Served(Served::new(self.place.dir(), is_plain, schedule.durability));
         }
         if let Some(slowness) = &schedule.slowness {
-            self.site = Site::Stock(Stock::start(self.place.dir(), slowness));
+            self.site = Site::Stock(Box::new(Stock::start(self.place.dir(), slowness)));
         }
         self.site.start();
         if !schedule.direct {

@@ -18,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(60);
 pub(crate) enum Site<'a> {
     Directory,
     Served(Served),
-    Stock(Stock),
+    Stock(Box<Stock>),
     Mongodb(&'a mut MongoServer),
 }
 

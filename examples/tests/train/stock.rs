@@ -145,10 +145,13 @@ fn a_run_is_known_by_its_nodes() {
             stderr(&unknown)
         );
 
-        place.trained(
-            "corpus.jsonl",
-            &arguments(&backend, &["--max-samples", "10"]),
-        );
+        let ten = place
+            .train(
+                "corpus.jsonl",
+                &arguments(&backend, &["--max-samples", "10"]),
+            )
+            .output();
+        report(&ten.unwrap());
         // The state is lost.
         let more = ["--state", "elsewhere.json"];
         let again = place

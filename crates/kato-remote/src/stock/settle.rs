@@ -124,8 +124,8 @@ impl Stock {
                 quiet = Instant::now();
             } else if start.duration_since(quiet) >= needed {
                 // Answers that were given while it was at work are given once more.
-                puzzle.ask_again();
                 let before = puzzle.frontier();
+                puzzle.ask_again();
                 slowest = slowest.max(self.solve(level, &known, &mut puzzle).await?);
                 if puzzle.frontier() == before {
                     break;

@@ -10,7 +10,7 @@ use crate::support::{Place, message, name, names};
 fn state(place: &Place) -> std::path::PathBuf {
     let path = place.path("runs/wiki.kato-run.json");
     let state = json!({
-        "format_version": 1,
+        "format_version": 2,
         "run": "wiki",
         "run_id": "f00",
         "server": "http://127.0.0.1:8000",
@@ -92,7 +92,7 @@ fn a_state_file_that_cannot_be_read_is_listed_with_the_reason() {
     for (text, expected) in [
         ("", "is damaged or no file of ours"),
         (r#"{"format_version":9}"#, "has format version 9"),
-        (r#"{"format_version":1,"run":"a-b"}"#, "is no name of a run"),
+        (r#"{"format_version":2,"run":"a-b"}"#, "is no name of a run"),
     ] {
         fs::write(&path, text).unwrap();
         let run = place.runs().list().unwrap().remove(0);

@@ -35,9 +35,10 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
 }
 
 pub(crate) fn run_record(app: &App, call: &Call) -> Outcome {
-    let found = app.service.run_record(&run_name(call)?)?;
-    let Some(found) = found else {
-        return Err(Refusal::not_found());
+    let run = run_name(call)?;
+    let Some(found) = app.service.run_record(&run)? else {
+        let detail = format!("there is no record of run {run}");
+        return Err(Refusal::new(StatusCode::NOT_FOUND, detail));
     };
     Ok(Reply::ok(&RunRecord {
         version: found.version,
