@@ -293,18 +293,17 @@ impl Backend for RemoteBackend {
                 _ => None,
             };
         }
-        match &self.kind {
-            Kind::Keyed(Some(records)) => {
-                records.replace(&self.runtime, &self.client, &next)?;
-            }
-            Kind::Keyed(None) => {}
-            Kind::Stock(stock) => {
-                let committed = serde_json::to_value(&next)
-                    .map_err(|source| TrainError::Checkpoint { source })?;
-                stock.commit(staged, committed, &next.checkpoint)?;
-            }
+        if let Kind::Stock(stock) = &self.kind {
+            let committed =
+                serde_json::to_value(&next).map_err(|source| TrainError::Checkpoint { source })?;
+            stock.commit(staged, committed, &next.checkpoint)?;
         }
         self.file.write(&next)?;
+        // Behind the file, so that a run that the server knows is known here, too. Between the two the server's is the older one, and
+        // what is sent again acts once.
+        if let Kind::Keyed(Some(records)) = &self.kind {
+            records.replace(&self.runtime, &self.client, &next)?;
+        }
         *state = next;
         Ok(())
     }

@@ -186,7 +186,8 @@ impl RemoteBackendBuilder {
             // The server's own record is as old as what it knows.
             (Some(here), Some(there)) => same_run(&here, there, &self.state)?.clone(),
             (None, Some(there)) => there.clone(),
-            (Some(here), None) if records.is_some() && !here.checkpoint.is_null() => {
+            // Before its first record nothing was taught.
+            (Some(here), None) if records.is_some() && here.documents()? > 0 => {
                 let reason = "the server has no record of this run: it was cleared, or is another server; begin a new run";
                 return Err(failed("resume", &self.state)(std::io::Error::other(reason)));
             }

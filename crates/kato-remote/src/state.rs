@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use kato_scheduler::{RunConfiguration, TrainError};
+use kato_scheduler::{Checkpoint, RunConfiguration, TrainError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -69,6 +69,12 @@ impl State {
             onto_taught,
             checksum: String::new(),
         }
+    }
+
+    /// Documents up to the checkpoint.
+    pub(crate) fn documents(&self) -> Result<u64, TrainError> {
+        let checkpoint = Checkpoint::from_json(&self.checkpoint)?;
+        Ok(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))
     }
 
     fn with_checksum(&self) -> io::Result<Self> {

@@ -46,7 +46,8 @@ impl<'a> Attack<'a> {
                 return output;
             }
             self.n_kills += 1;
-            resume = true;
+            // One that was killed before it had begun begins.
+            resume = self.place.is_begun(run);
         }
     }
 

@@ -42,6 +42,14 @@ pub(crate) struct Node {
 }
 
 impl Place {
+    /// Whether a trainer has begun a run, so that the next one resumes it.
+    pub(crate) fn is_begun(&self, run: &str) -> bool {
+        self.dir
+            .path()
+            .join(format!("{run}.kato-run.json"))
+            .exists()
+    }
+
     /// A folder with a corpus of about `n_bytes`, and an address for its server, which is started with these options.
     pub(crate) fn new(n_bytes: u64, serve: &[&'static str]) -> Self {
         let dir = tempfile::tempdir().unwrap();

@@ -65,8 +65,8 @@ pub(crate) struct Progress {
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
-    /// Half a line may stand in its end, which nothing may follow.
-    is_broken: bool,
+    /// Why a record could not be written: half a line may stand in the end, which nothing may follow.
+    broken: Option<String>,
     works: BTreeMap<WorkKey, Progress>,
     /// Sessions that may be at work, with their level.
     sessions: BTreeMap<String, usize>,
@@ -100,7 +100,7 @@ impl Journal {
         let mut journal = Self {
             path: path.to_owned(),
             file,
-            is_broken: false,
+            broken: None,
             works: BTreeMap::new(),
             sessions: BTreeMap::new(),
             doubted: BTreeMap::new(),
@@ -322,13 +322,13 @@ impl Journal {
             text.extend(line(&record).map_err(failed("write", &self.path))?);
             taken.push(record);
         }
-        if self.is_broken {
-            let reason = "an earlier record could not be written";
+        if let Some(reason) = &self.broken {
+            let reason = format!("an earlier record could not be written: {reason}");
             return Err(failed("write", &self.path)(io::Error::other(reason)));
         }
         // One write, so that a crash of this process leaves all of it or none.
         self.file.write_all(&text).map_err(|error| {
-            self.is_broken = true;
+            self.broken = Some(error.to_string());
             failed("write", &self.path)(error)
         })?;
         taken.into_iter().for_each(|record| self.take_in(record));
