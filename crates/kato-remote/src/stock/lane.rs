@@ -106,9 +106,17 @@ impl Stock {
         // In the older generation what is observed with a pattern belongs to the node for a moment.
         let alone = self.generation == Generation::October2025
             && batch.iter().any(|item| !item.metadata.is_empty());
-        let guard = match alone {
-            true => Guard::Alone(level.gate.write().await),
-            false => Guard::Shared(level.gate.read().await),
+        let guard = loop {
+            let guard = match alone {
+                true => Guard::Alone(level.gate.write().await),
+                false => Guard::Shared(level.gate.read().await),
+            };
+            // Nothing is sent to a node that may still be at work on a request without an answer.
+            if level.doubts().is_empty() {
+                break guard;
+            }
+            drop(guard);
+            self.settle_level(key.1).await?;
         };
         self.plan(key, items, places)?;
         loop {
