@@ -73,7 +73,8 @@ impl Backend {
     pub(crate) const fn n_records(self) -> u64 {
         match self {
             Self::Embedded => 700,
-            Self::Kato | Self::Plain => 260,
+            Self::Kato => 260,
+            Self::Plain => 100,
             Self::Stock | Self::October => 14,
             // The test's server takes some hundred documents a second.
             Self::Mongodb => 38,

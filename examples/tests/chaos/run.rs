@@ -240,6 +240,10 @@ impl<'a> Run<'a> {
         if let Some(slowness) = &schedule.slowness {
             arguments.extend(slowness.arguments());
         }
+        if self.backend == Backend::Plain {
+            // It is never silent for long.
+            arguments.extend(["--settle", "0.3"]);
+        }
         if resume && self.place.is_begun() {
             arguments.push("--resume");
         }
