@@ -8,6 +8,7 @@ use std::sync::Arc;
 use kato_model::PatternName;
 use kato_protocol::BatchItem;
 
+pub(crate) use carry::{check_names, observations};
 pub use plan::{BatchMode, BatchPlan, PlannedCall};
 pub(crate) use plan::{is_plain, name_of, sendable};
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use kato_model::PatternName;
-use kato_protocol::{BatchItem, Deleted, NodeSymbols, Observation, Sequence};
+use kato_protocol::{BatchItem, Deleted, NodeSymbols, Sequence};
 use reqwest::Method;
 use serde::de::IgnoredAny;
 
-use crate::batch::{is_plain, name_of, sendable};
+use crate::batch::{check_names, is_plain, name_of, observations, sendable};
 use crate::session::Session;
 use crate::transport::{Failure, Meaning};
 use crate::{CallKind, ClientError, Generation, KatoClient, SessionOptions};
@@ -127,7 +127,8 @@ impl LearnSession {
             self.is_stained = items.iter().any(|item| !is_plain(item));
         }
         let answer = session.write_once(id, &sequence).await?;
-        check(&names, &answer.auto_learned_patterns)
+        let found = answer.auto_learned_patterns.iter().map(String::as_str);
+        check_names(names, found)
     }
 
     /// Ends the sessions on the server, as well as that goes.
@@ -235,42 +236,4 @@ impl KatoClient {
 /// Whether there is no such session, also where the text that says so was cut.
 fn is_gone(failure: &Failure) -> bool {
     failure.meaning == Meaning::SessionGone || failure.status == Some(404)
-}
-
-/// An item as it is observed: emotives and metadata with the first event.
-fn observations(item: &BatchItem) -> impl Iterator<Item = Observation> {
-    item.events.iter().enumerate().map(|(idx, event)| {
-        let mut observation = Observation::strings(event.iter().cloned());
-        if idx == 0 {
-            observation.emotives = item.emotives.clone();
-            observation.metadata = item.metadata.clone();
-        }
-        observation
-    })
-}
-
-/// Every name that the server tells against the one that the content has.
-fn check(names: &[Option<PatternName>], found: &[String]) -> Result<(), ClientError> {
-    let expected = names
-        .iter()
-        .map(|name| name.map_or_else(String::new, |name| name.prefixed().to_string()));
-    let mut found = found.iter();
-    for expected in expected {
-        match found.next() {
-            Some(found) if *found == expected => {}
-            other => {
-                return Err(ClientError::NameMismatch {
-                    expected,
-                    found: other.cloned().unwrap_or_default(),
-                });
-            }
-        }
-    }
-    match found.next() {
-        None => Ok(()),
-        Some(more) => Err(ClientError::NameMismatch {
-            expected: String::new(),
-            found: more.clone(),
-        }),
-    }
 }

@@ -1,8 +1,9 @@
 //! Making the requests of a plan, and checking every name that comes back.
 
+use kato_model::PatternName;
 use kato_protocol::{BatchItem, Observation, Sequence};
 
-use super::{BatchPlan, BatchSessions, PlannedCall};
+use super::{BatchPlan, BatchSessions, PlannedCall, is_plain};
 use crate::ClientError;
 use crate::session::Session;
 
@@ -99,19 +100,10 @@ async fn learn_single(
         session.clear_stm().await?;
         *stained = false;
     }
-    let mut observations: Vec<Observation> = item
-        .events
-        .iter()
-        .map(|event| Observation::strings(event.iter().cloned()))
-        .collect();
-    if let Some(first) = observations.first_mut() {
-        first.emotives = item.emotives.clone();
-        first.metadata = item.metadata.clone();
-    }
     // Before the request: whatever becomes of it, the next item starts clean.
-    *stained = outlive && (!item.emotives.is_empty() || !item.metadata.is_empty());
+    *stained = outlive && !is_plain(item);
     let sequence = Sequence {
-        observations: observations.into_iter().map(Into::into).collect(),
+        observations: observations(item).map(Into::into).collect(),
         learn_at_end: true,
         ..Sequence::default()
     };
@@ -119,15 +111,23 @@ async fn learn_single(
     check(plan, &[idx], answer.final_learned_pattern.as_deref())
 }
 
-/// Every name that the server tells against the one that the content has.
+/// Every name that the server tells of chosen items against the one that the content has.
 fn check<'a>(
     plan: &BatchPlan,
     chosen: &[usize],
     found: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), ClientError> {
+    check_names(chosen.iter().map(|idx| plan.names[*idx]), found)
+}
+
+/// Every name that the server tells against the one that the content has.
+pub(crate) fn check_names<'a>(
+    names: impl IntoIterator<Item = Option<PatternName>>,
+    found: impl IntoIterator<Item = &'a str>,
+) -> Result<(), ClientError> {
     let mut found = found.into_iter();
-    for idx in chosen {
-        let expected = plan.names[*idx].map(|name| name.prefixed().to_string());
+    for name in names {
+        let expected = name.map(|name| name.prefixed().to_string());
         let found = found.next();
         if found != expected.as_deref() {
             return Err(ClientError::NameMismatch {
@@ -143,4 +143,16 @@ fn check<'a>(
             found: more.to_owned(),
         }),
     }
+}
+
+/// An item as it is observed: emotives and metadata with the first event.
+pub(crate) fn observations(item: &BatchItem) -> impl Iterator<Item = Observation> {
+    item.events.iter().enumerate().map(|(idx, event)| {
+        let mut observation = Observation::strings(event.iter().cloned());
+        if idx == 0 {
+            observation.emotives = item.emotives.clone();
+            observation.metadata = item.metadata.clone();
+        }
+        observation
+    })
 }
