@@ -15,8 +15,9 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::backend::{Kind, RemoteBackend, clients, node_ids};
+use crate::error::{failed, refused, taught_before, teach, unreachable};
 use crate::record::{Record, Records};
-use crate::state::{State, StateFile, failed};
+use crate::state::{State, StateFile};
 use crate::stock::{Journal, Stock, StockSettings};
 
 /// Documents of a batch, unless the caller says otherwise.
@@ -132,7 +133,7 @@ impl RemoteBackendBuilder {
         let file = StateFile::open(&self.state)?;
         if file.exists() {
             let reason = "it exists: resume that run, or give this one another name";
-            return Err(failed("begin", &self.state)(std::io::Error::other(reason)));
+            return Err(refused("begin", &self.state, reason));
         }
         let nodes: Vec<String> = learner.node_names().into_iter().map(Into::into).collect();
         let (runtime, client) = self.connect(learner)?;
@@ -145,7 +146,7 @@ impl RemoteBackendBuilder {
                 "the server keeps run {}: resume it, or give this one another name",
                 self.run
             );
-            return Err(failed("begin", &self.state)(std::io::Error::other(reason)));
+            return Err(refused("begin", &self.state, reason));
         }
         let server = client.base_url().to_owned();
         let settings = (self.batch, self.settings.onto_taught);
@@ -189,12 +190,12 @@ impl RemoteBackendBuilder {
             // Before its first record nothing was taught.
             (Some(here), None) if records.is_some() && here.documents()? > 0 => {
                 let reason = "the server has no record of this run: it was cleared, or is another server; begin a new run";
-                return Err(failed("resume", &self.state)(std::io::Error::other(reason)));
+                return Err(refused("resume", &self.state, reason));
             }
             (Some(here), None) => here,
             (None, None) => {
                 let reason = "it is not here, and without it nobody knows what the nodes were taught: name the file of the run, or begin a new run";
-                return Err(failed("find", &self.state)(std::io::Error::other(reason)));
+                return Err(refused("find", &self.state, reason));
             }
         };
         self.assemble(
@@ -248,11 +249,8 @@ impl RemoteBackendBuilder {
         state: State,
         Found { records, is_new }: Found,
     ) -> Result<RemoteBackend, TrainError> {
-        let unreachable = |source: ClientError| TrainError::Unreachable {
-            place: client.base_url().to_owned(),
-            source: Box::new(source),
-        };
-        let extensions = runtime.block_on(client.extensions()).map_err(unreachable)?;
+        let extensions = runtime.block_on(client.extensions());
+        let extensions = extensions.map_err(unreachable(&client))?;
         let has_keys = extensions.is_some_and(|extensions| {
             extensions.idempotency_keys && extensions.learn_batch.is_some()
         });
@@ -295,17 +293,11 @@ impl RemoteBackendBuilder {
     ) -> Result<(Stock, State), TrainError> {
         let dir = self.state.with_added_extension("taught");
         let journal = self.state.with_added_extension("sent");
-        // Begun and ended before its first commit, in which nothing was taught yet.
-        let is_left_over = || -> Result<bool, TrainError> {
-            let store = EmbeddedStore::open_read_only(&dir).map_err(TrainError::Store)?;
-            use kato_store::PatternStore as _;
-            Ok(store.checkpoint().is_null())
-        };
         if is_new {
             if EmbeddedStore::exists(&dir) {
-                if !is_left_over()? {
+                if !Stock::is_left_over(&dir)? {
                     let reason = "what the run taught lies beside it: put the file back, or remove the directory .taught as well to begin anew";
-                    return Err(failed("find", &self.state)(std::io::Error::other(reason)));
+                    return Err(refused("find", &self.state, reason));
                 }
                 std::fs::remove_dir_all(&dir).map_err(failed("clear", &dir))?;
             }
@@ -316,13 +308,8 @@ impl RemoteBackendBuilder {
             onto_taught: state.onto_taught,
             ..self.settings
         };
-        let generation =
-            runtime
-                .block_on(client.generation())
-                .map_err(|source| TrainError::Unreachable {
-                    place: client.base_url().to_owned(),
-                    source: Box::new(source),
-                })?;
+        let generation = runtime.block_on(client.generation());
+        let generation = generation.map_err(unreachable(client))?;
         let ids = node_ids(&self.run, &state.nodes);
         let clients = clients(runtime, client, &ids);
         let place = (state.nodes.as_slice(), &state.configuration);
@@ -353,21 +340,15 @@ fn same_run<'a>(here: &State, there: &'a Record, path: &Path) -> Result<&'a Stat
     }
     let reason =
         "the server keeps another run of this name: name the file of that run, or begin a new run";
-    Err(failed("resume", path)(std::io::Error::other(reason)))
+    Err(refused("resume", path, reason))
 }
 
 /// Refuses nodes of a server of ours that know something.
 fn refuse_taught(runtime: &Runtime, client: &KatoClient, ids: &[String]) -> Result<(), TrainError> {
     for node in clients(runtime, client, ids) {
         let is_blank = runtime.block_on(node.is_blank());
-        let is_blank = is_blank.map_err(|source| TrainError::Teach {
-            node: node.node_id().to_owned(),
-            source: Box::new(source),
-        })?;
-        if is_blank == Some(false) {
-            return Err(TrainError::TaughtBefore {
-                node: node.node_id().to_owned(),
-            });
+        if is_blank.map_err(|error| teach(&node, error))? == Some(false) {
+            return Err(taught_before(&node));
         }
     }
     Ok(())

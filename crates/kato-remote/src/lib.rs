@@ -35,6 +35,7 @@
 mod backend;
 mod builder;
 mod doubts;
+mod error;
 mod items;
 mod record;
 mod state;

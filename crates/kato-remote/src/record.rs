@@ -2,11 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use kato_client::{ClientError, KatoClient};
+use kato_client::KatoClient;
 use kato_model::RunName;
 use kato_scheduler::TrainError;
 use tokio::runtime::Runtime;
 
+use crate::error::unreachable;
 use crate::state::State;
 
 /// What is kept: the state as of the last commit.
@@ -28,11 +29,10 @@ impl Records {
         client: &KatoClient,
         run: &RunName,
     ) -> Result<Option<Self>, TrainError> {
-        let unreachable = |source: ClientError| TrainError::Unreachable {
-            place: client.base_url().to_owned(),
-            source: Box::new(source),
-        };
-        let extensions = runtime.block_on(client.extensions()).map_err(unreachable)?;
+        let unreachable = unreachable(client);
+        let extensions = runtime
+            .block_on(client.extensions())
+            .map_err(&unreachable)?;
         if !extensions.is_some_and(|extensions| extensions.run_records) {
             return Ok(None);
         }

@@ -11,6 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::error::{failed, refused};
+
 /// Version of the file.
 const FORMAT_VERSION: u64 = 2;
 
@@ -171,16 +173,14 @@ fn read_state(path: &Path) -> Result<Option<State>, TrainError> {
     let Some(state) = read_file::<State>(path)? else {
         return Ok(None);
     };
-    let damaged = |reason: String| failed("read", path)(io::Error::other(reason));
     if state.format_version != FORMAT_VERSION {
         let found = state.format_version;
-        return Err(damaged(format!(
-            "it has version {found}, and this program knows {FORMAT_VERSION}"
-        )));
+        let reason = format!("it has version {found}, and this program knows {FORMAT_VERSION}");
+        return Err(refused("read", path, reason));
     }
     let expected = state.with_checksum().map_err(failed("read", path))?;
     if state != expected {
-        return Err(damaged("its checksum does not match".to_owned()));
+        return Err(refused("read", path, "its checksum does not match"));
     }
     Ok(Some(state))
 }
@@ -194,7 +194,7 @@ pub(crate) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, T
     };
     serde_json::from_slice(&text)
         .map(Some)
-        .map_err(|error| failed("read", path)(io::Error::other(error)))
+        .map_err(|error| refused("read", path, error))
 }
 
 /// Replaces a file by JSON content, durably: a crash leaves the old content or the new.
@@ -231,12 +231,4 @@ pub(crate) fn replace_file_by(
 fn parent_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
-}
-
-pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TrainError {
-    move |source| TrainError::State {
-        action,
-        path: path.to_owned(),
-        source,
-    }
 }

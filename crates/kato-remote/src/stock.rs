@@ -31,6 +31,7 @@ use self::journal::WorkKey;
 use self::pace::Pace;
 use self::puzzle::Doubtful;
 use crate::doubts::Doubts;
+use crate::error::{taught_before, teach};
 
 /// A learn call with its pattern's name.
 #[derive(Debug, Clone)]
@@ -96,8 +97,8 @@ struct Level {
     doubts: Mutex<Vec<Doubt>>,
     /// Learn calls that were answered in this session.
     finished: AtomicU64,
-    /// Whether the node must not know the first patterns that are sent.
-    is_fresh: AtomicBool,
+    /// Set when the node need not, or no longer, be asked whether it is new.
+    checked_new: OnceCell<()>,
 }
 
 /// A request without an answer.
@@ -138,7 +139,7 @@ impl Stock {
             gate: RwLock::new(()),
             doubts: Mutex::default(),
             finished: AtomicU64::new(0),
-            is_fresh: AtomicBool::new(false),
+            checked_new: OnceCell::new(),
         };
         Ok(Self {
             settings,
@@ -155,6 +156,12 @@ impl Stock {
             counts: DoubtCounts::default(),
             is_told_slow: AtomicBool::new(false),
         })
+    }
+
+    /// Whether what lies there was begun, and ended before its first commit, in which nothing was taught yet.
+    pub(crate) fn is_left_over(dir: &Path) -> Result<bool, TrainError> {
+        let store = EmbeddedStore::open_read_only(dir).map_err(TrainError::Store)?;
+        Ok(store.checkpoint().is_null())
     }
 
     /// The run's state as of the last commit; `null` before the first.
@@ -176,30 +183,18 @@ impl Stock {
                     ledger.committed = committed;
                     committed == 0 && ledger.journal.is_empty()
                 };
-                if is_new && !self.settings.onto_taught {
-                    self.check_blank().await?;
-                }
-                for level in 0..self.levels.len() {
-                    self.check_kept(level).await?;
-                    self.settle_left(level).await?;
+                for (idx, level) in self.levels.iter().enumerate() {
+                    if !is_new || self.settings.onto_taught || level.check_blank().await? {
+                        // It is set already where this is tried again.
+                        let _ = level.checked_new.set(());
+                    }
+                    self.check_kept(idx).await?;
+                    self.settle_left(idx).await?;
                 }
                 Ok(())
             })
             .await
             .copied()
-    }
-
-    /// Refuses nodes that were taught before, where the server can tell; else the first patterns will.
-    async fn check_blank(&self) -> Result<(), TrainError> {
-        for level in &self.levels {
-            let is_blank = level.client.is_blank().await;
-            match is_blank.map_err(|error| teach(&level.client, error))? {
-                Some(true) => {}
-                Some(false) => return Err(taught_before(&level.client)),
-                None => level.is_fresh.store(true, Ordering::Relaxed),
-            }
-        }
-        Ok(())
     }
 
     /// Refuses a node that does not know one of the patterns that it was taught: it was cleared, or its server is another.
@@ -315,6 +310,15 @@ impl Stock {
 }
 
 impl Level {
+    /// Refuses a node that was taught before; `false` where its server cannot tell.
+    async fn check_blank(&self) -> Result<bool, TrainError> {
+        let is_blank = self.client.is_blank().await;
+        match is_blank.map_err(|error| teach(&self.client, error))? {
+            Some(false) => Err(taught_before(&self.client)),
+            known => Ok(known.is_some()),
+        }
+    }
+
     fn doubts(&self) -> MutexGuard<'_, Vec<Doubt>> {
         self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -323,20 +327,4 @@ impl Level {
 fn documents_of(checkpoint: &Value) -> Result<u64, TrainError> {
     let checkpoint = Checkpoint::from_json(checkpoint)?;
     Ok(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))
-}
-
-fn taught_before(client: &KatoClient) -> TrainError {
-    TrainError::TaughtBefore {
-        node: client.node_id().to_owned(),
-    }
-}
-
-fn teach(
-    client: &KatoClient,
-    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> TrainError {
-    TrainError::Teach {
-        node: client.node_id().to_owned(),
-        source: source.into(),
-    }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use futures_util::future::{join_all, try_join_all};
-use kato_client::{ClientError, KatoClient, LearnSession};
+use kato_client::{KatoClient, LearnSession};
 use kato_learner::{HierarchicalConceptLearner, LearnError, LearnScratch, TextDocument};
 use kato_model::LearnBatch;
 use kato_probe::NodeProbe;
@@ -12,6 +12,7 @@ use kato_protocol::BatchItem;
 use kato_scheduler::{Activity, RefusedSample, Teacher, TrainError};
 
 use crate::backend::{Kind, RemoteBackend, RemotePart};
+use crate::error::teach;
 use crate::items;
 use crate::stock::{Item, Stock};
 
@@ -140,13 +141,6 @@ impl Lane<'_> {
 
 fn new_batch(learner: &HierarchicalConceptLearner, stock: &Stock) -> LearnBatch {
     learner.new_batch_with_limits(stock.store().attribute_limits())
-}
-
-fn teach(client: &KatoClient, source: ClientError) -> TrainError {
-    TrainError::Teach {
-        node: client.node_id().to_owned(),
-        source: Box::new(source),
-    }
 }
 
 impl Teacher for RemoteTeacher<'_> {

@@ -4,14 +4,11 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use futures_util::{StreamExt as _, stream};
 use kato_model::PatternName;
 use kato_scheduler::TrainError;
 
-use super::{Level, Stock, teach};
-
-/// Questions under way at a time.
-const QUESTIONS: usize = 8;
+use super::settle::patterns;
+use super::{Level, Stock};
 
 /// Differences that an error names.
 const NAMED: usize = 5;
@@ -60,14 +57,11 @@ async fn frequencies(
     level: &Level,
     names: Vec<PatternName>,
 ) -> Result<Vec<(PatternName, u64)>, TrainError> {
-    let mut answers = stream::iter(names)
-        .map(|name| async move { (name, level.client.pattern(&name).await) })
-        .buffer_unordered(QUESTIONS);
-    let mut found = Vec::new();
-    while let Some((name, answer)) = answers.next().await {
-        let pattern = answer.map_err(|error| teach(&level.client, error))?;
-        found.push((name, pattern.map_or(0, |pattern| pattern.frequency)));
-    }
+    let mut found: Vec<(PatternName, u64)> = patterns(level, names)
+        .await?
+        .into_iter()
+        .map(|(name, pattern)| (name, pattern.map_or(0, |pattern| pattern.frequency)))
+        .collect();
     found.sort_unstable();
     Ok(found)
 }

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::puzzle::Doubtful;
-use crate::state::{failed, replace_file_by};
+use crate::error::{failed, refused};
+use crate::state::replace_file_by;
 
 /// One level of the documents that go together: the number of the first of them, and the level.
 pub(crate) type WorkKey = (u64, usize);
@@ -50,6 +51,12 @@ struct PlannedCall(
     String,
     #[serde(default, skip_serializing_if = "Map::is_empty")] Map<String, Value>,
 );
+
+impl From<&Doubtful> for PlannedCall {
+    fn from(call: &Doubtful) -> Self {
+        Self(call.name.to_string(), call.metadata.clone())
+    }
+}
 
 /// What is known of one level of documents that go together.
 #[derive(Debug, Default)]
@@ -89,7 +96,7 @@ impl Journal {
         let text = std::fs::read(path).map_err(|error| {
             if error.kind() == io::ErrorKind::NotFound {
                 let reason = "it is gone, so nobody knows what was sent and not committed: put it back, or begin a new run under another name";
-                return failed("find", path)(io::Error::other(reason));
+                return refused("find", path, reason);
             }
             read(error)
         })?;
@@ -115,7 +122,7 @@ impl Journal {
                     let reason = format!(
                         "it is damaged at byte {whole}: put a copy back, or begin a new run under another name"
                     );
-                    return Err(failed("read", path)(io::Error::other(reason)));
+                    return Err(refused("read", path, reason));
                 }
             }
             whole += line.len();
@@ -182,8 +189,7 @@ impl Journal {
         (work, level): WorkKey,
         calls: &[Doubtful],
     ) -> Result<(), TrainError> {
-        let planned = |call: &Doubtful| PlannedCall(call.name.to_string(), call.metadata.clone());
-        let calls = calls.iter().map(planned).collect();
+        let calls = calls.iter().map(PlannedCall::from).collect();
         self.append([Record::Planned { work, level, calls }])?;
         self.sync()
     }
@@ -290,9 +296,7 @@ impl Journal {
         }
         for ((work, level), progress) in &self.works {
             let (work, level) = (*work, *level);
-            let planned =
-                |call: &Doubtful| PlannedCall(call.name.to_string(), call.metadata.clone());
-            let calls = progress.calls.iter().map(planned).collect();
+            let calls = progress.calls.iter().map(PlannedCall::from).collect();
             records.push(Record::Planned { work, level, calls });
             let mut begin = None;
             for place in 0..=progress.arrived.len() {
@@ -324,7 +328,7 @@ impl Journal {
         }
         if let Some(reason) = &self.broken {
             let reason = format!("an earlier record could not be written: {reason}");
-            return Err(failed("write", &self.path)(io::Error::other(reason)));
+            return Err(refused("write", &self.path, reason));
         }
         // One write, so that a crash of this process leaves all of it or none.
         self.file.write_all(&text).map_err(|error| {

@@ -1,5 +1,6 @@
 //! One level of the documents that go together: sent request by request, each as large as a second allows, until all of it has arrived.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -11,10 +12,12 @@ use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 use super::journal::WorkKey;
 use super::pace::Begun;
-use super::{Doubt, Item, Level, Stock, taught_before, teach};
+use super::settle::patterns;
+use super::{Doubt, Item, Level, Stock};
+use crate::error::{taught_before, teach};
 
 /// Patterns that are asked for before a node is taken to be new, where the server does not tell.
-const FRESH_QUESTIONS: usize = 8;
+const NEW_QUESTIONS: usize = 8;
 
 /// A place among the requests under way.
 struct Turn<'a> {
@@ -55,7 +58,7 @@ impl Stock {
             let Some(first) = missing.first() else {
                 return Ok(());
             };
-            self.check_fresh(level, items).await?;
+            level.check_new(items).await?;
             let node = level.client.node_id();
             let _teaching =
                 activity.enter(format!("teaching {node}, {first} of {} done", items.len()));
@@ -223,28 +226,24 @@ impl Stock {
             )),
         }
     }
+}
 
-    /// Where a server cannot tell that a node is new, the first patterns must not be there.
-    async fn check_fresh(&self, level: &Level, items: &[Item]) -> Result<(), TrainError> {
-        if !level.is_fresh.swap(false, Ordering::Relaxed) {
-            return Ok(());
-        }
-        let mut names: Vec<PatternName> = items
-            .iter()
-            .map(|item| item.name)
-            .take(FRESH_QUESTIONS)
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        for name in names {
-            let found = level.client.pattern(&name).await;
-            if found
-                .map_err(|error| teach(&level.client, error))?
-                .is_some()
-            {
-                return Err(taught_before(&level.client));
+impl Level {
+    /// Refuses a node whose server cannot tell whether it is new, when it knows the first patterns of whoever comes first. All others
+    /// wait: what one of them had sent meanwhile would look like patterns of somebody else.
+    async fn check_new(&self, items: &[Item]) -> Result<(), TrainError> {
+        let check = || async {
+            let names: BTreeSet<PatternName> = items
+                .iter()
+                .map(|item| item.name)
+                .take(NEW_QUESTIONS)
+                .collect();
+            let found = patterns(self, names.into_iter().collect()).await?;
+            match found.iter().any(|(_, pattern)| pattern.is_some()) {
+                true => Err(taught_before(&self.client)),
+                false => Ok(()),
             }
-        }
-        Ok(())
+        };
+        self.checked_new.get_or_try_init(check).await.copied()
     }
 }

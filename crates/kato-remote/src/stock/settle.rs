@@ -17,10 +17,12 @@ use futures_util::StreamExt as _;
 use futures_util::future::try_join_all;
 use futures_util::stream;
 use kato_model::PatternName;
+use kato_protocol::PatternBody;
 use kato_scheduler::TrainError;
 
 use super::puzzle::{Doubtful, Found, Puzzle, TooMany};
-use super::{Doubt, Level, Stock, teach};
+use super::{Doubt, Level, Stock};
+use crate::error::teach;
 
 /// Questions under way at a time.
 const QUESTIONS: usize = 8;
@@ -206,43 +208,45 @@ impl Stock {
     }
 }
 
-/// What the server knows of patterns, some at a time.
+/// What the server knows of patterns beyond what it is known to have learned.
 pub(super) async fn ask_all(
     level: &Level,
     known: &HashMap<PatternName, u64>,
     names: Vec<PatternName>,
 ) -> Result<Vec<(PatternName, Found)>, TrainError> {
-    let mut answers = stream::iter(names)
-        .map(|name| ask(level, known, name))
-        .buffer_unordered(QUESTIONS);
-    let mut found = Vec::new();
-    while let Some(answer) = answers.next().await {
-        found.push(answer?);
-    }
-    Ok(found)
+    let beyond = |(name, pattern): (PatternName, Option<PatternBody>)| {
+        let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
+            (pattern.frequency, pattern.metadata)
+        });
+        let taught = known.get(&name).copied().unwrap_or(0);
+        match frequency.checked_sub(taught) {
+            Some(excess) => Ok((name, Found { excess, metadata })),
+            None => Err(teach(
+                &level.client,
+                format!(
+                    "the server knows {frequency} learn calls of pattern {name} and was taught {taught}: it was cleared or has lost data; \
+                     begin a new run"
+                ),
+            )),
+        }
+    };
+    let found = patterns(level, names).await?;
+    found.into_iter().map(beyond).collect()
 }
 
-async fn ask(
+/// The server's patterns of these names, some asked for at a time.
+pub(super) async fn patterns(
     level: &Level,
-    known: &HashMap<PatternName, u64>,
-    name: PatternName,
-) -> Result<(PatternName, Found), TrainError> {
-    let answer = level.client.pattern(&name).await;
-    let pattern = answer.map_err(|error| teach(&level.client, error))?;
-    let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
-        (pattern.frequency, pattern.metadata)
-    });
-    let taught = known.get(&name).copied().unwrap_or(0);
-    match frequency.checked_sub(taught) {
-        Some(excess) => Ok((name, Found { excess, metadata })),
-        None => Err(teach(
-            &level.client,
-            format!(
-                "the server knows {frequency} learn calls of pattern {name} and was taught {taught}: it was cleared or has lost data; \
-                 begin a new run"
-            ),
-        )),
+    names: Vec<PatternName>,
+) -> Result<Vec<(PatternName, Option<PatternBody>)>, TrainError> {
+    let mut answers = stream::iter(names)
+        .map(|name| async move { (name, level.client.pattern(&name).await) })
+        .buffer_unordered(QUESTIONS);
+    let mut found = Vec::new();
+    while let Some((name, answer)) = answers.next().await {
+        found.push((name, answer.map_err(|error| teach(&level.client, error))?));
     }
+    Ok(found)
 }
 
 fn too_many(level: &Level, error: TooMany) -> TrainError {

@@ -1,0 +1,53 @@
+//! What goes wrong with a run, as the trainer's errors.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+
+use kato_client::{ClientError, KatoClient};
+use kato_scheduler::TrainError;
+
+/// What could not be done with a file of the run, because of the system.
+pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TrainError {
+    move |source| TrainError::State {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// What is not done with a file of the run, and why.
+pub(crate) fn refused(
+    action: &'static str,
+    path: &Path,
+    reason: impl Into<Box<dyn Error + Send + Sync>>,
+) -> TrainError {
+    failed(action, path)(io::Error::other(reason))
+}
+
+/// The server of a client does not answer before anything was taught.
+pub(crate) fn unreachable(client: &KatoClient) -> impl Fn(ClientError) -> TrainError {
+    let place = client.base_url().to_owned();
+    move |source| TrainError::Unreachable {
+        place: place.clone(),
+        source: Box::new(source),
+    }
+}
+
+/// The node of a client cannot be taught.
+pub(crate) fn teach(
+    client: &KatoClient,
+    source: impl Into<Box<dyn Error + Send + Sync>>,
+) -> TrainError {
+    TrainError::Teach {
+        node: client.node_id().to_owned(),
+        source: source.into(),
+    }
+}
+
+/// The node of a client knows something that the run has not taught.
+pub(crate) fn taught_before(client: &KatoClient) -> TrainError {
+    TrainError::TaughtBefore {
+        node: client.node_id().to_owned(),
+    }
+}
