@@ -16,6 +16,7 @@ use crate::schedule::Schedule;
 const SEED: &str = "KATO_CHAOS_SEED";
 const BACKEND: &str = "KATO_CHAOS_BACKEND";
 const SCHEDULES: &str = "KATO_CHAOS_SCHEDULES";
+const THREADS: &str = "KATO_CHAOS_THREADS";
 
 /// The schedules of one backend.
 pub(crate) struct Campaign {
@@ -54,7 +55,7 @@ impl Campaign {
         Self {
             backend,
             seeds,
-            n_threads,
+            n_threads: number(THREADS).map_or(n_threads, |n| n as usize),
             keep: seed.is_some(),
         }
     }

@@ -8,7 +8,8 @@
 //! KATO_CHAOS_BACKEND=embedded KATO_CHAOS_SEED=17 cargo test -p kato-examples --test chaos
 //! ```
 //!
-//! which also keeps its folder when it fails. `KATO_CHAOS_SCHEDULES=n` runs `n` schedules for every backend.
+//! which also keeps its folder when it fails. `KATO_CHAOS_SCHEDULES=n` runs `n` schedules for every backend,
+//! `KATO_CHAOS_THREADS=n` as many at a time.
 
 #![cfg(unix)]
 #![expect(
