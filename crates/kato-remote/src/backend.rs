@@ -294,6 +294,10 @@ impl Backend for RemoteBackend {
             };
         }
         if let Kind::Stock(stock) = &self.kind {
+            // What was taught is never there without the file that names it.
+            if !self.file.exists() {
+                self.file.write(&state)?;
+            }
             let committed =
                 serde_json::to_value(&next).map_err(|source| TrainError::Checkpoint { source })?;
             stock.commit(staged, committed, &next.checkpoint)?;

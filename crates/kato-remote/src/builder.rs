@@ -32,6 +32,10 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// Longest time for an answer, unless the caller says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Longest time for the answer to a question, where that for others is shorter: asking again and again only makes a slow server slower, and
+/// nothing is in doubt meanwhile.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Time without progress after which the run ends, unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -228,18 +232,22 @@ impl RemoteBackendBuilder {
             .enable_all()
             .build()
             .map_err(TrainError::Spawn)?;
-        let client = self
-            .client
+        let client = self.client(self.settings.timeout)?;
+        Ok((runtime, client))
+    }
+
+    /// A client that waits so long for an answer.
+    fn client(&self, timeout: Duration) -> Result<KatoClient, TrainError> {
+        self.client
             .clone()
             .probe(self.probe.clone())
-            .request_timeout(self.settings.timeout)
+            .request_timeout(timeout)
             .max_answer_bytes(MAX_ANSWER_BYTES)
             .build()
             .map_err(|source: ClientError| TrainError::Teach {
                 node: self.run.to_string(),
                 source: Box::new(source),
-            })?;
-        Ok((runtime, client))
+            })
     }
 
     fn assemble(
@@ -311,7 +319,9 @@ impl RemoteBackendBuilder {
         let generation = runtime.block_on(client.generation());
         let generation = generation.map_err(unreachable(client))?;
         let ids = node_ids(&self.run, &state.nodes);
-        let clients = clients(runtime, client, &ids);
+        let question_timeout = QUESTION_TIMEOUT.min(self.settings.patience);
+        let asking = self.client(self.settings.timeout.max(question_timeout))?;
+        let clients = clients(runtime, &asking, &ids);
         let place = (state.nodes.as_slice(), &state.configuration);
         let stock = Stock::open(&dir, journal, place, (clients, generation), settings)?;
         let committed = stock.state();
