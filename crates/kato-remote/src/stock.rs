@@ -208,7 +208,13 @@ impl Stock {
         };
         let (name, _) = first.map_err(TrainError::Store)?;
         let known = self.known(level, [name])?;
-        settle::ask_all(&self.levels[level], &known, vec![name]).await?;
+        settle::ask_all(
+            &self.levels[level],
+            &known,
+            vec![name],
+            self.settings.settle,
+        )
+        .await?;
         Ok(())
     }
 

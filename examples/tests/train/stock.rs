@@ -106,6 +106,23 @@ fn a_trainer_that_is_killed_and_resumed_at_once_counts_nothing_twice() {
     );
 }
 
+/// A real KATO shows a pattern up to 200 ms after it has learned it.
+#[test]
+fn a_run_that_is_resumed_before_its_patterns_show_goes_on() {
+    let place = Place::new();
+    let expected = taught(&place);
+    let options = StockOptions::quick().visible_ms(3_000);
+    let server = StockServer::start(options.data(&place.path("data")));
+    let backend = format!("kato:{}", server.url());
+    for more in [["--max-samples", "10"].as_slice(), &["--resume"]] {
+        let output = place
+            .train("corpus.jsonl", &arguments(&backend, more))
+            .output();
+        report(&output.unwrap());
+    }
+    assert_eq!(server.learned().total_learn_calls(), expected);
+}
+
 #[test]
 fn patience_bounds_servers_that_never_come_to_an_end() {
     let place = Place::new();

@@ -114,7 +114,8 @@ impl Stock {
             tokio::time::sleep(needed / LOOKS).await;
             let start = Instant::now();
             let mut is_moving = false;
-            for (name, found) in ask_all(level, &known, puzzle.frontier()).await? {
+            let answers = ask_all(level, &known, puzzle.frontier(), self.settings.settle);
+            for (name, found) in answers.await? {
                 is_moving |= puzzle.is_news(&name, &found);
                 puzzle
                     .tell(name, found)
@@ -169,7 +170,7 @@ impl Stock {
                 return Ok(slowest);
             }
             let start = Instant::now();
-            for (name, found) in ask_all(level, known, questions).await? {
+            for (name, found) in ask_all(level, known, questions, self.settings.settle).await? {
                 puzzle
                     .tell(name, found)
                     .map_err(|error| too_many(level, error))?;
@@ -209,29 +210,44 @@ impl Stock {
 }
 
 /// What the server knows of patterns beyond what it is known to have learned.
+///
+/// What it learned last may not show yet: a pattern that it knows too few learn calls of is asked for again, until the settling time has
+/// passed.
 pub(super) async fn ask_all(
     level: &Level,
     known: &HashMap<PatternName, u64>,
-    names: Vec<PatternName>,
+    mut names: Vec<PatternName>,
+    settle: Duration,
 ) -> Result<Vec<(PatternName, Found)>, TrainError> {
-    let beyond = |(name, pattern): (PatternName, Option<PatternBody>)| {
-        let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
-            (pattern.frequency, pattern.metadata)
-        });
-        let taught = known.get(&name).copied().unwrap_or(0);
-        match frequency.checked_sub(taught) {
-            Some(excess) => Ok((name, Found { excess, metadata })),
-            None => Err(teach(
+    let start = Instant::now();
+    let mut found = Vec::new();
+    loop {
+        let mut short = Vec::new();
+        for (name, pattern) in patterns(level, names).await? {
+            let (frequency, metadata) = pattern.map_or_else(Default::default, |pattern| {
+                (pattern.frequency, pattern.metadata)
+            });
+            let taught = known.get(&name).copied().unwrap_or(0);
+            match frequency.checked_sub(taught) {
+                Some(excess) => found.push((name, Found { excess, metadata })),
+                None => short.push((name, frequency, taught)),
+            }
+        }
+        let Some((name, frequency, taught)) = short.first() else {
+            return Ok(found);
+        };
+        if start.elapsed() >= settle {
+            return Err(teach(
                 &level.client,
                 format!(
                     "the server knows {frequency} learn calls of pattern {name} and was taught {taught}: it was cleared or has lost data; \
                      begin a new run"
                 ),
-            )),
+            ));
         }
-    };
-    let found = patterns(level, names).await?;
-    found.into_iter().map(beyond).collect()
+        tokio::time::sleep(settle / LOOKS).await;
+        names = short.into_iter().map(|(name, ..)| name).collect();
+    }
 }
 
 /// The server's patterns of these names, some asked for at a time.
