@@ -95,7 +95,7 @@ struct Level {
     gate: RwLock<()>,
     /// Requests without an answer.
     doubts: Mutex<Vec<Doubt>>,
-    /// Learn calls that were answered in this session.
+    /// Learn calls that are known since this session began to have been carried out.
     finished: AtomicU64,
     /// Set when the node need not, or no longer, be asked whether it is new.
     checked_new: OnceCell<()>,
@@ -235,7 +235,7 @@ impl Stock {
         ledger.journal.forget_before(before)
     }
 
-    /// Learn calls of this session that were answered, by level.
+    /// Learn calls that are known since this session began to have been carried out, by level.
     pub(crate) fn finished(&self) -> Vec<u64> {
         let finished = |level: &Level| level.finished.load(Ordering::Relaxed);
         self.levels.iter().map(finished).collect()

@@ -53,6 +53,7 @@ impl Stock {
         self.check_plan(key, items)?;
         let level = &self.levels[key.1];
         let mut last_finished = Instant::now();
+        let mut n_finished = level.finished.load(Ordering::Relaxed);
         loop {
             let missing = self.missing(key, items.len());
             let Some(first) = missing.first() else {
@@ -63,12 +64,12 @@ impl Stock {
             let _teaching =
                 activity.enter(format!("teaching {node}, {first} of {} done", items.len()));
             let (places, batch) = self.request(session, &missing, items);
-            match self.send(session, key, items, &places, &batch).await? {
-                true => last_finished = Instant::now(),
-                false => self.settle_level(key.1).await?,
+            if !self.send(session, key, items, &places, &batch).await? {
+                self.settle_level(key.1).await?;
             }
-            let has_grown = self.missing(key, items.len()).len() < missing.len();
-            if has_grown {
+            // Other workers' learn calls, too, say that the node gets on.
+            let before = std::mem::replace(&mut n_finished, level.finished.load(Ordering::Relaxed));
+            if n_finished > before {
                 last_finished = Instant::now();
             } else if last_finished.elapsed() > self.settings.patience.max(self.settings.timeout) {
                 let seconds = last_finished.elapsed().as_secs();

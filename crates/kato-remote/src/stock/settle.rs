@@ -142,7 +142,7 @@ impl Stock {
             );
             return Err(teach(&level.client, reason));
         }
-        self.record(doubts, &puzzle.outcome())
+        self.record(level, doubts, &puzzle.outcome())
     }
 
     /// The calls that are in doubt.
@@ -179,7 +179,12 @@ impl Stock {
         }
     }
 
-    fn record(&self, doubts: &[Doubt], outcome: &[Vec<bool>]) -> Result<(), TrainError> {
+    fn record(
+        &self,
+        level: &Level,
+        doubts: &[Doubt],
+        outcome: &[Vec<bool>],
+    ) -> Result<(), TrainError> {
         let counts = &self.counts;
         let add = |count: &std::sync::atomic::AtomicU64, n: usize| {
             count.fetch_add(n as u64, Ordering::Relaxed);
@@ -195,6 +200,7 @@ impl Stock {
             add(&counts.requests, 1);
             add(&counts.calls, arrived.len());
             add(&counts.arrived, places.len());
+            add(&level.finished, places.len());
             add(&counts.missing, arrived.len() - places.len());
             tracing::debug!(
                 work = doubt.key.0,
