@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kato_engine::{ConfigError, EngineError};
+use kato_prediction::Cancelled;
 
 /// Why the service did not do what it was asked. Session and node are as before the call, where a variant says nothing else.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,9 @@ pub enum ServiceError {
     /// The engine refused it.
     #[error(transparent)]
     Engine(EngineError),
+    /// A prediction was ended before it was done, by [`Cancel`](kato_prediction::Cancel).
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// Settings were refused.
     #[error(transparent)]
     Config(#[from] ConfigError),

@@ -89,6 +89,13 @@ impl Service {
             })
     }
 
+    /// The name of the knowledge base of a session, whether or not it has expired; `None` if there is no such session.
+    #[must_use]
+    pub fn processor_id_of_session(&self, id: &str) -> Option<String> {
+        let entry = self.shared.sessions.get(id)?;
+        Some(entry.node.processor_id().to_owned())
+    }
+
     /// Whether a session can be used; one whose time is over is removed.
     #[must_use]
     pub fn check(&self, id: &str) -> bool {
