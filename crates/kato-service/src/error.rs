@@ -45,7 +45,7 @@ pub enum ServiceError {
     /// The idempotency key has a wrong form.
     #[error("use an idempotency key: it must be 1 to 255 visible ASCII characters")]
     KeyInvalid,
-    /// There are as many sessions as are allowed.
+    /// There are as many sessions as are allowed, and all of them were used lately.
     #[error(
         "create a session: there are {limit} already, the most that is allowed; delete some or try again later"
     )]
