@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
@@ -56,7 +57,11 @@ struct Args {
     /// Seconds that a session lives without a write, where its maker says nothing.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     session_ttl: u64,
-    /// Sessions at most.
+    /// Seconds that any session lives at most without a write, whatever its maker asks for.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30 * 24 * 60 * 60)]
+    max_session_ttl: u64,
+    /// Sessions at most. When there are as many, a new one takes the place of the least recently used one, if nobody used that
+    /// for as long as --session-ttl.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     max_sessions: usize,
     /// Refuse requests larger than this.
@@ -65,9 +70,13 @@ struct Args {
     /// Requests in flight at most; others are told to come back later.
     #[arg(long, value_name = "N", default_value_t = 4096)]
     max_requests: usize,
-    /// Threads that observe, learn and predict. Default: twice the cores.
+    /// Threads for the short requests of one node; half as many are for what takes long, and twice as many for all nodes
+    /// together. Default: twice the cores.
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
+    /// Seconds that a thread works for one prediction; then it is ended and answered with status 504.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    prediction_timeout: u64,
     /// Be a stock KATO to all clients: no batches of learns, no idempotency keys.
     #[arg(long)]
     no_extensions: bool,
@@ -133,6 +142,7 @@ fn open(args: &Args) -> Result<Service> {
             Durability::Os => kato_service::Durability::Os,
         })
         .with_session_ttl(args.session_ttl)
+        .with_max_session_ttl(args.max_session_ttl)
         .with_max_sessions(args.max_sessions);
     Ok(match &args.data {
         Some(dir) => Service::open(dir, options)?,
@@ -146,6 +156,7 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
         .with_addr(args.addr)
         .with_max_body_bytes(max_body)
         .with_max_concurrent_requests(args.max_requests)
+        .with_prediction_timeout(Duration::from_secs(args.prediction_timeout))
         .with_extensions(!args.no_extensions);
     if let Some(workers) = args.workers {
         server = server.with_workers(workers.get());

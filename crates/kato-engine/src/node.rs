@@ -1,16 +1,18 @@
 //! One node: what it knows, and predictions for any state.
 
+mod cell;
 mod lesson;
 mod memory;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use kato_model::{EmotiveMap, Event, Metadata, Pattern, PatternName, PatternRecord, VectorName};
-use kato_prediction::{IndexedSymbolCounts, Predictions};
+use kato_prediction::{Cancel, Cancelled, IndexedSymbolCounts, Predictions};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::cell::NodeCell;
 pub use self::lesson::Lesson;
 pub(crate) use self::lesson::LessonRef;
 pub(crate) use self::memory::{NodeMemory, Windows};
@@ -20,18 +22,12 @@ use crate::{EngineError, EngineOptions, Session, SessionConfig, SessionState};
 /// A handle of one node of an [`Engine`](crate::Engine): cheap to clone, usable from any thread.
 ///
 /// Predictions read the node and run side by side; a learn excludes them for a few microseconds, and now and then for as long
-/// as it takes to sort the latest patterns into the index.
+/// as it takes to sort the latest patterns into the index. A prediction that takes long goes on with the patterns of the time when
+/// it began, while others learn.
 #[derive(Clone)]
 pub struct Node {
     shared: Arc<Shared>,
     node_idx: usize,
-}
-
-/// A node of an engine, as all handles share it.
-#[derive(Debug)]
-pub(crate) struct NodeCell {
-    pub(crate) name: String,
-    memory: RwLock<NodeMemory>,
 }
 
 /// What became of a learn. `Display` writes what KATO answers: `PTRN|` and the name, or nothing.
@@ -79,24 +75,6 @@ impl fmt::Display for LearnOutcome {
     }
 }
 
-impl NodeCell {
-    pub(crate) fn new(name: String, memory: NodeMemory) -> Self {
-        Self {
-            name,
-            memory: RwLock::new(memory),
-        }
-    }
-
-    // A panic under the lock is a broken invariant of our own; what is there stays readable.
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, NodeMemory> {
-        self.memory.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, NodeMemory> {
-        self.memory.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Node {
     pub(crate) const fn new(shared: Arc<Shared>, node_idx: usize) -> Self {
         Self { shared, node_idx }
@@ -137,8 +115,24 @@ impl Node {
     /// What a state resembles, and what would come next. Empty for an empty state, and where nothing is alike.
     #[must_use]
     pub fn predict(&self, stm: &[Event], config: &SessionConfig) -> Predictions {
+        let answer = self.predict_unless(stm, config, &Cancel::never());
+        // A switch that stays off ends nothing.
+        answer.unwrap_or_default()
+    }
+
+    /// [`predict`](Self::predict) that can be ended from another thread.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`] soon after [`Cancel::cancel`] was called.
+    pub fn predict_unless(
+        &self,
+        stm: &[Event],
+        config: &SessionConfig,
+        cancel: &Cancel,
+    ) -> Result<Predictions, Cancelled> {
         if stm.is_empty() {
-            return Predictions::default();
+            return Ok(Predictions::default());
         }
         let mut prediction = config.prediction();
         if !self.options().session_rank_sort_algo {
@@ -147,7 +141,8 @@ impl Node {
         if !self.options().session_use_token_matching {
             prediction.single_symbol_token_matching = self.options().use_token_matching;
         }
-        self.cell().read().index().predict(stm, &prediction)
+        let index = self.cell().index();
+        index.predict_unless(stm, &prediction, cancel)
     }
 
     /// A pattern with everything that was learned about it, committed or not; `None` if the node never learned it.
@@ -201,16 +196,16 @@ impl Node {
         self.cell().read().index().frequency(name)
     }
 
-    /// What the node knows, in numbers.
+    /// What the node knows, in numbers. Waits for nothing, whatever else goes on in the node.
     #[must_use]
     pub fn totals(&self) -> NodeTotals {
-        self.cell().read().totals()
+        self.cell().totals()
     }
 
     /// Counts of all symbols (KATO's `/symbols/stats`). Copies every symbol.
     #[must_use]
     pub fn symbols(&self) -> BTreeMap<String, IndexedSymbolCounts> {
-        self.cell().read().index().symbols().collect()
+        self.cell().index().symbols().collect()
     }
 
     /// Counts of one symbol; zeros if the node never learned it.
@@ -223,9 +218,8 @@ impl Node {
     /// `/symbols/affinity`).
     #[must_use]
     pub fn affinities(&self) -> BTreeMap<String, EmotiveMap> {
-        let memory = self.cell().read();
         let copied = |(symbol, sums): (String, &EmotiveMap)| (symbol, sums.clone());
-        memory.index().affinities().map(copied).collect()
+        self.cell().index().affinities().map(copied).collect()
     }
 
     /// Affinities of one symbol; empty if it has none.
@@ -238,7 +232,7 @@ impl Node {
     /// predictions show from now on. Returns their number. Not part of what a commit keeps.
     #[expect(clippy::must_use_candidate, reason = "the number is a by-product")]
     pub fn finalize_training(&self) -> usize {
-        self.cell().write().index_mut().finalize()
+        self.cell().write_index().index_mut().finalize()
     }
 
     /// Learns a lesson, as a session does that has observed it. For replaying journals, and for learning without a session.
@@ -289,7 +283,7 @@ impl Node {
             return Ok(LearnOutcome::TooShort);
         };
         let name = prepared.name;
-        let learned = self.cell().write().learn(prepared, &self.shared);
+        let learned = self.cell().write_index().learn(prepared, &self.shared);
         let is_new = learned.map_err(|source| EngineError::Index { name, source })?;
         Ok(match is_new {
             true => LearnOutcome::New(name),

@@ -3,9 +3,10 @@
 use std::ops::RangeInclusive;
 
 use crate::bounds::BoundRules;
+use crate::cancel::{Cancel, Cancelled};
 use crate::filter::FilterChain;
 use crate::fuzzy::{FuzzyMatcher, FuzzySymbol};
-use crate::matching::{CharacterProfile, token_similarity};
+use crate::matching::{CharacterProfile, MatchingBlock, matching_blocks_unless, token_similarity};
 use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
 use crate::outline::{Matcher, Outline};
 use crate::page::Page;
@@ -20,6 +21,7 @@ pub(crate) struct Candidates<'a> {
     state: &'a State<'a>,
     table: &'a Symbols,
     config: &'a PredictionConfig,
+    cancel: &'a Cancel,
     matcher: Matcher<'a>,
     fuzzy: Option<FuzzyMatcher<'a>>,
     /// The state's text, where similarity is that of characters.
@@ -35,20 +37,27 @@ impl<'a> Candidates<'a> {
         state: &'a State<'a>,
         table: &'a Symbols,
         config: &'a PredictionConfig,
-    ) -> Self {
+        cancel: &'a Cancel,
+    ) -> Result<Self, Cancelled> {
         let characters =
             (!config.use_token_matching).then(|| CharacterProfile::new(&state.texts.join(" ")));
-        Self {
+        Ok(Self {
             state,
             table,
             config,
+            cancel,
             matcher: Matcher::new(state),
             fuzzy: FuzzyMatcher::new(state, table, config.fuzzy_token_threshold),
             characters,
-            filters: FilterChain::new(config, state),
+            filters: FilterChain::new(config, state, cancel)?,
             symbols: Vec::new(),
             outline: Outline::default(),
-        }
+        })
+    }
+
+    /// Fails if nobody waits for the prediction any more.
+    pub(crate) fn check(&self) -> Result<(), Cancelled> {
+        self.cancel.check()
     }
 
     /// Whether these settings rule out every pattern.
@@ -81,26 +90,36 @@ impl<'a> Candidates<'a> {
     /// The score of a pattern that has this in common with the state; `None` if it cannot be a prediction. What takes
     /// longer to find out is left to [`passes`](Self::passes).
     #[inline]
-    pub(crate) fn score(&mut self, page: &Page, place: u16, common: Common) -> Option<f64> {
+    pub(crate) fn score(
+        &mut self,
+        page: &Page,
+        place: u16,
+        common: Common,
+    ) -> Result<Option<f64>, Cancelled> {
+        self.check()?;
         let shares = common.symbols > 0;
         if !shares && !self.keeps_unmatched() {
-            return None;
+            return Ok(None);
         }
         page.read_symbols(place, &mut self.symbols);
         self.matcher.load(&self.symbols);
         let length = self.symbols.len();
         if self.characters.is_none() {
-            let lcs = if shares { self.matcher.lcs() } else { 0 };
+            let lcs = if shares {
+                self.matcher.lcs(self.cancel)?
+            } else {
+                0
+            };
             let similarity = token_similarity(lcs, length + self.state.len());
             if similarity
                 .partial_cmp(&self.config.recall_threshold)
                 .is_none_or(|order| order.is_lt())
             {
-                return None;
+                return Ok(None);
             }
         }
         self.outline = if shares {
-            self.matcher.outline()
+            self.matcher.outline(self.cancel)?
         } else {
             Outline::default()
         };
@@ -109,7 +128,7 @@ impl<'a> Candidates<'a> {
                 self.outline.n_matched,
                 self.symbols.get(self.outline.start).copied(),
             ),
-            Some(fuzzy) => fuzzy.count(&self.symbols),
+            Some(fuzzy) => fuzzy.count(&self.symbols, self.cancel)?,
         };
         let present = if self.outline.n_blocks == 0 {
             length
@@ -121,49 +140,62 @@ impl<'a> Candidates<'a> {
                 .present_symbols
                 .len()
         };
-        Some(pre_potential(
+        Ok(Some(pre_potential(
             evidence(n_matches, length),
             confidence(n_matches, present),
             snr(n_matches, self.state.len() - n_matches),
             cohesion(self.outline.n_blocks),
-        ))
+        )))
     }
 
     /// Whether the pattern that was scored last passes what is left: similarity of characters, and the filters.
-    pub(crate) fn passes(&self) -> bool {
+    pub(crate) fn passes(&self) -> Result<bool, Cancelled> {
         let threshold = self.config.recall_threshold;
         let reaches = |similarity: f64| similarity >= threshold;
-        if self.characters.is_some() && !reaches(self.similarity()) {
-            return false;
+        if self.characters.is_some() && !reaches(self.similarity()?) {
+            return Ok(false);
         }
+        let fit = || Ok((self.similarity()?, self.outline.n_blocks));
         self.filters
-            .passes(&self.symbols, self.state, self.table, || {
-                (self.similarity(), self.outline.n_blocks)
-            })
+            .passes(&self.symbols, self.state, self.table, fit, self.cancel)
     }
 
     /// Similarity of a pattern and the state.
-    pub(crate) fn similarity_of(&mut self, pattern: &[SymbolId]) -> f64 {
+    pub(crate) fn similarity_of(&mut self, pattern: &[SymbolId]) -> Result<f64, Cancelled> {
         self.matcher.load(pattern);
-        let characters = self.characters.as_ref();
-        similarity(pattern, self.state, self.table, characters, || {
-            self.matcher.lcs()
-        })
+        self.similarity_to(pattern)
+    }
+
+    /// The blocks that a pattern and the state share.
+    pub(crate) fn blocks_of(&self, pattern: &[SymbolId]) -> Result<Vec<MatchingBlock>, Cancelled> {
+        matching_blocks_unless(pattern, &self.state.ids, self.cancel)
     }
 
     /// The symbols of the state that fuzzy matching accepts for a pattern, in state order; `None` without it.
-    pub(crate) fn fuzzy_matches(&mut self, pattern: &[SymbolId]) -> Option<Vec<FuzzySymbol>> {
-        Some(self.fuzzy.as_mut()?.accepted(pattern))
+    pub(crate) fn fuzzy_matches(
+        &mut self,
+        pattern: &[SymbolId],
+    ) -> Result<Option<Vec<FuzzySymbol>>, Cancelled> {
+        let accepted = |fuzzy: &mut FuzzyMatcher<'_>| fuzzy.accepted(pattern, self.cancel);
+        self.fuzzy.as_mut().map(accepted).transpose()
     }
 
     /// Similarity of the pattern that was scored last.
-    fn similarity(&self) -> f64 {
+    fn similarity(&self) -> Result<f64, Cancelled> {
+        self.similarity_to(&self.symbols)
+    }
+
+    /// Similarity of the pattern that the matcher has loaded.
+    fn similarity_to(&self, pattern: &[SymbolId]) -> Result<f64, Cancelled> {
+        let characters = self.characters.as_ref();
+        let lcs = || self.matcher.lcs(self.cancel);
         similarity(
-            &self.symbols,
+            pattern,
             self.state,
             self.table,
-            self.characters.as_ref(),
-            || self.matcher.lcs(),
+            characters,
+            lcs,
+            self.cancel,
         )
     }
 }
@@ -174,13 +206,14 @@ pub(crate) fn similarity(
     state: &State<'_>,
     table: &Symbols,
     characters: Option<&CharacterProfile>,
-    lcs: impl FnOnce() -> usize,
-) -> f64 {
+    lcs: impl FnOnce() -> Result<usize, Cancelled>,
+    cancel: &Cancel,
+) -> Result<f64, Cancelled> {
     match characters {
-        None => token_similarity(lcs(), pattern.len() + state.len()),
+        None => Ok(token_similarity(lcs()?, pattern.len() + state.len())),
         Some(profile) => {
             let texts: Vec<_> = pattern.iter().map(|&symbol| table.text(symbol)).collect();
-            profile.similarity(&texts.join(" "))
+            profile.similarity_unless(&texts.join(" "), cancel)
         }
     }
 }

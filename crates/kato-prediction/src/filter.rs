@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::cancel::{Cancel, Cancelled};
 use crate::collections::HashSet;
 use crate::minhash::MinHasher;
 use crate::state::State;
@@ -38,7 +39,11 @@ enum Stage {
 }
 
 impl FilterChain {
-    pub(crate) fn new(config: &PredictionConfig, state: &State<'_>) -> Self {
+    pub(crate) fn new(
+        config: &PredictionConfig,
+        state: &State<'_>,
+        cancel: &Cancel,
+    ) -> Result<Self, Cancelled> {
         let mut stages = Vec::new();
         let mut has_source = false;
         let mut known = Vec::new();
@@ -51,23 +56,23 @@ impl FilterChain {
                 Filter::Length | Filter::Jaccard | Filter::Minhash => {
                     has_source = true;
                     known.push(*filter);
-                    stages.push(Stage::new(*filter, config, state));
+                    stages.push(Stage::new(*filter, config, state, cancel)?);
                 }
                 // It narrows what an earlier stage selected; without one there is nothing to narrow.
                 Filter::Rapidfuzz if has_source => {
                     known.push(*filter);
-                    stages.push(Stage::new(*filter, config, state));
+                    stages.push(Stage::new(*filter, config, state, cancel)?);
                 }
                 Filter::Rapidfuzz | Filter::Bloom => {}
             }
         }
         let distinct: HashSet<&str> = state.texts.iter().copied().collect();
-        Self {
+        Ok(Self {
             stages,
             // Only those three select from all patterns; a pipeline without any selects none.
             passes_nothing: !config.filter_pipeline.is_empty() && !has_source,
             n_distinct: distinct.len(),
-        }
+        })
     }
 
     pub(crate) fn passes_nothing(&self) -> bool {
@@ -90,46 +95,58 @@ impl FilterChain {
         pattern: &[SymbolId],
         state: &State<'_>,
         table: &Symbols,
-        fit: impl Fn() -> (f64, usize),
-    ) -> bool {
-        self.stages.iter().all(|stage| match stage {
-            Stage::Length(allowed) => allowed.contains(&pattern.len()),
-            Stage::Jaccard {
-                threshold,
-                least_overlap,
-            } => {
-                let distinct: HashSet<SymbolId> = pattern.iter().copied().collect();
-                let common = distinct
-                    .iter()
-                    .filter(|&&symbol| state.holds(symbol))
-                    .count();
-                let union = distinct.len() + self.n_distinct - common;
-                common >= *least_overlap && common as f64 / union as f64 >= *threshold
+        fit: impl Fn() -> Result<(f64, usize), Cancelled>,
+        cancel: &Cancel,
+    ) -> Result<bool, Cancelled> {
+        for stage in &self.stages {
+            let passes = match stage {
+                Stage::Length(allowed) => allowed.contains(&pattern.len()),
+                Stage::Jaccard {
+                    threshold,
+                    least_overlap,
+                } => {
+                    let distinct: HashSet<SymbolId> = pattern.iter().copied().collect();
+                    let common = distinct
+                        .iter()
+                        .filter(|&&symbol| state.holds(symbol))
+                        .count();
+                    let union = distinct.len() + self.n_distinct - common;
+                    common >= *least_overlap && common as f64 / union as f64 >= *threshold
+                }
+                Stage::Minhash {
+                    threshold,
+                    bands,
+                    rows,
+                    hasher,
+                    signature,
+                } => {
+                    let texts: Vec<_> = pattern.iter().map(|&symbol| table.text(symbol)).collect();
+                    let other = hasher.signature(texts.iter().map(AsRef::as_ref), cancel)?;
+                    crate::minhash::shares_band(signature, &other, *bands, *rows)
+                        && crate::minhash::estimated_jaccard(signature, &other) >= *threshold
+                }
+                Stage::Rapidfuzz(threshold) => {
+                    let (similarity, n_blocks) = fit()?;
+                    n_blocks > 0 && similarity >= *threshold
+                }
+            };
+            if !passes {
+                return Ok(false);
             }
-            Stage::Minhash {
-                threshold,
-                bands,
-                rows,
-                hasher,
-                signature,
-            } => {
-                let texts: Vec<_> = pattern.iter().map(|&symbol| table.text(symbol)).collect();
-                let other = hasher.signature(texts.iter().map(AsRef::as_ref));
-                crate::minhash::shares_band(signature, &other, *bands, *rows)
-                    && crate::minhash::estimated_jaccard(signature, &other) >= *threshold
-            }
-            Stage::Rapidfuzz(threshold) => {
-                let (similarity, n_blocks) = fit();
-                n_blocks > 0 && similarity >= *threshold
-            }
-        })
+        }
+        Ok(true)
     }
 }
 
 impl Stage {
-    fn new(filter: Filter, config: &PredictionConfig, state: &State<'_>) -> Self {
+    fn new(
+        filter: Filter,
+        config: &PredictionConfig,
+        state: &State<'_>,
+        cancel: &Cancel,
+    ) -> Result<Self, Cancelled> {
         let settings = with_defaults(config.filters);
-        match filter {
+        Ok(match filter {
             Filter::Length => {
                 let n = state.len() as f64;
                 let least = ((n * settings.length_min_ratio).floor() as usize).max(1);
@@ -142,7 +159,7 @@ impl Stage {
             },
             Filter::Minhash => {
                 let hasher = MinHasher::new(settings.minhash_num_hashes);
-                let signature = hasher.signature(state.texts.iter().copied());
+                let signature = hasher.signature(state.texts.iter().copied(), cancel)?;
                 Self::Minhash {
                     threshold: settings.minhash_threshold,
                     bands: settings.minhash_bands,
@@ -159,7 +176,7 @@ impl Stage {
                     threshold
                 })
             }
-        }
+        })
     }
 }
 

@@ -1,6 +1,9 @@
 //! Fuzzy matching against one state: every pair of symbols is compared once, however many patterns hold it.
 
+use std::collections::hash_map::Entry;
+
 use crate::SymbolId;
+use crate::cancel::{Cancel, Cancelled};
 use crate::collections::HashMap;
 use crate::matching::CharacterProfile;
 use crate::state::State;
@@ -69,48 +72,65 @@ impl<'a> FuzzyMatcher<'a> {
     }
 
     /// The accepted symbols of the state, in state order.
-    pub(crate) fn accepted(&mut self, pattern: &[SymbolId]) -> Vec<FuzzySymbol> {
+    pub(crate) fn accepted(
+        &mut self,
+        pattern: &[SymbolId],
+        cancel: &Cancel,
+    ) -> Result<Vec<FuzzySymbol>, Cancelled> {
         let best: Vec<Option<(usize, f64)>> = (0..self.texts.len())
-            .map(|text| self.best(text, pattern))
-            .collect();
+            .map(|text| self.best(text, pattern, cancel))
+            .collect::<Result<_, _>>()?;
         let positions = self.entries.iter().enumerate();
-        positions
-            .filter_map(|(position, &text)| {
-                best[text].map(|(place, ratio)| FuzzySymbol {
-                    position,
-                    place,
-                    ratio,
-                })
+        let accepted = positions.filter_map(|(position, &text)| {
+            best[text].map(|(place, ratio)| FuzzySymbol {
+                position,
+                place,
+                ratio,
             })
-            .collect()
+        });
+        Ok(accepted.collect())
     }
 
     /// Number of accepted symbols of the state, and the first of them.
-    pub(crate) fn count(&mut self, pattern: &[SymbolId]) -> (usize, Option<SymbolId>) {
-        let accepted = self.accepted(pattern);
+    pub(crate) fn count(
+        &mut self,
+        pattern: &[SymbolId],
+        cancel: &Cancel,
+    ) -> Result<(usize, Option<SymbolId>), Cancelled> {
+        let accepted = self.accepted(pattern, cancel)?;
         let first = accepted.first().map(|first| self.ids[first.position]);
-        (accepted.len(), first)
+        Ok((accepted.len(), first))
     }
 
     /// The first of the most similar symbols of the pattern, if similar enough.
-    fn best(&mut self, text: usize, pattern: &[SymbolId]) -> Option<(usize, f64)> {
+    fn best(
+        &mut self,
+        text: usize,
+        pattern: &[SymbolId],
+        cancel: &Cancel,
+    ) -> Result<Option<(usize, f64)>, Cancelled> {
         let StateText {
             id,
             profile,
             ratios,
         } = &mut self.texts[text];
         if let Some(place) = pattern.iter().position(|symbol| symbol == id) {
-            return Some((place, 1.0)).filter(|&(_, ratio)| ratio >= self.threshold);
+            return Ok(Some((place, 1.0)).filter(|&(_, ratio)| ratio >= self.threshold));
         }
         let mut best: Option<(usize, f64)> = None;
         for (place, &symbol) in pattern.iter().enumerate() {
-            let ratio = *ratios
-                .entry(symbol)
-                .or_insert_with(|| profile.similarity(&self.table.text(symbol)));
+            cancel.check()?;
+            let ratio = match ratios.entry(symbol) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => {
+                    let text = self.table.text(symbol);
+                    *new.insert(profile.similarity_unless(&text, cancel)?)
+                }
+            };
             if best.is_none_or(|(_, most)| ratio > most) {
                 best = Some((place, ratio));
             }
         }
-        best.filter(|&(_, ratio)| ratio >= self.threshold)
+        Ok(best.filter(|&(_, ratio)| ratio >= self.threshold))
     }
 }

@@ -43,7 +43,7 @@ use crate::{IndexError, SymbolId};
 /// assert_eq!(answer.predictions[0].future, [event("c")]);
 /// # Ok::<(), kato_prediction::IndexError>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct PatternIndex {
     symbols: Symbols,
     tiers: Tiers,
@@ -58,7 +58,7 @@ pub struct PatternIndex {
 }
 
 /// What `finalize-training` found: the statistics of that time.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Finalized {
     pub(crate) symbols: SymbolSnapshot,
     pub(crate) n_symbols: usize,

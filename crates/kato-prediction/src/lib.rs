@@ -1,6 +1,7 @@
 //! Exact predictions from learned patterns: matching, metrics, and a search index that skips most patterns.
 
 mod bounds;
+mod cancel;
 mod candidate;
 mod collections;
 mod config;
@@ -23,6 +24,7 @@ mod state;
 mod symbols;
 mod weights;
 
+pub use cancel::{Cancel, Cancelled};
 pub use config::{Filter, FilterSettings, PredictionConfig, RankMetric};
 pub use error::IndexError;
 pub use index::{IndexedSymbolCounts, PatternIndex};

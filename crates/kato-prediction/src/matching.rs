@@ -15,7 +15,9 @@ mod grams;
 mod lcs;
 mod similarity;
 
+pub(crate) use blocks::matching_blocks_unless;
 pub use blocks::{MatchingBlock, matching_blocks};
 pub use fuzzy::{FuzzyMatch, fuzzy_matches};
+pub(crate) use lcs::lcs_length_unless;
 pub use lcs::{LcsProfile, lcs_length};
 pub use similarity::{CharacterProfile, character_similarity, token_similarity};

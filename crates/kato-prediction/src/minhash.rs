@@ -6,9 +6,10 @@
 
 mod mersenne_twister;
 
+use mersenne_twister::MersenneTwister;
 use sha1::{Digest, Sha1};
 
-use mersenne_twister::MersenneTwister;
+use crate::cancel::{Cancel, Cancelled};
 
 /// The Mersenne prime 2⁶¹ − 1.
 const MODULUS: u64 = (1 << 61) - 1;
@@ -43,9 +44,14 @@ impl MinHasher {
     }
 
     /// Signature of a set of symbols; order and repetition do not matter. The empty set has the greatest value everywhere.
-    pub(crate) fn signature<'a>(&self, symbols: impl IntoIterator<Item = &'a str>) -> Vec<u32> {
+    pub(crate) fn signature<'a>(
+        &self,
+        symbols: impl IntoIterator<Item = &'a str>,
+        cancel: &Cancel,
+    ) -> Result<Vec<u32>, Cancelled> {
         let mut signature = vec![u32::MAX; self.functions.len()];
         for symbol in symbols {
+            cancel.check()?;
             let hash = hash(symbol);
             for (least, (factor, summand)) in signature.iter_mut().zip(&self.functions) {
                 let value = hash.wrapping_mul(*factor).wrapping_add(*summand) % MODULUS;
@@ -53,7 +59,7 @@ impl MinHasher {
                 *least = (*least).min(value as u32);
             }
         }
-        signature
+        Ok(signature)
     }
 }
 
@@ -87,6 +93,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
+    use crate::cancel::uncancelled;
 
     #[derive(Deserialize)]
     struct Row {
@@ -95,8 +102,12 @@ mod tests {
         signature: Vec<u32>,
     }
 
+    fn signature_of<'a>(num_hashes: usize, symbols: impl IntoIterator<Item = &'a str>) -> Vec<u32> {
+        uncancelled(MinHasher::new(num_hashes).signature(symbols, &Cancel::never()))
+    }
+
     fn signature(symbols: &[&str]) -> Vec<u32> {
-        MinHasher::new(100).signature(symbols.iter().copied())
+        signature_of(100, symbols.iter().copied())
     }
 
     #[test]
@@ -105,7 +116,7 @@ mod tests {
             let row: Row = serde_json::from_str(line).unwrap();
             let symbols = row.symbols.iter().map(String::as_str);
             assert_eq!(
-                MinHasher::new(row.num_hashes).signature(symbols),
+                signature_of(row.num_hashes, symbols),
                 row.signature,
                 "{:?}",
                 row.symbols
@@ -123,7 +134,7 @@ mod tests {
     fn the_estimate_is_near_the_jaccard_index() {
         let symbols: Vec<String> = (0..90).map(|i| i.to_string()).collect();
         let of = |range: std::ops::Range<usize>| {
-            MinHasher::new(1000).signature(symbols[range].iter().map(String::as_str))
+            signature_of(1000, symbols[range].iter().map(String::as_str))
         };
         let estimate = estimated_jaccard(&of(0..60), &of(30..90));
         assert!((estimate - 1.0 / 3.0).abs() < 0.06, "{estimate}");
@@ -133,10 +144,7 @@ mod tests {
 
     #[test]
     fn no_setting_makes_a_signature_that_does_not_fit() {
-        assert_eq!(
-            MinHasher::new(usize::MAX).signature(["a"]).len(),
-            MOST_HASHES
-        );
+        assert_eq!(signature_of(usize::MAX, ["a"]).len(), MOST_HASHES);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! How a pattern and the state match, as far as the score needs it: counts instead of symbols.
 
 use crate::SymbolId;
-use crate::matching::{MatchingBlock, lcs_length, matching_blocks};
+use crate::cancel::{Cancel, Cancelled};
+use crate::matching::{MatchingBlock, lcs_length_unless, matching_blocks_unless};
 use crate::state::{State, WORD};
 
 /// What is left of the matching blocks when only the score is wanted.
@@ -100,9 +101,9 @@ impl<'a> Matcher<'a> {
 
     /// Length of the longest common subsequence with the loaded pattern.
     #[inline]
-    pub(crate) fn lcs(&self) -> usize {
+    pub(crate) fn lcs(&self, cancel: &Cancel) -> Result<usize, Cancelled> {
         if let Some(pattern) = &self.pattern {
-            return lcs_length(pattern, self.observed());
+            return lcs_length_unless(pattern, self.observed(), cancel);
         }
         // Bit j of `open` is clear where the subsequence of the first j + 1 symbols of the state grew.
         let mut open = u64::MAX;
@@ -111,17 +112,18 @@ impl<'a> Matcher<'a> {
             open = open.wrapping_add(matched) | (open - matched);
         }
         let used = u64::MAX >> (WORD - self.width.max(1));
-        (!open & used).count_ones() as usize
+        Ok((!open & used).count_ones() as usize)
     }
 
     /// The matching blocks of the loaded pattern in outline.
     #[inline]
-    pub(crate) fn outline(&mut self) -> Outline {
+    pub(crate) fn outline(&mut self, cancel: &Cancel) -> Result<Outline, Cancelled> {
         if let Some(pattern) = &self.pattern {
-            return Outline::of_blocks(&matching_blocks(pattern, self.observed()));
+            let blocks = matching_blocks_unless(pattern, self.observed(), cancel)?;
+            return Ok(Outline::of_blocks(&blocks));
         }
         self.find_blocks();
-        Outline::of_blocks(&self.blocks)
+        Ok(Outline::of_blocks(&self.blocks))
     }
 
     /// The blocks of [`matching_blocks`], by words instead of tables.

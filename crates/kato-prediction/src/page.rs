@@ -22,7 +22,7 @@ pub(crate) const PAGE_PATTERNS: usize = 1 << 16;
 ///
 /// A page is *open* while patterns are appended in order of arrival. *Sealed*, it is in name order, has postings, and only
 /// its frequencies change.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Page {
     class: PageClass,
     names: Vec<PatternName>,

@@ -9,6 +9,7 @@ mod texts;
 use kato_model::{Event, PatternName};
 
 use self::ensemble::Ensemble;
+use crate::cancel::{Cancel, Cancelled, uncancelled};
 use crate::candidate::Candidates;
 use crate::search::{Ranked, full_scan, search};
 use crate::state::State;
@@ -30,7 +31,21 @@ impl PatternIndex {
     /// about the number of matches. Similarity by characters costs about a microsecond for every candidate that is kept.
     #[must_use]
     pub fn predict(&self, state: &[Event], config: &PredictionConfig) -> Predictions {
-        self.answer(state, config, |state, candidates, limit| {
+        uncancelled(self.predict_unless(state, config, &Cancel::never()))
+    }
+
+    /// [`predict`](Self::predict) that can be ended from another thread.
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`] soon after [`Cancel::cancel`] was called.
+    pub fn predict_unless(
+        &self,
+        state: &[Event],
+        config: &PredictionConfig,
+        cancel: &Cancel,
+    ) -> Result<Predictions, Cancelled> {
+        self.answer(state, config, cancel, |state, candidates, limit| {
             search(self, state, candidates, limit)
         })
     }
@@ -38,37 +53,42 @@ impl PatternIndex {
     /// [`predict`](Self::predict) by comparing the state with every pattern: the yardstick of its exactness and speed.
     #[must_use]
     pub fn predict_by_full_scan(&self, state: &[Event], config: &PredictionConfig) -> Predictions {
-        self.answer(state, config, |state, candidates, limit| {
+        let cancel = Cancel::never();
+        let answer = self.answer(state, config, &cancel, |state, candidates, limit| {
             full_scan(self, state, candidates, limit)
-        })
+        });
+        uncancelled(answer)
     }
 
     fn answer(
         &self,
         events: &[Event],
         config: &PredictionConfig,
-        find: impl FnOnce(&State<'_>, &mut Candidates<'_>, usize) -> Vec<Ranked>,
-    ) -> Predictions {
+        cancel: &Cancel,
+        find: impl FnOnce(&State<'_>, &mut Candidates<'_>, usize) -> Result<Vec<Ranked>, Cancelled>,
+    ) -> Result<Predictions, Cancelled> {
+        cancel.check()?;
         let state = State::new(events, self.symbol_table());
         if state.len() == 0 || config.max_predictions == 0 {
-            return Predictions::default();
+            return Ok(Predictions::default());
         }
         if state.len() == 1 {
-            return single_symbol::predict(self, &state, config);
+            return single_symbol::predict(self, &state, config, cancel);
         }
-        let mut candidates = Candidates::new(&state, self.symbol_table(), config);
+        let mut candidates = Candidates::new(&state, self.symbol_table(), config, cancel)?;
         if candidates.are_none() {
-            return Predictions::default();
+            return Ok(Predictions::default());
         }
         let most = config
             .max_predictions
             .saturating_mul(CANDIDATES_PER_PREDICTION);
         // One more than are kept, to know whether some were cut.
-        let mut survivors = find(&state, &mut candidates, most.saturating_add(1));
+        let mut survivors = find(&state, &mut candidates, most.saturating_add(1))?;
         let is_cut = survivors.len() > most;
         survivors.truncate(most);
         survivors.sort_unstable_by(Ranked::by_name);
-        Ensemble::new(self, &state, config, &mut candidates, &survivors).predictions(is_cut)
+        Ensemble::new(self, &state, config, &mut candidates, &survivors)?
+            .predictions(is_cut, cancel)
     }
 }
 

@@ -10,6 +10,7 @@ use self::page_scan::PageScan;
 use self::tally::Tally;
 pub(crate) use self::top::{Ranked, Top};
 use crate::bounds::Bounds;
+use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
 use crate::collections::HashMap;
 use crate::index::{PatternIndex, Place};
@@ -26,11 +27,12 @@ pub(crate) fn search(
     state: &State<'_>,
     candidates: &mut Candidates<'_>,
     limit: usize,
-) -> Vec<Ranked> {
+) -> Result<Vec<Ranked>, Cancelled> {
     let mut top = Top::new(limit);
     let mut all_bounds: HashMap<_, Rc<Bounds>> = HashMap::default();
     let mut scans = Vec::new();
     for (number, page) in index.pages().iter() {
+        candidates.check()?;
         let class = page.class();
         if !candidates.allow_lengths(&class.lengths.lengths()) {
             continue;
@@ -42,12 +44,14 @@ pub(crate) fn search(
     }
     let mut tally = Tally::new();
     for scan in &scans {
-        scan.offer_first(&mut tally, candidates, &mut top);
+        candidates.check()?;
+        scan.offer_first(&mut tally, candidates, &mut top)?;
     }
     for scan in &scans {
-        scan.offer_rest(&mut tally, candidates, &mut top);
+        candidates.check()?;
+        scan.offer_rest(&mut tally, candidates, &mut top)?;
     }
-    top.into_sorted()
+    Ok(top.into_sorted())
 }
 
 /// The same by comparing every pattern.
@@ -56,15 +60,15 @@ pub(crate) fn full_scan(
     state: &State<'_>,
     candidates: &mut Candidates<'_>,
     limit: usize,
-) -> Vec<Ranked> {
+) -> Result<Vec<Ranked>, Cancelled> {
     let mut top = Top::new(limit);
     for (number, page) in index.pages().iter() {
         for place in (0..page.len()).map(|place| place as u16) {
             let common = page.common(place, state);
-            offer((number, page, place), common, candidates, &mut top);
+            offer((number, page, place), common, candidates, &mut top)?;
         }
     }
-    top.into_sorted()
+    Ok(top.into_sorted())
 }
 
 /// Scores a pattern and keeps it if it is among the best.
@@ -73,17 +77,18 @@ fn offer(
     common: Common,
     candidates: &mut Candidates<'_>,
     top: &mut Top,
-) {
-    let Some(score) = candidates.score(page, place, common) else {
-        return;
+) -> Result<(), Cancelled> {
+    let Some(score) = candidates.score(page, place, common)? else {
+        return Ok(());
     };
     // A name is read only if the score leaves it open, as reading it mostly means waiting for memory.
     let name = &page.names()[usize::from(place)];
-    if top.accepts(score, name) && candidates.passes() {
+    if top.accepts(score, name) && candidates.passes()? {
         top.push(Ranked {
             score,
             name: *name,
             place: Place::new(number, place),
         });
     }
+    Ok(())
 }

@@ -22,7 +22,7 @@ const LIMIT: usize = (1 << 31) - 1;
 /// Texts and pattern names as dense numbers, with counts.
 ///
 /// Above level 0 nearly all symbols are pattern names, which take 20 bytes here instead of a text of 45.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Symbols {
     texts: SymbolTable,
     names: Vec<PatternName>,
@@ -164,7 +164,7 @@ impl Symbols {
 }
 
 /// How many patterns held each symbol at some time.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SymbolSnapshot {
     texts: Vec<u32>,
     names: Vec<u32>,

@@ -41,7 +41,7 @@ impl App {
         Self {
             service,
             routes: routes::active(&options),
-            workers: Workers::new(options.workers),
+            workers: Workers::new(options.workers, options.prediction_timeout),
             meters: Meters::default(),
             events: Events::new(options.max_event_clients),
             in_flight: InFlight::new(options.max_concurrent_requests),

@@ -2,6 +2,7 @@
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
+use kato_prediction::Cancel;
 
 use crate::query;
 
@@ -15,6 +16,8 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// The key that makes a repetition harmless, if the server honours keys.
     pub(crate) key: Option<String>,
+    /// Ends a prediction when nobody waits for it any more.
+    pub(crate) cancel: Cancel,
 }
 
 impl Call {

@@ -11,6 +11,7 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
+use kato_prediction::Cancel;
 use kato_protocol::IDEMPOTENCY_KEY;
 use kato_service::ServiceError;
 use uuid::Uuid;
@@ -22,7 +23,7 @@ use crate::events;
 use crate::query;
 use crate::refusal::Refusal;
 use crate::reply::{Answer, Cause, Outcome, Reply};
-use crate::routes::{self, Found, Work};
+use crate::routes::{self, Found, Route, Work};
 
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
@@ -185,9 +186,12 @@ async fn route(
                     false => Bytes::new(),
                 },
                 headers: parts.headers.clone(),
+                cancel: Cancel::new(),
             };
+            let node = node_of(app, route, &call);
+            let cancel = call.cancel.clone();
             let act = move |app: &App| (route.handler)(app, &call);
-            in_session(app, guarded, route.work, act).await?
+            in_session(app, guarded, (route.work, &node, &cancel), act).await?
         }
         elsewhere => {
             let reply = no_route(parts, elsewhere);
@@ -196,7 +200,8 @@ async fn route(
             } else {
                 Work::Light
             };
-            in_session(app, guarded, work, move |_| Ok(reply.into())).await?
+            let act = move |_: &App| Ok(reply.into());
+            in_session(app, guarded, (work, "", &Cancel::never()), act).await?
         }
     };
     about.session = session;
@@ -207,7 +212,7 @@ async fn route(
 async fn in_session(
     app: &Arc<App>,
     id: Option<String>,
-    work: Work,
+    (work, node, cancel): (Work, &str, &Cancel),
     act: impl FnOnce(&App) -> Outcome + Send + 'static,
 ) -> Result<(Session, Outcome), Refusal> {
     let app_of_job = Arc::clone(app);
@@ -221,7 +226,19 @@ async fn in_session(
         };
         (session, act(&app_of_job))
     };
-    app.workers.run(work, job).await
+    app.workers.run(work, node, cancel, job).await
+}
+
+/// The knowledge base that a request works on, by which threads are shared out; empty if it is none or unknown.
+fn node_of(app: &App, route: &Route, call: &Call) -> String {
+    if route.template.starts_with("/sessions/{") {
+        let of_session = app.service.processor_id_of_session(call.param());
+        return of_session.unwrap_or_default();
+    }
+    match route.is_of_node() {
+        true => app.service.processor_id(&call.node_id()),
+        false => String::new(),
+    }
 }
 
 /// The answer to a request that no route takes.

@@ -24,6 +24,8 @@
 //!
 //! * An answer with status 200 to a write means that it is as durable as [`kato_service::Durability`] says.
 //! * What has begun runs to its end, whether or not the client still listens: a lost connection never leaves half an operation.
+//!   Only predictions, which change nothing, end when nobody waits for them.
+//! * No node keeps others waiting: threads are shared out by node.
 //! * Memory is bounded: bodies, connections, requests, streams of events and series of figures all have limits. Beyond them a
 //!   request is answered with status 503 or 413 and has not acted.
 //! * Answers name no files of the server: what an operator must know to mend something is in the log, under the trace id of the

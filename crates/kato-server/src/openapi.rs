@@ -64,6 +64,13 @@ fn described(route: &Route, operation: &Operation) -> Value {
     if operation.body.is_some() || !parameters.is_empty() {
         add("422", "Validation Error", "HTTPValidationError");
     }
+    if operation.answer == "Predictions" || operation.answer == "CognitionData" {
+        add(
+            "504",
+            "The prediction took too long and was ended",
+            "ErrorBody",
+        );
+    }
     add(
         "503",
         "Too much to do, or shutting down; Retry-After says when to try again",

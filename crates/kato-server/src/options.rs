@@ -17,6 +17,7 @@ pub(crate) struct Options {
     pub(crate) max_connections: usize,
     pub(crate) max_event_clients: usize,
     pub(crate) workers: usize,
+    pub(crate) prediction_timeout: Duration,
     pub(crate) read_timeout: Duration,
     pub(crate) write_timeout: Duration,
     pub(crate) shutdown_timeout: Duration,
@@ -38,6 +39,7 @@ impl Default for Options {
             max_event_clients: 256,
             // A worker may wait for a session that another one holds.
             workers: (2 * cores).max(4),
+            prediction_timeout: Duration::from_secs(60),
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(30),

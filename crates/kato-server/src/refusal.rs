@@ -128,6 +128,12 @@ impl From<ServiceError> for Refusal {
                 let detail = format!("{error}{}", because(source));
                 Self::try_later(&detail, RETRY_LATER).caused_by(chain(&error))
             }
+            // Who did not wait for it is not told.
+            ServiceError::Cancelled(_) => Self::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "the prediction took longer than the server allows and was ended; it would again: ask with a shorter \
+                 short-term memory, or narrow the patterns with a filter_pipeline",
+            ),
             ServiceError::RunReplaced { .. } => Self::new(StatusCode::CONFLICT, chain(&error)),
             ServiceError::TooManySessions { .. } => Self::overloaded(&chain(&error)),
             ServiceError::TtlNegative { .. }

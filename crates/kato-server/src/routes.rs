@@ -64,6 +64,13 @@ impl Route {
         self.group == Group::Docs
     }
 
+    /// Whether it looks at or changes the node that [`Call::node_id`] tells.
+    pub(crate) fn is_of_node(&self) -> bool {
+        ["/pattern/", "/symbols/", "/gene/", "/genes/"]
+            .iter()
+            .any(|path| self.template.starts_with(path))
+    }
+
     fn takes(&self, method: &Method) -> bool {
         self.method == *method || (method == Method::HEAD && self.allows_head())
     }

@@ -85,16 +85,20 @@ settings! {
     with_max_connections max_connections: usize;
     /// Clients of the event stream at most. Default 256.
     with_max_event_clients max_event_clients: usize;
-    /// Threads at most that observe, learn and predict, at least 2; half of them at most do work that takes long, so that
-    /// short requests are not held up. Default: twice the processor's cores, at least 4.
+    /// Threads at most for the short requests of one node, at least 2. Half as many are for what takes long, as predictions do,
+    /// and twice as many of either for all nodes together; so short requests are not held up, nor is a node by another one.
+    /// Default: twice the processor's cores, at least 4.
     with_workers workers: usize;
+    /// How long a thread works for one prediction; then it is ended and answered with status 504. One that nobody waits for is
+    /// ended at once. Default 60 s.
+    with_prediction_timeout prediction_timeout: Duration;
     /// How long a client may take to send a request's head, how long a connection may be idle, and how long a body may take
     /// before it must come at 16 KiB a second. Default 30 s.
     with_read_timeout read_timeout: Duration;
     /// How long a client may accept nothing of its answer. Default 60 s.
     with_write_timeout write_timeout: Duration;
     /// How long clients may wait for their answers when the server stops; then they are cut off. What has begun for them still
-    /// runs to its end. Default 30 s.
+    /// runs to its end, but for predictions. Default 30 s.
     with_shutdown_timeout shutdown_timeout: Duration;
     /// Whether pages of other origins may use the server, as KATO allows. Default `true`.
     with_cors cors: bool;

@@ -1,61 +1,103 @@
 //! Threads for work that blocks: matching, locks of sessions, disks.
 
-use std::sync::Arc;
+mod places;
+
+use std::time::Duration;
 
 use axum::http::StatusCode;
-use tokio::sync::Semaphore;
-use tokio::task;
+use kato_prediction::Cancel;
+use tokio::sync::watch;
+use tokio::{task, time};
 
+use self::places::Places;
 use crate::refusal::Refusal;
 use crate::routes::Work;
 
 /// Workers at most, whatever is asked for: more threads than any system has.
-const MAX_WORKERS: u32 = 1 << 16;
+const MAX_WORKERS: usize = 1 << 16;
 
-/// Bounds how many requests work at once; others wait in order. How many may wait is bounded by the requests in flight.
+/// Bounds how many requests work at once; others wait for their node's turn. How many may wait is bounded by the requests in
+/// flight.
 #[derive(Debug)]
 pub(crate) struct Workers {
-    n_workers: u32,
-    all: Arc<Semaphore>,
-    /// Long work takes a place here first, so that short work always finds a thread.
-    long: Arc<Semaphore>,
+    short: Places,
+    /// Places of their own, so that short work always finds a thread.
+    long: Places,
+    /// How long a thread works for one prediction.
+    longest_prediction: Duration,
+    /// Work that has begun and has not ended.
+    begun: watch::Sender<usize>,
+}
+
+/// Ends a prediction when nobody waits for its answer any more: hyper drops whoever waits when the connection is closed, and so
+/// does a server that stops.
+struct Waiting<'a>(&'a Cancel);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Counts as work that has begun until it is dropped.
+struct Begun(watch::Sender<usize>);
+
+impl Begun {
+    fn new(begun: &watch::Sender<usize>) -> Self {
+        begun.send_modify(|n| *n += 1);
+        Self(begun.clone())
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.send_modify(|n| *n -= 1);
+    }
 }
 
 impl Workers {
-    pub(crate) fn new(n_workers: usize) -> Self {
-        let n_workers = u32::try_from(n_workers)
-            .unwrap_or(MAX_WORKERS)
-            .clamp(2, MAX_WORKERS);
-        let places = |n: u32| Arc::new(Semaphore::new(n as usize));
+    /// So many threads for the short work of one node, half as many for what takes long, and twice as many for all nodes
+    /// together. That many wait for locks more often than they work.
+    pub(crate) fn new(n_workers: usize, longest_prediction: Duration) -> Self {
+        let n_workers = n_workers.clamp(2, MAX_WORKERS);
         Self {
-            n_workers,
-            all: places(n_workers),
-            long: places(n_workers / 2),
+            short: Places::new(2 * n_workers, n_workers),
+            long: Places::new(n_workers / 2 * 2, n_workers / 2),
+            longest_prediction,
+            begun: watch::Sender::new(0),
         }
     }
 
-    /// Does the work on a thread that may block. Once begun it runs to its end, whether or not somebody still waits for it.
+    /// Does the work on a thread that may block, when it is its node's turn. Once begun it runs to its end, whether or not
+    /// somebody still waits for it; only what looks at the switch ends as soon as nobody waits, or when it takes too long.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: Work,
+        node: &str,
+        cancel: &Cancel,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        if work == Work::Light {
-            return Ok(job());
-        }
-        let closed = "the semaphores of a server are never closed";
-        let long = if work == Work::Long {
-            Some(Arc::clone(&self.long).acquire_owned().await.expect(closed))
-        } else {
-            None
+        let places = match work {
+            Work::Light => return Ok(job()),
+            Work::Short => &self.short,
+            Work::Long => &self.long,
         };
-        let place = Arc::clone(&self.all).acquire_owned().await.expect(closed);
-        let done = task::spawn_blocking(move || {
+        let _waiting = Waiting(cancel);
+        let place = places.enter(node).await;
+        let begun = Begun::new(&self.begun);
+        let mut done = task::spawn_blocking(move || {
             let value = job();
-            drop((place, long));
+            drop((place, begun));
             value
         });
-        done.await.map_err(|error| {
+        let done = tokio::select! {
+            done = &mut done => done,
+            () = time::sleep(self.longest_prediction), if work == Work::Long => {
+                cancel.cancel();
+                done.await
+            }
+        };
+        done.map_err(|error| {
             let detail = "the request ended unexpectedly; report this with the server's log";
             Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(error.to_string())
         })
@@ -63,8 +105,8 @@ impl Workers {
 
     /// Waits for all work that has begun. Must be called when nobody asks for more.
     pub(crate) async fn finish(&self) {
-        // Whoever has all places knows that nobody works.
-        let all = self.all.acquire_many(self.n_workers).await;
-        drop(all.expect("the semaphores of a server are never closed"));
+        let mut begun = self.begun.subscribe();
+        // The sender is ours, so there is no error.
+        let _ = begun.wait_for(|n| *n == 0).await;
     }
 }

@@ -53,6 +53,35 @@ pub struct SessionView {
     pub config: SessionConfig,
 }
 
+/// A session in a list: what an administrator has to know of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListedSession {
+    /// Its id.
+    pub session_id: String,
+    /// Its node.
+    pub node_id: String,
+    /// When it was created.
+    pub created_at: SystemTime,
+    /// When an operation used it last, reads included; after a restart, when it was last written to.
+    pub last_used_at: SystemTime,
+    /// When it ends without a further write.
+    pub expires_at: SystemTime,
+    /// Seconds that it lives without a write.
+    pub ttl_seconds: u64,
+}
+
+/// Which part of the list of sessions is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionPage {
+    /// Those of a node, given by any of its ids; `None` for all.
+    pub node_id: Option<String>,
+    /// Those whose ids are greater than this one: the last of the page before; empty for the first page.
+    pub after: String,
+    /// Sessions at most.
+    pub limit: usize,
+}
+
 /// Whether a session exists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Existence {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Tells the time of day.
 pub trait Clock: Send + Sync + fmt::Debug {
@@ -10,13 +10,53 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn now(&self) -> SystemTime;
 }
 
-/// The machine's clock.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemClock;
+/// The machine's clock as it was when this one was made, going on evenly from there: setting the machine's clock while a service
+/// runs neither ends sessions nor makes it forget keys. Services that are opened later go by the machine's clock of then.
+///
+/// Where the system stands still, as in a machine that is suspended, so does this clock.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock {
+    start: SystemTime,
+    since: Instant,
+}
+
+impl SystemClock {
+    /// The machine's clock, looked at now and never again.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::starting_at(SystemTime::now())
+    }
+
+    /// A clock that shows this time now.
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    ///
+    /// use kato_service::{Clock, SystemClock};
+    ///
+    /// let clock = SystemClock::starting_at(UNIX_EPOCH);
+    /// assert!(clock.now() < UNIX_EPOCH + Duration::from_secs(3600));
+    /// ```
+    #[must_use]
+    pub fn starting_at(start: SystemTime) -> Self {
+        Self {
+            start,
+            since: Instant::now(),
+        }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Clock for SystemClock {
     fn now(&self) -> SystemTime {
-        SystemTime::now()
+        // A start near the end of what the system can tell: time stands still.
+        let now = self.start.checked_add(self.since.elapsed());
+        now.unwrap_or(self.start)
     }
 }
 
@@ -87,6 +127,12 @@ impl Micros {
     pub(crate) fn plus(self, duration: Duration) -> Self {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(LATEST);
         Self(self.0.saturating_add(micros).min(LATEST))
+    }
+
+    /// So long before; 1970 at the earliest.
+    pub(crate) fn minus_seconds(self, seconds: u64) -> Self {
+        let micros = seconds.saturating_mul(1_000_000);
+        Self(self.0.saturating_sub(micros))
     }
 
     /// How long after another time; zero if before.

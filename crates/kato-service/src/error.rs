@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kato_engine::{ConfigError, EngineError};
+use kato_prediction::Cancelled;
 
 /// Why the service did not do what it was asked. Session and node are as before the call, where a variant says nothing else.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,9 @@ pub enum ServiceError {
     /// The engine refused it.
     #[error(transparent)]
     Engine(EngineError),
+    /// A prediction was ended before it was done, by [`Cancel`](kato_prediction::Cancel).
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// Settings were refused.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -41,7 +45,7 @@ pub enum ServiceError {
     /// The idempotency key has a wrong form.
     #[error("use an idempotency key: it must be 1 to 255 visible ASCII characters")]
     KeyInvalid,
-    /// There are as many sessions as are allowed.
+    /// There are as many sessions as are allowed, and all of them were used lately.
     #[error(
         "create a session: there are {limit} already, the most that is allowed; delete some or try again later"
     )]

@@ -17,6 +17,8 @@ pub struct Figures {
     pub sessions_deleted: u64,
     /// Sessions removed because their time was over.
     pub sessions_expired: u64,
+    /// Sessions removed to make room for others.
+    pub sessions_evicted: u64,
     /// Observations taken in, those of sequences included.
     pub observations: u64,
     /// Patterns learned, new ones and repeated ones.
@@ -67,6 +69,7 @@ pub(crate) struct Counters {
     pub(crate) sessions_created: Counter,
     pub(crate) sessions_deleted: Counter,
     pub(crate) sessions_expired: Counter,
+    pub(crate) sessions_evicted: Counter,
     pub(crate) observations: Counter,
     pub(crate) learns: Counter,
     pub(crate) predictions: Counter,

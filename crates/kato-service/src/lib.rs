@@ -55,8 +55,8 @@ mod session;
 mod sessions;
 
 pub use answer::{
-    BatchOutcome, Cognition, Existence, Finalized, Learned, NewSession, NodeView, ObserveOutcome,
-    SequenceAnswer, SessionView,
+    BatchOutcome, Cognition, Existence, Finalized, Learned, ListedSession, NewSession, NodeView,
+    ObserveOutcome, SequenceAnswer, SessionPage, SessionView,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{ServiceError, StorageFailure};

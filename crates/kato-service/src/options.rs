@@ -32,9 +32,12 @@ pub struct ServiceOptions {
     pub service_name: String,
     /// Seconds that a session lives without a write, where its maker says nothing. Default 3600.
     pub session_ttl: u64,
+    /// Seconds that any session lives at most without a write, whatever its maker asks for. Default 30 days.
+    pub max_session_ttl: u64,
     /// Whether writes make sessions live on (KATO's `SESSION_AUTO_EXTEND`). Default `true`.
     pub auto_extend: bool,
-    /// Sessions at most. Default 100,000.
+    /// Sessions at most. When there are as many, a new one takes the place of the one that was used least recently, if that was
+    /// not within [`session_ttl`](Self::session_ttl). Default 100,000.
     pub max_sessions: usize,
     /// When a write is acknowledged. Default [`Durability::Disk`].
     pub durability: Durability,
@@ -53,7 +56,7 @@ pub struct ServiceOptions {
     pub max_batch_sequences: usize,
     /// Nodes kept in memory though no session uses them. Default 100.
     pub max_loaded_nodes: usize,
-    /// Where the time comes from. Default: the machine's clock.
+    /// Where the time comes from. Default: the machine's clock as it is when these options are made, going on from there.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -62,6 +65,7 @@ impl Default for ServiceOptions {
         Self {
             service_name: "kato".to_owned(),
             session_ttl: 3600,
+            max_session_ttl: 30 * 24 * 60 * 60,
             auto_extend: true,
             max_sessions: 100_000,
             durability: Durability::Disk,
@@ -72,7 +76,7 @@ impl Default for ServiceOptions {
             key_retention: Duration::from_secs(24 * 60 * 60),
             max_batch_sequences: 100_000,
             max_loaded_nodes: 100,
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SystemClock::new()),
         }
     }
 }
@@ -94,6 +98,7 @@ macro_rules! setters {
 
 setters! {
     with_session_ttl session_ttl: u64,
+    with_max_session_ttl max_session_ttl: u64,
     with_auto_extend auto_extend: bool,
     with_max_sessions max_sessions: usize,
     with_durability durability: Durability,

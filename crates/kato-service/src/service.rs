@@ -34,7 +34,7 @@ const NODES: &str = "nodes";
 
 /// A KATO server without HTTP: cheap to clone, usable from any thread.
 ///
-/// * **Sessions** have ids and end when nobody has written to them for their lifetime. Operations of one session run one after
+/// * **Sessions** have ids and end when nobody has written to them for their lifetime, or when there are too many. Operations of one session run one after
 ///   the other, those of different sessions side by side.
 /// * **Nodes**: sessions with one node id share a knowledge base, which is loaded when first used. Node ids that differ only in
 ///   characters that a [processor id](kato_model::processor_id) does not keep share one, too, as in KATO.
@@ -104,7 +104,10 @@ impl Service {
         let shared = &service.shared;
         if let Some(journal) = &shared.journal {
             shared.nodes.restore(journal, now)?;
-            shared.sessions.restore(journal, &shared.nodes, now)?;
+            let most = shared.options.max_session_ttl;
+            shared
+                .sessions
+                .restore(journal, &shared.nodes, (now, most))?;
         }
         Ok(service)
     }
@@ -191,6 +194,7 @@ impl Service {
             sessions_created: counters.sessions_created.get(),
             sessions_deleted: counters.sessions_deleted.get(),
             sessions_expired: counters.sessions_expired.get(),
+            sessions_evicted: counters.sessions_evicted.get(),
             observations: counters.observations.get(),
             learns: counters.learns.get(),
             predictions: counters.predictions.get(),

@@ -23,6 +23,8 @@ pub(crate) struct SessionEntry {
     ttl_seconds: u64,
     metadata: Map<String, Value>,
     expires: AtomicU64,
+    /// When an operation used it last.
+    used: AtomicU64,
     body: Mutex<Body>,
 }
 
@@ -53,7 +55,7 @@ impl SessionEntry {
     pub(crate) fn new(
         id: String,
         header: SessionHeader,
-        expires: Micros,
+        (expires, used): (Micros, Micros),
         node: Arc<NodeEntry>,
     ) -> Self {
         Self {
@@ -64,11 +66,30 @@ impl SessionEntry {
             ttl_seconds: header.ttl_seconds,
             metadata: header.metadata,
             expires: AtomicU64::new(expires.0),
+            used: AtomicU64::new(used.0),
             body: Mutex::new(Body {
                 own: header.own,
                 phase: Phase::Resting(header.config),
             }),
         }
+    }
+
+    pub(crate) const fn created(&self) -> Micros {
+        self.created
+    }
+
+    pub(crate) const fn ttl_seconds(&self) -> u64 {
+        self.ttl_seconds
+    }
+
+    /// When an operation used it last.
+    pub(crate) fn used(&self) -> Micros {
+        Micros(self.used.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn touch(&self, now: Micros) {
+        self.used.fetch_max(now.0, Ordering::Relaxed);
+        self.node.touch(now);
     }
 
     pub(crate) fn expires(&self) -> Micros {

@@ -1,7 +1,8 @@
 //! The sessions of a service, by id.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use crate::ServiceError;
 use crate::clock::Micros;
@@ -11,10 +12,25 @@ use crate::session::SessionEntry;
 
 type ById = HashMap<String, Arc<SessionEntry>>;
 
+/// Sessions that one look at all of them finds to be unused: looking takes milliseconds, so it is not done for every new one.
+const FOUND_AT_ONCE: usize = 1000;
+
+/// Time between two looks at all of them.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// All sessions of a service.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     entries: RwLock<ById>,
+    unused: Mutex<Unused>,
+}
+
+/// The least recently used sessions.
+#[derive(Debug, Default)]
+struct Unused {
+    /// When each was used last, and its id; the least recently used one is the last.
+    found: Vec<(Micros, String)>,
+    looked: Option<Micros>,
 }
 
 impl Sessions {
@@ -23,20 +39,25 @@ impl Sessions {
         &self,
         journal: &Journal,
         nodes: &Nodes,
-        now: Micros,
+        (now, max_ttl_seconds): (Micros, u64),
     ) -> Result<(), ServiceError> {
         let tables = journal.tables();
         for row in tables.prefix(Table::Sessions, &[]) {
             let (key, value) = row?;
             let id = str::from_utf8(&key)
                 .map_err(|error| ServiceError::corrupt("read a session", error))?;
-            let header = SessionHeader::read(&value)?;
+            let mut header = SessionHeader::read(&value)?;
+            header.ttl_seconds = header.ttl_seconds.min(max_ttl_seconds);
             let state = tables.get(Table::States, &key)?;
             let expires = state
                 .and_then(|record| StateRecord::expiry(&record))
                 .ok_or_else(|| ServiceError::corrupt("read a session", "it has no end"))?;
+            let expires = expires.min(now.plus_seconds(max_ttl_seconds));
+            // As a write has left it; reads leave no trace.
+            let used = expires.minus_seconds(header.ttl_seconds);
+            let used = used.max(header.created).min(now);
             let node = nodes.enter(&header.node_id, now);
-            let entry = SessionEntry::new(id.to_owned(), header, expires, node);
+            let entry = SessionEntry::new(id.to_owned(), header, (expires, used), node);
             self.write().insert(id.to_owned(), Arc::new(entry));
         }
         Ok(())
@@ -74,8 +95,68 @@ impl Sessions {
         expired.cloned().collect()
     }
 
+    /// Whether it is time to look for sessions that can go; the caller does, then.
+    pub(crate) fn is_time_to_look(&self, now: Micros) -> bool {
+        let mut unused = self.unused();
+        let is_time = unused
+            .looked
+            .is_none_or(|looked| now.since(looked) >= LOOK_AGAIN);
+        if is_time {
+            unused.looked = Some(now);
+        }
+        is_time
+    }
+
+    /// Looks for the least recently used sessions, those used after a time left out.
+    pub(crate) fn look_for_unused(&self, after: Micros) {
+        let entries = self.read();
+        let unused = entries.values().filter(|entry| entry.used() <= after);
+        let mut found: Vec<_> = unused.map(|entry| (entry.used(), entry)).collect();
+        if found.len() > FOUND_AT_ONCE {
+            found.select_nth_unstable_by_key(FOUND_AT_ONCE, |(used, _)| *used);
+            found.truncate(FOUND_AT_ONCE);
+        }
+        found.sort_unstable_by_key(|(used, _)| std::cmp::Reverse(*used));
+        let found = found.iter().map(|(used, entry)| (*used, entry.id.clone()));
+        self.unused().found = found.collect();
+    }
+
+    /// The least recently used session of those found that was not used since, and when it was used; it is not given again.
+    pub(crate) fn next_unused(&self) -> Option<(Arc<SessionEntry>, Micros)> {
+        loop {
+            let (used, id) = self.unused().found.pop()?;
+            if let Some(entry) = self.get(&id).filter(|entry| entry.used() == used) {
+                return Some((entry, used));
+            }
+        }
+    }
+
+    /// Up to so many sessions with ids after this one, by id, those that a test passes.
+    pub(crate) fn page(
+        &self,
+        after: &str,
+        limit: usize,
+        is_wanted: impl Fn(&SessionEntry) -> bool,
+    ) -> Vec<Arc<SessionEntry>> {
+        let entries = self.read();
+        let wanted = entries
+            .values()
+            .filter(|entry| entry.id.as_str() > after && is_wanted(entry));
+        let mut wanted: Vec<&Arc<SessionEntry>> = wanted.collect();
+        if wanted.len() > limit {
+            wanted.select_nth_unstable_by(limit, |a, b| a.id.cmp(&b.id));
+            wanted.truncate(limit);
+        }
+        wanted.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        wanted.into_iter().cloned().collect()
+    }
+
     pub(crate) fn all(&self) -> Vec<Arc<SessionEntry>> {
         self.read().values().cloned().collect()
+    }
+
+    fn unused(&self) -> MutexGuard<'_, Unused> {
+        self.unused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, ById> {

@@ -17,7 +17,8 @@ use crate::vectors::VectorIndex;
 /// Everything that a node knows.
 #[derive(Debug, Default)]
 pub(crate) struct NodeMemory {
-    index: PatternIndex,
+    /// Predictions hold on to it without the node's lock: it is copied before it is changed, should they take long.
+    index: Arc<PatternIndex>,
     vectors: VectorIndex,
     /// Of the patterns that have emotives.
     windows: Windows,
@@ -45,7 +46,7 @@ impl NodeMemory {
             index.set_emotives(name, window.mean());
         }
         Self {
-            index,
+            index: Arc::new(index),
             vectors,
             windows,
             learns,
@@ -54,12 +55,17 @@ impl NodeMemory {
         }
     }
 
-    pub(crate) const fn index(&self) -> &PatternIndex {
+    pub(crate) fn index(&self) -> &PatternIndex {
         &self.index
     }
 
-    pub(crate) const fn index_mut(&mut self) -> &mut PatternIndex {
-        &mut self.index
+    /// The index as it is now, whatever is learned later.
+    pub(crate) const fn shared_index(&self) -> &Arc<PatternIndex> {
+        &self.index
+    }
+
+    pub(crate) fn index_mut(&mut self) -> &mut PatternIndex {
+        Arc::make_mut(&mut self.index)
     }
 
     pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {
@@ -100,7 +106,7 @@ impl NodeMemory {
         shared: &Shared,
     ) -> Result<bool, IndexError> {
         let name = lesson.name;
-        let is_new = self.index.learn_named(name, lesson.events)?;
+        let is_new = self.index_mut().learn_named(name, lesson.events)?;
         self.learns += 1;
         self.learned_symbols += lesson.n_symbols as u64;
         let stores = shared.store().is_some();
@@ -133,8 +139,9 @@ impl NodeMemory {
         if !learned.is_empty() {
             let window = self.windows.entry(name).or_default();
             window.merge(learned.clone(), limits.persistence);
-            self.index.set_emotives(&name, window.mean());
-            self.index.add_affinity(&name, &lesson.mean);
+            let index = Arc::make_mut(&mut self.index);
+            index.set_emotives(&name, window.mean());
+            index.add_affinity(&name, &lesson.mean);
         }
         let mut attributes = Attributes {
             metadata: lesson.metadata,

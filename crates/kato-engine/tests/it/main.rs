@@ -12,5 +12,6 @@ mod golden_predictions;
 mod golden_sessions;
 mod hostile;
 mod isolation;
+mod long_predictions;
 mod support;
 mod vectors;

@@ -42,7 +42,7 @@ impl Place {
 pub(super) type Move = (PatternName, Place, Place);
 
 /// All pages of an index by number.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Pages(Vec<Page>);
 
 impl Pages {
@@ -73,7 +73,7 @@ impl Pages {
 }
 
 /// The pages of an index and which of them belong together.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Tiers {
     pages: Pages,
     /// Numbers of empty pages.
@@ -82,7 +82,7 @@ pub(super) struct Tiers {
 }
 
 /// The pages of one class.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Tier {
     open: u16,
     sealed: Vec<u16>,

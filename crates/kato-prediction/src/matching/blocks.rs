@@ -3,6 +3,7 @@
 use std::hash::Hash;
 
 use super::grams::{self, GramNames};
+use crate::cancel::{Cancel, Cancelled, uncancelled};
 
 /// Rectangles of at most this many pairs are searched pair by pair.
 const DIRECT_PAIRS: usize = 4096;
@@ -60,11 +61,21 @@ impl MatchingBlock {
 /// ```
 #[must_use]
 pub fn matching_blocks<T: Eq + Hash>(pattern: &[T], state: &[T]) -> Vec<MatchingBlock> {
+    uncancelled(matching_blocks_unless(pattern, state, &Cancel::never()))
+}
+
+/// [`matching_blocks`] that can be ended.
+pub(crate) fn matching_blocks_unless<T: Eq + Hash>(
+    pattern: &[T],
+    state: &[T],
+    cancel: &Cancel,
+) -> Result<Vec<MatchingBlock>, Cancelled> {
     let mut blocks = Blocks(Vec::new());
     let mut names = None;
     // What is left to do, the leftmost last: an own stack, since no input may overflow the thread's.
     let mut stack = vec![Step::Search(Rectangle::whole(pattern.len(), state.len()))];
     while let Some(step) = stack.pop() {
+        cancel.check()?;
         match step {
             Step::Emit(block) => blocks.push(block),
             Step::Search(rectangle) if rectangle.is_small() => {
@@ -75,16 +86,17 @@ pub fn matching_blocks<T: Eq + Hash>(pattern: &[T], state: &[T]) -> Vec<Matching
                 }
             }
             Step::Search(rectangle) => {
-                let names = names.get_or_insert_with(|| GramNames::new(pattern, state));
-                push_spine(
-                    &mut stack,
-                    rectangle,
-                    &grams::longest_runs(names, rectangle),
-                );
+                let named = match names.take() {
+                    Some(named) => named,
+                    None => GramNames::new(pattern, state, cancel)?,
+                };
+                let runs = grams::longest_runs(&named, rectangle, cancel)?;
+                push_spine(&mut stack, rectangle, &runs);
+                names = Some(named);
             }
         }
     }
-    blocks.0
+    Ok(blocks.0)
 }
 
 enum Step {

@@ -10,6 +10,7 @@ use foldhash::quality::RandomState;
 use hashbrown::{HashMap, HashSet};
 
 use super::blocks::{MatchingBlock, Rectangle};
+use crate::cancel::{Cancel, Cancelled};
 
 /// The name of a gram that the other sequence does not have.
 const NONE: u32 = u32::MAX;
@@ -23,19 +24,25 @@ pub(super) struct GramNames {
 }
 
 impl GramNames {
-    pub(super) fn new<T: Eq + Hash>(pattern: &[T], state: &[T]) -> Self {
+    pub(super) fn new<T: Eq + Hash>(
+        pattern: &[T],
+        state: &[T],
+        cancel: &Cancel,
+    ) -> Result<Self, Cancelled> {
         let n_pattern = pattern.len();
+        let lengths = (n_pattern, state.len());
         let mut tables = Vec::new();
-        let mut next = table(n_pattern, state.len(), |position| {
+        let symbol = |position| {
             Some(if position < n_pattern {
                 &pattern[position]
             } else {
                 &state[position - n_pattern]
             })
-        });
+        };
+        let mut next = table(lengths, symbol, cancel)?;
         let mut half = 1;
         while let Some(names) = next {
-            next = table(n_pattern, state.len(), |position| {
+            let halves = |position: usize| {
                 let end = if position < n_pattern {
                     n_pattern
                 } else {
@@ -44,11 +51,12 @@ impl GramNames {
                 let second = position + half;
                 (second < end && names[position] != NONE && names[second] != NONE)
                     .then(|| (names[position], names[second]))
-            });
+            };
+            next = table(lengths, halves, cancel)?;
             tables.push(names);
             half *= 2;
         }
-        Self { n_pattern, tables }
+        Ok(Self { n_pattern, tables })
     }
 
     /// Length of the longest gram that can be named, at least that of the longest common run.
@@ -71,14 +79,15 @@ impl GramNames {
 
 /// Names for the grams that `key` tells apart, or `None` if no gram is common to pattern and state.
 fn table<K: Eq + Hash>(
-    n_pattern: usize,
-    n_state: usize,
+    (n_pattern, n_state): (usize, usize),
     key: impl Fn(usize) -> Option<K>,
-) -> Option<Vec<u32>> {
+    cancel: &Cancel,
+) -> Result<Option<Vec<u32>>, Cancelled> {
     let mut numbers = map();
     let mut names = vec![NONE; n_pattern + n_state];
     let (of_pattern, of_state) = names.split_at_mut(n_pattern);
     for (start, name) in of_state.iter_mut().enumerate() {
+        cancel.check()?;
         if let Some(key) = key(n_pattern + start) {
             let number = u32::try_from(numbers.len()).unwrap_or(NONE);
             *name = *numbers.entry(key).or_insert(number);
@@ -86,17 +95,22 @@ fn table<K: Eq + Hash>(
     }
     let mut any = false;
     for (start, name) in of_pattern.iter_mut().enumerate() {
+        cancel.check()?;
         if let Some(number) = key(start).and_then(|key| numbers.get(&key)) {
             (*name, any) = (*number, true);
         }
     }
-    any.then_some(names)
+    Ok(any.then_some(names))
 }
 
 /// The rectangle's longest run, the longest right of it if that is equally long, and so on.
-pub(super) fn longest_runs(names: &GramNames, rectangle: Rectangle) -> Vec<MatchingBlock> {
-    let Some(len) = longest_len(names, rectangle) else {
-        return Vec::new();
+pub(super) fn longest_runs(
+    names: &GramNames,
+    rectangle: Rectangle,
+    cancel: &Cancel,
+) -> Result<Vec<MatchingBlock>, Cancelled> {
+    let Some(len) = longest_len(names, rectangle, cancel)? else {
+        return Ok(Vec::new());
     };
     let Rectangle {
         pattern_start,
@@ -109,6 +123,7 @@ pub(super) fn longest_runs(names: &GramNames, rectangle: Rectangle) -> Vec<Match
     let mut next = vec![usize::MAX; state_end - state_start];
     let mut first = map();
     for start in (state_start..=state_end - len).rev() {
+        cancel.check()?;
         if let Some(name) = names.of_state(start, len)
             && let Some(later) = first.insert(name, start)
         {
@@ -118,6 +133,7 @@ pub(super) fn longest_runs(names: &GramNames, rectangle: Rectangle) -> Vec<Match
     let mut runs = Vec::new();
     let (mut pattern_at, mut state_at) = (pattern_start, state_start);
     while pattern_at + len <= pattern_end {
+        cancel.check()?;
         if let Some(start) = names
             .of_pattern(pattern_at, len)
             .and_then(|name| first.get_mut(&name))
@@ -139,11 +155,15 @@ pub(super) fn longest_runs(names: &GramNames, rectangle: Rectangle) -> Vec<Match
         }
         pattern_at += 1;
     }
-    runs
+    Ok(runs)
 }
 
 /// Length of the longest run in the rectangle.
-fn longest_len(names: &GramNames, rectangle: Rectangle) -> Option<usize> {
+fn longest_len(
+    names: &GramNames,
+    rectangle: Rectangle,
+    cancel: &Cancel,
+) -> Result<Option<usize>, Cancelled> {
     let mut too_long = names
         .longest()
         .min(rectangle.bound)
@@ -157,23 +177,37 @@ fn longest_len(names: &GramNames, rectangle: Rectangle) -> Option<usize> {
             0 => too_long.saturating_sub(step).max(1),
             _ => found.midpoint(too_long),
         };
-        if has_run(names, rectangle, len) {
+        if has_run(names, rectangle, len, cancel)? {
             found = len;
         } else {
             too_long = len;
         }
         step *= 2;
     }
-    (found > 0).then_some(found)
+    Ok((found > 0).then_some(found))
 }
 
-fn has_run(names: &GramNames, rectangle: Rectangle, len: usize) -> bool {
-    let of_state: HashSet<_, RandomState> = (rectangle.state_start..=rectangle.state_end - len)
-        .filter_map(|start| names.of_state(start, len))
-        .collect();
-    (rectangle.pattern_start..=rectangle.pattern_end - len)
-        .filter_map(|start| names.of_pattern(start, len))
-        .any(|name| of_state.contains(&name))
+fn has_run(
+    names: &GramNames,
+    rectangle: Rectangle,
+    len: usize,
+    cancel: &Cancel,
+) -> Result<bool, Cancelled> {
+    let starts = rectangle.state_start..=rectangle.state_end - len;
+    let mut of_state = HashSet::with_hasher(RandomState::default());
+    for start in starts {
+        cancel.check()?;
+        of_state.extend(names.of_state(start, len));
+    }
+    for start in rectangle.pattern_start..=rectangle.pattern_end - len {
+        cancel.check()?;
+        if let Some(name) = names.of_pattern(start, len)
+            && of_state.contains(&name)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn map<K, V>() -> HashMap<K, V, RandomState> {

@@ -9,6 +9,8 @@ use std::hash::Hash;
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 
+use crate::cancel::{Cancel, Cancelled, uncancelled};
+
 /// Up to this many pairs, comparing them all is faster than hashing symbols.
 const DIRECT_PAIRS: usize = 1024;
 
@@ -22,6 +24,15 @@ const DIRECT_PAIRS: usize = 1024;
 /// ```
 #[must_use]
 pub fn lcs_length<T: Eq + Hash>(pattern: &[T], state: &[T]) -> usize {
+    uncancelled(lcs_length_unless(pattern, state, &Cancel::never()))
+}
+
+/// [`lcs_length`] that can be ended.
+pub(crate) fn lcs_length_unless<T: Eq + Hash>(
+    pattern: &[T],
+    state: &[T],
+    cancel: &Cancel,
+) -> Result<usize, Cancelled> {
     let (prefix, pattern, state) = without_common_prefix(pattern, state);
     let (suffix, pattern, state) = without_common_suffix(pattern, state);
     let (short, long) = if pattern.len() <= state.len() {
@@ -34,9 +45,9 @@ pub fn lcs_length<T: Eq + Hash>(pattern: &[T], state: &[T]) -> usize {
     } else if short.len() <= 64 && short.len().saturating_mul(long.len()) <= DIRECT_PAIRS {
         direct(short, long)
     } else {
-        LcsProfile::new(short).length(long)
+        LcsProfile::new(short).length_unless(long, cancel)?
     };
-    prefix + middle + suffix
+    Ok(prefix + middle + suffix)
 }
 
 fn without_common_prefix<'a, T: Eq>(a: &'a [T], b: &'a [T]) -> (usize, &'a [T], &'a [T]) {
@@ -134,6 +145,15 @@ impl<T: Eq + Hash> LcsProfile<T> {
     /// Length of a longest subsequence common with another sequence, as [`lcs_length`].
     #[must_use]
     pub fn length(&self, other: impl IntoIterator<Item = T>) -> usize {
+        uncancelled(self.length_unless(other, &Cancel::never()))
+    }
+
+    /// [`length`](Self::length) that can be ended.
+    pub(crate) fn length_unless(
+        &self,
+        other: impl IntoIterator<Item = T>,
+        cancel: &Cancel,
+    ) -> Result<usize, Cancelled> {
         let n_words = self.len.div_ceil(64);
         let (mut few, mut many) = ([u64::MAX; 8], Vec::new());
         let row = if n_words <= few.len() {
@@ -143,11 +163,12 @@ impl<T: Eq + Hash> LcsProfile<T> {
             &mut many[..]
         };
         for symbol in other {
+            cancel.check()?;
             if let Some(&(start, end)) = self.ranges.get(&symbol) {
                 next_row(row, &self.masks[start..end]);
             }
         }
-        row.iter().map(|word| word.count_zeros() as usize).sum()
+        Ok(row.iter().map(|word| word.count_zeros() as usize).sum())
     }
 }
 

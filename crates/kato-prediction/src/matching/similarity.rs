@@ -1,6 +1,7 @@
 //! Similarity of sequences and of texts, to the last bit of the original's doubles.
 
 use super::lcs::{LcsProfile, lcs_length};
+use crate::cancel::{Cancel, Cancelled, uncancelled};
 
 /// Similarity of two sequences from the length of their longest common subsequence.
 ///
@@ -65,7 +66,13 @@ impl CharacterProfile {
     /// Similarity to another text.
     #[must_use]
     pub fn similarity(&self, other: &str) -> f64 {
+        uncancelled(self.similarity_unless(other, &Cancel::never()))
+    }
+
+    /// [`similarity`](Self::similarity) that can be ended.
+    pub(crate) fn similarity_unless(&self, other: &str, cancel: &Cancel) -> Result<f64, Cancelled> {
         let total_length = self.0.len() + other.chars().count();
-        similarity_of_texts(self.0.length(other.chars()), total_length)
+        let lcs = self.0.length_unless(other.chars(), cancel)?;
+        Ok(similarity_of_texts(lcs, total_length))
     }
 }

@@ -3,7 +3,7 @@
 use crate::collections::HashMap;
 
 /// Counts of learns by place.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Frequencies {
     /// `u32::MAX` stands for a value in `large`.
     small: Vec<u32>,

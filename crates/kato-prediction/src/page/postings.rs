@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::symbols::SymbolId;
 
 /// The places of one page by symbol; each place once, however often the pattern holds the symbol.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Postings {
     /// Ascending.
     symbols: Box<[u32]>,

@@ -6,7 +6,7 @@ use crate::state::{Common, State};
 use crate::symbols::SymbolId;
 
 /// Symbol ids, one pattern after another.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum SymbolColumn {
     Narrow(Vec<u16>),
     Wide(Vec<u32>),

@@ -3,6 +3,7 @@
 use super::best;
 use super::futures::Futures;
 use super::survivor::Survivor;
+use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::Candidates;
 use crate::collections::HashSet;
 use crate::index::{Finalized, PatternIndex};
@@ -32,11 +33,11 @@ impl<'a> Ensemble<'a> {
         config: &'a PredictionConfig,
         candidates: &mut Candidates<'_>,
         ranked: &[Ranked],
-    ) -> Self {
+    ) -> Result<Self, Cancelled> {
         let survivors: Vec<Survivor<'_>> = ranked
             .iter()
             .map(|ranked| Survivor::new(index, state, candidates, ranked))
-            .collect();
+            .collect::<Result<_, _>>()?;
         let relevant = survivors
             .iter()
             .flat_map(|survivor| {
@@ -57,14 +58,18 @@ impl<'a> Ensemble<'a> {
             false => 0.0,
         };
         ensemble.state_shares = state.distinct.iter().map(share).collect();
-        ensemble
+        Ok(ensemble)
     }
 
     /// The answer; `is_cut` says whether candidates were left out of it.
-    pub(super) fn predictions(mut self, is_cut: bool) -> Predictions {
-        let futures = Futures::new(&self.survivors);
-        self.rate(&futures, is_cut);
-        let future_potentials = self.future_potentials(&futures);
+    pub(super) fn predictions(
+        mut self,
+        is_cut: bool,
+        cancel: &Cancel,
+    ) -> Result<Predictions, Cancelled> {
+        let futures = Futures::new(&self.survivors, cancel)?;
+        self.rate(&futures, is_cut, cancel)?;
+        let future_potentials = self.future_potentials(&futures, cancel)?;
         let table = self.index.symbol_table();
         let order = best(
             self.survivors.iter().map(|survivor| &survivor.prediction),
@@ -72,17 +77,18 @@ impl<'a> Ensemble<'a> {
             self.config.max_predictions,
         );
         let predictions = order.into_iter().map(|idx| {
+            cancel.check()?;
             let mut prediction = self.survivors[idx].with_texts(self.state, table);
             prediction.emotives = self.index.emotives_of(&prediction.name);
-            prediction
+            Ok(prediction)
         });
-        Predictions {
-            predictions: predictions.collect(),
+        Ok(Predictions {
+            predictions: predictions.collect::<Result<_, _>>()?,
             future_potentials,
-        }
+        })
     }
 
-    fn rate(&mut self, futures: &Futures, is_cut: bool) {
+    fn rate(&mut self, futures: &Futures, is_cut: bool, cancel: &Cancel) -> Result<(), Cancelled> {
         let total_frequency = self.survivors.iter().fold(0u64, |sum, survivor| {
             sum.saturating_add(survivor.prediction.frequency)
         });
@@ -99,6 +105,7 @@ impl<'a> Ensemble<'a> {
             .map(|emotive| AffinityWeights::of_state(self.index, self.state, emotive));
         let mut survivors = std::mem::take(&mut self.survivors);
         for (idx, survivor) in survivors.iter_mut().enumerate() {
+            cancel.check()?;
             let ensemble = self.ensemble_metrics(
                 survivor,
                 futures.potential_of(idx),
@@ -141,6 +148,7 @@ impl<'a> Ensemble<'a> {
             prediction.ensemble = Some(ensemble);
         }
         self.survivors = survivors;
+        Ok(())
     }
 
     fn ensemble_metrics(
@@ -234,26 +242,31 @@ impl<'a> Ensemble<'a> {
         metrics::cosine_distance(of_state.chain(elsewhere))
     }
 
-    fn future_potentials(&self, futures: &Futures) -> Vec<FuturePotential> {
+    fn future_potentials(
+        &self,
+        futures: &Futures,
+        cancel: &Cancel,
+    ) -> Result<Vec<FuturePotential>, Cancelled> {
         let table = self.index.symbol_table();
         let mut potentials: Vec<FuturePotential> = futures
             .distinct
             .iter()
             .map(|future| {
+                cancel.check()?;
                 let first = &self.survivors[future.first];
-                FuturePotential {
+                Ok(FuturePotential {
                     future: first.texts_of(first.split.future.clone(), table),
                     aggregate_potential: futures.potential(future),
                     supporting_patterns: future.n_patterns,
                     total_weighted_frequency: future.weight,
-                }
+                })
             })
-            .collect();
+            .collect::<Result<_, _>>()?;
         potentials.sort_by(|a, b| {
             let by_potential = b.aggregate_potential.total_cmp(&a.aggregate_potential);
             by_potential.then_with(|| a.future.cmp(&b.future))
         });
-        potentials
+        Ok(potentials)
     }
 }
 

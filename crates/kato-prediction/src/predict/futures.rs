@@ -1,6 +1,7 @@
 //! Futures that several predictions share, and how much weight each has.
 
 use super::survivor::Survivor;
+use crate::cancel::{Cancel, Cancelled};
 use crate::collections::HashMap;
 use crate::metrics::aggregate_potential;
 
@@ -24,10 +25,11 @@ pub(super) struct Future {
 }
 
 impl Futures {
-    pub(super) fn new(survivors: &[Survivor<'_>]) -> Self {
+    pub(super) fn new(survivors: &[Survivor<'_>], cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut futures = Self::default();
         let mut known: HashMap<Vec<u32>, usize> = HashMap::default();
         for (idx, survivor) in survivors.iter().enumerate() {
+            cancel.check()?;
             if survivor.split.future.is_empty() {
                 futures.of_survivors.push(None);
                 continue;
@@ -47,7 +49,7 @@ impl Futures {
             futures.of_survivors.push(Some(entry));
         }
         futures.total_weight = futures.distinct.iter().map(|future| future.weight).sum();
-        futures
+        Ok(futures)
     }
 
     /// Share of the weight of a survivor's future; `None` if the future is empty.

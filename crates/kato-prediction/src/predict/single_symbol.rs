@@ -3,6 +3,7 @@
 use kato_model::Event;
 
 use super::best;
+use crate::cancel::{Cancel, Cancelled};
 use crate::candidate::similarity;
 use crate::index::{PatternIndex, Place};
 use crate::matching::CharacterProfile;
@@ -20,10 +21,11 @@ pub(super) fn predict(
     index: &PatternIndex,
     state: &State<'_>,
     config: &PredictionConfig,
-) -> Predictions {
+    cancel: &Cancel,
+) -> Result<Predictions, Cancelled> {
     let symbol = state.ids[0];
     if symbol == UNKNOWN {
-        return Predictions::default();
+        return Ok(Predictions::default());
     }
     // Without weights only the length matters, so the best can be told before anything else is known.
     let limit = match config.affinity_emotive {
@@ -32,7 +34,7 @@ pub(super) fn predict(
     };
     let mut top = Top::new(limit);
     for (number, page) in index.pages().iter() {
-        offer_page(number, page, symbol, &mut top);
+        offer_page(number, page, symbol, &mut top, cancel)?;
     }
     let characters =
         (!config.single_symbol_token_matching).then(|| CharacterProfile::new(state.texts[0]));
@@ -40,34 +42,36 @@ pub(super) fn predict(
         .into_sorted()
         .iter()
         .map(|ranked| {
-            Some(prediction(
-                index,
-                state,
-                config,
-                characters.as_ref(),
-                ranked,
-            ))
+            let characters = characters.as_ref();
+            prediction(index, state, config, characters, ranked, cancel).map(Some)
         })
-        .collect();
+        .collect::<Result<_, _>>()?;
     let order = best(
         predictions.iter().flatten(),
         RankMetric::Potential,
         config.max_predictions,
     );
-    Predictions {
+    Ok(Predictions {
         predictions: order
             .into_iter()
             .filter_map(|idx| predictions[idx].take())
             .collect(),
         future_potentials: Vec::new(),
-    }
+    })
 }
 
-fn offer_page(number: u16, page: &Page, symbol: SymbolId, top: &mut Top) {
+fn offer_page(
+    number: u16,
+    page: &Page,
+    symbol: SymbolId,
+    top: &mut Top,
+    cancel: &Cancel,
+) -> Result<(), Cancelled> {
+    cancel.check()?;
     let shortest = *page.class().lengths.lengths().start();
     let upper = potential(shortest.max(1));
     if top.worst().is_some_and(|worst| upper < worst.score) {
-        return;
+        return Ok(());
     }
     let mut symbols = Vec::new();
     let mut offer = |place: u16| {
@@ -98,6 +102,7 @@ fn offer_page(number: u16, page: &Page, symbol: SymbolId, top: &mut Top) {
             }
         }
     }
+    Ok(())
 }
 
 /// Potential of a pattern of this length without weights.
@@ -116,7 +121,9 @@ fn prediction(
     config: &PredictionConfig,
     characters: Option<&CharacterProfile>,
     ranked: &Ranked,
-) -> Prediction {
+    cancel: &Cancel,
+) -> Result<Prediction, Cancelled> {
+    cancel.check()?;
     let table = index.symbol_table();
     let mut symbols = Vec::new();
     index.pages().read_symbols(ranked.place, &mut symbols);
@@ -128,7 +135,7 @@ fn prediction(
     prediction.present = vec![Event::in_given_order(prediction.matches.clone())];
     prediction.future = symbols[1..].iter().map(single).collect();
     prediction.sequence = index.events_at(ranked.place);
-    prediction.similarity = similarity(&symbols, state, table, characters, || 1);
+    prediction.similarity = similarity(&symbols, state, table, characters, || Ok(1), cancel)?;
     prediction.evidence = evidence(1, symbols.len());
     prediction.confidence = confidence(1, 1);
     prediction.snr = single_symbol_snr(1, 0);
@@ -150,5 +157,5 @@ fn prediction(
         weighted.snr.unwrap_or(prediction.snr),
         cohesion(1),
     );
-    prediction
+    Ok(prediction)
 }

@@ -1,9 +1,9 @@
 //! A pattern that survived the search, with what all its metrics are made of.
 
+use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
 use crate::fuzzy::FuzzySymbol;
 use crate::index::{PatternIndex, Place};
-use crate::matching::matching_blocks;
 use crate::metrics::{cohesion, confidence, evidence, fragmentation, snr};
 use crate::outline::Outline;
 use crate::search::Ranked;
@@ -34,13 +34,13 @@ impl<'a> Survivor<'a> {
         state: &State<'_>,
         candidates: &mut Candidates<'_>,
         ranked: &Ranked,
-    ) -> Self {
+    ) -> Result<Self, Cancelled> {
         let mut symbols = Vec::new();
         index.pages().read_symbols(ranked.place, &mut symbols);
         let event_lengths = index.pages().event_lengths(ranked.place);
-        let blocks = matching_blocks(&symbols, &state.ids);
+        let blocks = candidates.blocks_of(&symbols)?;
         let outline = Outline::of_blocks(&blocks);
-        let (matches, fuzzy): (Vec<usize>, _) = match candidates.fuzzy_matches(&symbols) {
+        let (matches, fuzzy): (Vec<usize>, _) = match candidates.fuzzy_matches(&symbols)? {
             None => {
                 let positions = blocks
                     .iter()
@@ -61,12 +61,12 @@ impl<'a> Survivor<'a> {
             first_match == Some(symbols[place])
         });
         let mut prediction = Prediction::of(ranked.name, index.pages().frequency(ranked.place));
-        prediction.similarity = candidates.similarity_of(&symbols);
+        prediction.similarity = candidates.similarity_of(&symbols)?;
         prediction.evidence = evidence(matches.len(), symbols.len());
         prediction.confidence = confidence(matches.len(), split.present_symbols.len());
         prediction.snr = snr(matches.len(), state.len() - matches.len());
         prediction.fragmentation = fragmentation(outline.n_blocks);
-        Self {
+        Ok(Self {
             prediction,
             place: ranked.place,
             split,
@@ -75,7 +75,7 @@ impl<'a> Survivor<'a> {
             event_lengths,
             symbols,
             cohesion: cohesion(outline.n_blocks),
-        }
+        })
     }
 
     /// Symbols of the present's events.

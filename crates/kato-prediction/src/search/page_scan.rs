@@ -9,6 +9,7 @@ use kato_model::PatternName;
 use super::tally::{Postings, Tally};
 use super::{Top, offer};
 use crate::bounds::Bounds;
+use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
 use crate::page::{Page, SymbolLists};
 use crate::state::{State, StatePair};
@@ -88,36 +89,42 @@ impl<'a> PageScan<'a> {
         tally: &mut Tally,
         candidates: &mut Candidates<'_>,
         top: &mut Top,
-    ) {
+    ) -> Result<(), Cancelled> {
         if self.page.postings().is_none() {
             for place in 0..self.page.len() {
-                self.offer(place as u16, candidates, top);
+                self.offer(place as u16, candidates, top)?;
             }
             self.offered.set(Offered::All);
-            return;
+            return Ok(());
         }
         if top.worst().is_some() {
             let Some(least) = self.least_overlap(self.state.n_pairs(), top) else {
                 // The bar only rises.
                 self.offered.set(Offered::All);
-                return;
+                return Ok(());
             };
             let (_, n_left_out) = self.leave_out(least);
             let n_needed = n_postings(&self.symbols[n_left_out..]);
             let are_few = n_needed <= self.page.len() / FEW;
             if least > 0 && (are_few || n_needed <= n_postings(self.pairs())) {
-                return;
+                return Ok(());
             }
         }
-        self.offer_with_pairs(tally, candidates, top);
+        self.offer_with_pairs(tally, candidates, top)?;
         self.offered.set(Offered::WithPairs);
+        Ok(())
     }
 
-    fn offer_with_pairs(&self, tally: &mut Tally, candidates: &mut Candidates<'_>, top: &mut Top) {
+    fn offer_with_pairs(
+        &self,
+        tally: &mut Tally,
+        candidates: &mut Candidates<'_>,
+        top: &mut Top,
+    ) -> Result<(), Cancelled> {
         let most_pairs = self.pairs().iter().map(|(_, count)| count).sum();
         let Some(least) = (1..=most_pairs).find_map(|n_pairs| self.least_overlap(n_pairs, top))
         else {
-            return;
+            return Ok(());
         };
         tally.count_pairs(self.pairs());
         // All lists tell the overlap exactly, some of them a bound of it, and none nothing.
@@ -135,8 +142,9 @@ impl<'a> PageScan<'a> {
         let overlap = |place| tally.symbols(place).saturating_add(overlap_of_uncounted);
         let touched = tally.touched().iter();
         let touched = touched.map(|&place| (tally.pairs(place), overlap(place), place));
-        self.offer_best_first(touched, candidates, top);
+        self.offer_best_first(touched, candidates, top)?;
         tally.clear();
+        Ok(())
     }
 
     /// The second round: offers the patterns that the first one left.
@@ -145,18 +153,18 @@ impl<'a> PageScan<'a> {
         tally: &mut Tally,
         candidates: &mut Candidates<'_>,
         top: &mut Top,
-    ) {
+    ) -> Result<(), Cancelled> {
         let (most_pairs, offered_pairs) = match self.offered.get() {
-            Offered::All => return,
+            Offered::All => return Ok(()),
             Offered::WithPairs => (0, self.pairs()),
             Offered::None => (self.state.n_pairs(), &[][..]),
         };
         let Some(least) = self.least_overlap(most_pairs, top) else {
-            return;
+            return Ok(());
         };
         let most: usize = self.symbols.iter().map(|(_, count)| count).sum();
         if most < least {
-            return;
+            return Ok(());
         }
         let (left_out, n_left_out) = self.leave_out(least);
         let (left_out_lists, counted) = self.symbols.split_at(n_left_out);
@@ -171,11 +179,12 @@ impl<'a> PageScan<'a> {
         let touched = touched
             .filter(|&&place| tally.pairs(place) == 0)
             .map(|&place| (most_pairs, tally.symbols(place), place));
-        self.offer_best_first(touched, candidates, top);
+        self.offer_best_first(touched, candidates, top)?;
         if least == 0 {
-            self.offer_unmatched(tally, candidates, top);
+            self.offer_unmatched(tally, candidates, top)?;
         }
         tally.clear();
+        Ok(())
     }
 
     fn pairs(&self) -> &[Postings<'a>] {
@@ -192,16 +201,22 @@ impl<'a> PageScan<'a> {
     }
 
     /// Offers the patterns that share nothing with the state, in name order.
-    fn offer_unmatched(&self, tally: &Tally, candidates: &mut Candidates<'_>, top: &mut Top) {
+    fn offer_unmatched(
+        &self,
+        tally: &Tally,
+        candidates: &mut Candidates<'_>,
+        top: &mut Top,
+    ) -> Result<(), Cancelled> {
         for place in (0..self.page.len()).map(|place| place as u16) {
             if tally.symbols(place) > 0 || tally.pairs(place) > 0 {
                 continue;
             }
             if !self.may_enter(place, 0, 0, top) {
-                return;
+                return Ok(());
             }
-            self.offer(place, candidates, top);
+            self.offer(place, candidates, top)?;
         }
+        Ok(())
     }
 
     /// Offers the patterns of these pairs, overlaps and places that may be among the best, most promising first, so that
@@ -211,7 +226,7 @@ impl<'a> PageScan<'a> {
         patterns: impl Iterator<Item = (usize, usize, u16)>,
         candidates: &mut Candidates<'_>,
         top: &mut Top,
-    ) {
+    ) -> Result<(), Cancelled> {
         // The bar as least overlaps, since there are many more patterns than pairs.
         let least: Vec<usize> = (0..=self.bounds.most_pairs())
             .map(|n_pairs| self.least_overlap(n_pairs, top).unwrap_or(usize::MAX))
@@ -229,17 +244,24 @@ impl<'a> PageScan<'a> {
             for pattern in group {
                 let place = pattern.place();
                 if self.may_enter(place, pattern.overlap(), pattern.n_pairs(), top) {
-                    self.offer(place, candidates, top);
+                    self.offer(place, candidates, top)?;
                 }
             }
         }
+        Ok(())
     }
 
-    fn offer(&self, place: u16, candidates: &mut Candidates<'_>, top: &mut Top) {
+    fn offer(
+        &self,
+        place: u16,
+        candidates: &mut Candidates<'_>,
+        top: &mut Top,
+    ) -> Result<(), Cancelled> {
         let common = self.page.common(place, self.state);
         if self.may_enter(place, common.symbols, common.pairs, top) {
-            offer((self.number, self.page, place), common, candidates, top);
+            offer((self.number, self.page, place), common, candidates, top)?;
         }
+        Ok(())
     }
 
     /// The smallest overlap at which a pattern of the page with so many common pairs may get among the best.

@@ -89,11 +89,11 @@ pub(crate) fn extend(app: &App, call: &Call) -> Outcome {
     let ttl_seconds = query::ttl_seconds(&call.query, "ttl_seconds", 3600)?;
     let receipt = app.service.extend_session(call.param(), ttl_seconds)?;
     let session_id = call.param().to_owned();
-    Ok(acknowledged(receipt, move |()| {
+    Ok(acknowledged(receipt, |seconds| {
         Reply::ok(&Extended {
             status: "extended".to_owned(),
             session_id,
-            ttl_seconds,
+            ttl_seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
         })
     }))
 }

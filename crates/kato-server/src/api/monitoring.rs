@@ -56,7 +56,8 @@ pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
 
 fn processors(app: &App) -> Value {
     let nodes = app.service.nodes();
-    let now = SystemTime::now();
+    // The clock that the nodes live by, whatever became of the machine's.
+    let now = app.service.options().clock.now();
     let processor = |node: &kato_service::NodeView| {
         let idle = now.duration_since(node.last_accessed).unwrap_or_default();
         json!({

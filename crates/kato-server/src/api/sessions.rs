@@ -127,7 +127,7 @@ fn cleared(call: &Call, scope: Option<&'static str>) -> impl FnOnce(()) -> Reply
 }
 
 pub(crate) fn predictions(app: &App, call: &Call) -> Outcome {
-    let found = app.service.predictions(call.param())?;
+    let found = app.service.predictions_unless(call.param(), &call.cancel)?;
     written(&PredictionsAnswer::<Prediction, FuturePotential> {
         count: found.predictions.len(),
         predictions: found.predictions,
@@ -170,7 +170,7 @@ pub(crate) fn percept_data(app: &App, call: &Call) -> Outcome {
 }
 
 pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
-    let cognition = app.service.cognition(call.param())?;
+    let cognition = app.service.cognition_unless(call.param(), &call.cancel)?;
     let symbols: Vec<&String> = cognition
         .short_term_memory
         .iter()

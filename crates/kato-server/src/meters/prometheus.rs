@@ -51,6 +51,11 @@ fn write_all(
             figures.sessions_expired,
         ),
         (
+            "sessions_evicted",
+            "Sessions removed to make room for others.",
+            figures.sessions_evicted,
+        ),
+        (
             "observations",
             "Observations taken in.",
             figures.observations,

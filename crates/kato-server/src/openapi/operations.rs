@@ -149,6 +149,13 @@ pub(super) fn of(method: &Method, template: &str) -> Operation {
             .body("GenesUpdate")
             .query(NODE),
         ("GET", "/gene/{gene_name}") => op("A gene of a node (2025-10)", "Gene").query(NODE),
+        ("GET", "/admin/sessions") => {
+            op("The sessions there are, page by page", "Sessions").query(&[
+                ("node_id", "string"),
+                ("after", "string"),
+                ("limit", "integer"),
+            ])
+        }
         ("GET", "/extensions") => op("What the server offers beyond KATO", "Extensions"),
         _ => op("", ""),
     }

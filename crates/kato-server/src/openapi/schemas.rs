@@ -222,7 +222,15 @@ fn other() -> Value {
         ]),
         "Extensions": object(&[
             ("server", text()), ("version", text()), ("learn_batch", nullable(&limits)), ("idempotency_keys", flag()),
-            ("prometheus", text()), ("run_records", flag()),
+            ("prometheus", text()), ("run_records", flag()), ("sessions", text()),
+        ]),
+        "ListedSession": object(&[
+            ("session_id", text()), ("node_id", text()), ("created_at", text()), ("last_used_at", text()),
+            ("expires_at", text()), ("ttl_seconds", integer()),
+        ]),
+        "Sessions": object(&[
+            ("sessions", list_of(&reference("ListedSession"))), ("active_session_count", integer()),
+            ("next", nullable(&text())),
         ]),
         "RunRecord": object(&[("version", integer()), ("record", any_map())]),
         "RunRecordReplaced": object(&[("version", integer())]),

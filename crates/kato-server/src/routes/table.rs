@@ -70,4 +70,5 @@ routes! {
     GET "/runs/{run}" Extension Short false extensions::run_record;
     PUT "/runs/{run}" Extension Short true extensions::replace_run_record;
     GET "/extensions" Extension Light false extensions::describe;
+    GET "/admin/sessions" Extension Short false extensions::list_sessions;
 }

@@ -102,6 +102,7 @@ async fn without_extensions_the_server_is_a_stock_kato() {
     .await;
     let id = server.session("n").await;
     assert_eq!(server.get("/extensions").await.status, 404);
+    assert_eq!(server.get("/admin/sessions").await.status, 404);
     assert_eq!(
         server
             .post(&format!("/sessions/{id}/learn-batch"), batch())
@@ -116,6 +117,56 @@ async fn without_extensions_the_server_is_a_stock_kato() {
     };
     server.send(request()).await;
     assert_eq!(server.send(request()).await.json()["stm_length"], 2);
+}
+
+#[tokio::test]
+async fn an_administrator_lists_sessions_and_ends_them() {
+    let server = Running::of(Service::in_memory(ServiceOptions::default()), |builder| {
+        builder.with_token("secret")
+    })
+    .await;
+    let with_token = |method, target: &str| {
+        Request::new(method, target).header("authorization", "Bearer secret")
+    };
+    for idx in 0..5 {
+        let node_id = format!("n{}", idx % 2);
+        let request = with_token("POST", "/sessions").json(&json!({"node_id": node_id}));
+        assert_eq!(server.send(request).await.status, 200);
+    }
+    let first = server
+        .send(with_token("GET", "/admin/sessions?limit=3"))
+        .await;
+    let first = first.json();
+    assert_eq!(first["active_session_count"], 5);
+    assert_eq!(first["sessions"].as_array().unwrap().len(), 3);
+    let next = first["next"].as_str().unwrap();
+    let target = format!("/admin/sessions?limit=3&after={next}");
+    let second = server.send(with_token("GET", &target)).await.json();
+    assert_eq!(second["sessions"].as_array().unwrap().len(), 2);
+    assert_eq!(second["next"], Value::Null);
+    let target = "/admin/sessions?node_id=n1&limit=100";
+    let of_node = server.send(with_token("GET", target)).await.json();
+    let of_node = of_node["sessions"].as_array().unwrap().clone();
+    assert_eq!(of_node.len(), 2);
+    for session in &of_node {
+        for time in ["created_at", "last_used_at", "expires_at"] {
+            assert!(session[time].as_str().unwrap().ends_with('Z'), "{session}");
+        }
+        let id = session["session_id"].as_str().unwrap();
+        let ended = server.send(with_token("DELETE", &format!("/sessions/{id}")));
+        assert_eq!(ended.await.status, 200);
+    }
+    let left = server.send(with_token("GET", target)).await.json();
+    assert_eq!(
+        (&left["sessions"], &left["active_session_count"]),
+        (&json!([]), &json!(3))
+    );
+
+    assert_eq!(server.get("/admin/sessions").await.status, 401);
+    let wrong = server
+        .send(with_token("GET", "/admin/sessions?limit=x"))
+        .await;
+    assert_eq!(wrong.status, 422);
 }
 
 #[tokio::test]

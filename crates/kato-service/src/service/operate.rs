@@ -8,11 +8,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Service, Shared};
+use crate::clock::Micros;
 use crate::journal::{Entry, Journal, KeyRecord};
 use crate::keys::{Claim, Claimed, Digest};
 use crate::options::Durability;
 use crate::receipt::Acknowledgement;
-use crate::session::{Live, SessionEntry};
+use crate::session::{Body, Live, SessionEntry};
 use crate::{Receipt, ServiceError};
 
 /// How long keys of requests that matter to one session alone are known: longer than any client repeats them. Every
@@ -108,7 +109,7 @@ impl Shared {
             self.expire(&entry);
             return Err(not_found());
         }
-        entry.node.touch(now);
+        entry.touch(now);
         Ok(entry)
     }
 
@@ -120,13 +121,30 @@ impl Shared {
         if body.config().is_none() || !entry.has_expired(self.now()) {
             return false;
         }
-        let mut written = Entry::default();
-        entry.end(&mut body, &mut written);
-        self.sessions.remove(&entry.id);
+        self.end(entry, &mut body);
         self.counters.sessions_expired.add(1);
-        // Should it fail, the session is over after the next opening as well.
-        drop(self.append(written));
         true
+    }
+
+    /// Removes a session that was not used since a time, unless an operation of it runs; whether it did.
+    pub(super) fn evict(&self, entry: &SessionEntry, used: Micros) -> bool {
+        let Some(mut body) = entry.try_lock() else {
+            return false;
+        };
+        if body.config().is_none() || entry.used() > used {
+            return false;
+        }
+        self.end(entry, &mut body);
+        self.counters.sessions_evicted.add(1);
+        true
+    }
+
+    fn end(&self, entry: &SessionEntry, body: &mut Body) {
+        let mut written = Entry::default();
+        entry.end(body, &mut written);
+        self.sessions.remove(&entry.id);
+        // Should it fail, the session is there again after the next opening, for as long as it lives.
+        drop(self.append(written));
     }
 
     /// Claims the request's key, or answers as the first time.
@@ -173,7 +191,7 @@ impl Shared {
     }
 
     /// Makes a session live on, as a write does.
-    pub(super) fn renew(&self, entry: &SessionEntry, now: crate::clock::Micros) {
+    pub(super) fn renew(&self, entry: &SessionEntry, now: Micros) {
         if self.options.auto_extend {
             entry.renew(now);
         }

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::Service;
-use crate::answer::{Existence, NewSession, SessionView};
+use crate::answer::{Existence, ListedSession, NewSession, SessionPage, SessionView};
 use crate::journal::{Entry, SessionHeader};
 use crate::session::SessionEntry;
 use crate::{Receipt, ServiceError, genes};
 
 impl Service {
-    /// Creates a session.
+    /// Creates a session. Where there are as many as allowed, it takes the place of the least recently used one.
     ///
     /// # Errors
     ///
@@ -24,7 +24,7 @@ impl Service {
         let _turn = shared.begin_write()?;
         let limit = shared.options.max_sessions;
         if shared.sessions.len() >= limit {
-            self.remove_expired();
+            self.make_room();
         }
         let now = shared.now();
         let node = shared.nodes.enter(&new.node_id, now);
@@ -37,17 +37,18 @@ impl Service {
             Some(_) => BTreeSet::new(),
         };
         let ttl_seconds = new.ttl_seconds.filter(|&ttl| ttl > 0);
+        let ttl_seconds = ttl_seconds.unwrap_or(shared.options.session_ttl);
         let header = SessionHeader {
             node_id: new.node_id,
             created: now,
-            ttl_seconds: ttl_seconds.unwrap_or(shared.options.session_ttl),
+            ttl_seconds: ttl_seconds.min(shared.options.max_session_ttl),
             metadata: new.metadata,
             config,
             own,
         };
         let expires = now.plus_seconds(header.ttl_seconds);
         let id = format!("session-{}-{}", Uuid::new_v4().simple(), now.0 / 1000);
-        let entry = Arc::new(SessionEntry::new(id, header, expires, node));
+        let entry = Arc::new(SessionEntry::new(id, header, (expires, now), node));
         let body = entry.lock();
         shared.sessions.insert(Arc::clone(&entry), limit)?;
         let mut written = Entry::default();
@@ -89,6 +90,13 @@ impl Service {
             })
     }
 
+    /// The name of the knowledge base of a session, whether or not it has expired; `None` if there is no such session.
+    #[must_use]
+    pub fn processor_id_of_session(&self, id: &str) -> Option<String> {
+        let entry = self.shared.sessions.get(id)?;
+        Some(entry.node.processor_id().to_owned())
+    }
+
     /// Whether a session can be used; one whose time is over is removed.
     #[must_use]
     pub fn check(&self, id: &str) -> bool {
@@ -122,15 +130,17 @@ impl Service {
         Ok(Receipt::new((), pending))
     }
 
-    /// Makes a session end in so many seconds from now; 0 ends it. The next write renews it by its own lifetime again.
+    /// Makes a session end in so many seconds from now, [`max_session_ttl`](crate::ServiceOptions::max_session_ttl) at most; 0
+    /// ends it. The next write renews it by its own lifetime again. The receipt tells the seconds.
     ///
     /// # Errors
     ///
     /// [`ServiceError::TtlNegative`], and as [`delete_session`](Self::delete_session).
-    pub fn extend_session(&self, id: &str, ttl_seconds: i64) -> Result<Receipt<()>, ServiceError> {
+    pub fn extend_session(&self, id: &str, ttl_seconds: i64) -> Result<Receipt<u64>, ServiceError> {
         let seconds =
             u64::try_from(ttl_seconds).map_err(|_| ServiceError::TtlNegative { ttl_seconds })?;
         let shared = &*self.shared;
+        let seconds = seconds.min(shared.options.max_session_ttl);
         let _turn = shared.begin_write()?;
         let entry = shared.live(id)?;
         let body = entry.lock();
@@ -143,7 +153,29 @@ impl Service {
             entry.record_state(&body, journal, &mut written)?;
         }
         let pending = shared.append(written)?;
-        Ok(Receipt::new((), pending))
+        Ok(Receipt::new(seconds, pending))
+    }
+
+    /// A part of the list of sessions, by id. Changes nothing, not even when they were used last.
+    #[must_use]
+    pub fn list_sessions(&self, page: &SessionPage) -> Vec<ListedSession> {
+        let shared = &self.shared;
+        let now = shared.now();
+        let of = page.node_id.as_deref().map(|id| self.processor_id(id));
+        let is_wanted = |entry: &SessionEntry| {
+            let is_of_node = |of: &String| entry.node.processor_id() == of;
+            !entry.has_expired(now) && of.as_ref().is_none_or(is_of_node)
+        };
+        let found = shared.sessions.page(&page.after, page.limit, is_wanted);
+        let listed = |entry: Arc<SessionEntry>| ListedSession {
+            session_id: entry.id.clone(),
+            node_id: entry.node_id.clone(),
+            created_at: entry.created().into(),
+            last_used_at: entry.used().into(),
+            expires_at: entry.expires().into(),
+            ttl_seconds: entry.ttl_seconds(),
+        };
+        found.into_iter().map(listed).collect()
     }
 
     /// A session's settings, all of them.
@@ -182,6 +214,25 @@ impl Service {
         }
         let pending = shared.append(written)?;
         Ok(Receipt::new((), pending))
+    }
+
+    /// Removes sessions whose time is over, else the least recently used one, where that was not used for the lifetime that
+    /// sessions have by default: whoever uses a session keeps it, however many others come.
+    fn make_room(&self) {
+        let shared = &self.shared;
+        let now = shared.now();
+        if shared.sessions.is_time_to_look(now) {
+            if self.remove_expired() > 0 {
+                return;
+            }
+            let lately = now.minus_seconds(shared.options.session_ttl);
+            shared.sessions.look_for_unused(lately);
+        }
+        while let Some((entry, used)) = shared.sessions.next_unused() {
+            if shared.evict(&entry, used) {
+                return;
+            }
+        }
     }
 
     /// Removes sessions whose time is over; how many.

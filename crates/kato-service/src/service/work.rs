@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use kato_engine::{EngineError, Observation, Percept, Sequence};
 use kato_model::Event;
-use kato_prediction::Predictions;
+use kato_prediction::{Cancel, Predictions};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -184,13 +184,26 @@ impl Service {
     ///
     /// As [`stm`](Self::stm).
     pub fn predictions(&self, id: &str) -> Result<Predictions, ServiceError> {
+        self.predictions_unless(id, &Cancel::never())
+    }
+
+    /// [`predictions`](Self::predictions) that can be ended from another thread.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Cancelled`], and as [`stm`](Self::stm).
+    pub fn predictions_unless(
+        &self,
+        id: &str,
+        cancel: &Cancel,
+    ) -> Result<Predictions, ServiceError> {
         let (stm, config, node) = self.read(id, |live, _| {
             let session = &live.session;
             let node = std::sync::Arc::clone(&live.node);
             (session.stm().to_vec(), session.config().clone(), node)
         })?;
         self.shared.counters.predictions.add(1);
-        Ok(node.node().predict(&stm, &config))
+        Ok(node.node().predict_unless(&stm, &config, cancel)?)
     }
 
     /// What was observed last; `None` before the first observation.
@@ -208,6 +221,15 @@ impl Service {
     ///
     /// As [`stm`](Self::stm).
     pub fn cognition(&self, id: &str) -> Result<Cognition, ServiceError> {
+        self.cognition_unless(id, &Cancel::never())
+    }
+
+    /// [`cognition`](Self::cognition) that can be ended from another thread.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Cancelled`], and as [`stm`](Self::stm).
+    pub fn cognition_unless(&self, id: &str, cancel: &Cancel) -> Result<Cognition, ServiceError> {
         let (mut cognition, predicts, node) = self.read(id, |live, entry| {
             let state = live.session.state();
             let cognition = Cognition {
@@ -222,7 +244,8 @@ impl Service {
         })?;
         if predicts {
             let defaults = &self.shared.options.defaults;
-            cognition.predictions = node.node().predict(&cognition.short_term_memory, defaults);
+            let stm = &cognition.short_term_memory;
+            cognition.predictions = node.node().predict_unless(stm, defaults, cancel)?;
         }
         Ok(cognition)
     }

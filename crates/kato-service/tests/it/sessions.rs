@@ -1,9 +1,12 @@
 //! The life of sessions.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kato_engine::{Observation, StmMode};
-use kato_service::{NewSession, Service, ServiceError, ServiceOptions};
+use kato_service::{
+    ListedSession, NewSession, Service, ServiceError, ServiceOptions, SessionPage, SystemClock,
+};
 use serde_json::json;
 
 use crate::support::{create, object, teach, timed};
@@ -137,6 +140,191 @@ fn there_are_as_many_sessions_as_allowed() {
     clock.advance(Duration::from_secs(3600));
     create(&service, "n");
     assert_eq!(service.n_sessions(), 1);
+}
+
+#[test]
+fn no_session_lives_longer_than_any_may() {
+    let dir = tempfile::tempdir().unwrap();
+    let day = 24 * 60 * 60;
+    let (options, clock) = timed();
+    let open = |max_days: u64| {
+        let options = options.clone().with_max_session_ttl(max_days * day);
+        Service::open(dir.path(), options).unwrap()
+    };
+    let service = open(30);
+    let new = NewSession {
+        ttl_seconds: Some(100 * 365 * day),
+        ..NewSession::of("n")
+    };
+    let made = service.create_session(new).unwrap().wait().unwrap();
+    let id = made.session_id;
+    assert_eq!(
+        (made.ttl_seconds, made.remaining_seconds),
+        (30 * day, 30 * day)
+    );
+    let extended = service.extend_session(&id, i64::MAX).unwrap();
+    assert_eq!(extended.wait().unwrap(), 30 * day);
+    assert_eq!(service.session(&id).unwrap().remaining_seconds, 30 * day);
+    clock.advance(Duration::from_secs(29 * day));
+    observe(&service, &id, "a").unwrap();
+    assert_eq!(service.session(&id).unwrap().remaining_seconds, 30 * day);
+    drop(service);
+
+    // A smaller maximum counts for the sessions that are there.
+    let service = open(1);
+    assert_eq!(service.session(&id).unwrap().remaining_seconds, day);
+    observe(&service, &id, "b").unwrap();
+    clock.advance(Duration::from_secs(day));
+    assert!(!service.check(&id));
+}
+
+#[test]
+fn the_least_recently_used_session_makes_room_and_those_in_use_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let (options, clock) = timed();
+    let options = options.with_max_sessions(3).with_session_ttl(100);
+    let service = Service::open(dir.path(), options.clone()).unwrap();
+    let make = |service: &Service| {
+        let new = NewSession {
+            ttl_seconds: Some(100_000),
+            ..NewSession::of("n")
+        };
+        let made = service.create_session(new);
+        made.map(|made| made.wait().unwrap().session_id)
+    };
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(make(&service).unwrap());
+        clock.advance(Duration::from_secs(20));
+    }
+    let is_full = |made: Result<String, ServiceError>| {
+        assert!(matches!(
+            made,
+            Err(ServiceError::TooManySessions { limit: 3 })
+        ));
+    };
+    // All of them were used lately, and reading is use.
+    is_full(make(&service));
+    service.stm(&ids[0]).unwrap();
+    clock.advance(Duration::from_secs(61));
+    let fourth = make(&service).unwrap();
+    assert!(!service.check(&ids[1]));
+    assert!(service.check(&ids[0]) && service.check(&ids[2]) && service.check(&fourth));
+    is_full(make(&service));
+    let figures = service.figures();
+    assert_eq!((figures.sessions, figures.sessions_evicted), (3, 1));
+    drop(service);
+
+    // It has not come back, and sessions that were not written to for long are still known to be unused.
+    let service = Service::open(dir.path(), options).unwrap();
+    assert_eq!(service.n_sessions(), 3);
+    let fifth = make(&service).unwrap();
+    assert!(!service.check(&ids[0]));
+    assert!(service.check(&ids[2]) && service.check(&fourth) && service.check(&fifth));
+}
+
+#[test]
+fn hundreds_of_unused_sessions_make_room_one_by_one() {
+    let (options, clock) = timed();
+    let service = Service::in_memory(options.with_max_sessions(500).with_session_ttl(10));
+    let make = || {
+        let new = NewSession {
+            ttl_seconds: Some(1000),
+            ..NewSession::of("n")
+        };
+        let made = service.create_session(new).unwrap();
+        made.wait().unwrap().session_id
+    };
+    let old: Vec<String> = (0..500)
+        .map(|_| {
+            clock.advance(Duration::from_millis(1));
+            make()
+        })
+        .collect();
+    clock.advance(Duration::from_secs(10));
+    for idx in 0..500 {
+        make();
+        assert!(!service.exists(&old[idx]).exists);
+        assert!(old.get(idx + 1).is_none_or(|id| service.exists(id).exists));
+    }
+    assert_eq!(service.n_sessions(), 500);
+}
+
+#[test]
+fn all_sessions_are_listed_page_by_page() {
+    let (options, clock) = timed();
+    let service = Service::in_memory(options);
+    let mut ids: Vec<String> = (0..10)
+        .map(|idx| create(&service, ["a", "b"][idx % 2]))
+        .collect();
+    clock.advance(Duration::from_secs(5));
+    observe(&service, &ids[3], "x").unwrap();
+    let used = ids[3].clone();
+    ids.sort();
+    let page = |node_id: Option<&str>, after: &str, limit| {
+        service.list_sessions(&SessionPage {
+            node_id: node_id.map(str::to_owned),
+            after: after.to_owned(),
+            limit,
+        })
+    };
+    let mut listed: Vec<ListedSession> = Vec::new();
+    loop {
+        let after = listed.last().map_or("", |last| &last.session_id);
+        let more = page(None, after, 4);
+        if more.is_empty() {
+            break;
+        }
+        listed.extend(more);
+    }
+    let found: Vec<&String> = listed.iter().map(|session| &session.session_id).collect();
+    assert_eq!(found, ids.iter().collect::<Vec<_>>());
+    for session in &listed {
+        let seconds = u64::from(session.session_id == used) * 5;
+        let used_at = session.created_at + Duration::from_secs(seconds);
+        assert_eq!(session.last_used_at, used_at);
+        assert_eq!(session.expires_at, used_at + Duration::from_secs(3600));
+    }
+    assert_eq!(page(Some("b"), "", 100).len(), 5);
+    assert!(page(Some("c"), "", 100).is_empty());
+    clock.advance(Duration::from_secs(3596));
+    assert_eq!(page(None, "", 100).len(), 1, "the others are over");
+}
+
+#[test]
+fn a_machine_clock_that_jumps_ends_no_session_and_one_that_is_later_at_the_next_start_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |clock: SystemTime| {
+        let options =
+            ServiceOptions::default().with_clock(Arc::new(SystemClock::starting_at(clock)));
+        Service::open(dir.path(), options).unwrap()
+    };
+    let began = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    // The machine's clock is decades ahead of this one, as after a jump: it is not looked at again.
+    let service = open(began);
+    let id = create(&service, "n");
+    let first = service.observe(&id, Observation::strings(["a"]), Some("key"));
+    assert!(!first.unwrap().replayed());
+    assert_eq!(service.maintain().unwrap().sessions_expired, 0);
+    let again = service.observe(&id, Observation::strings(["a"]), Some("key"));
+    assert!(again.unwrap().replayed());
+    assert!(service.session(&id).unwrap().created_at < began + Duration::from_secs(3600));
+    drop(service);
+
+    let service = open(began + Duration::from_secs(1800));
+    assert!(service.check(&id));
+    drop(service);
+    let service = open(began + Duration::from_secs(7200));
+    assert!(!service.check(&id));
+}
+
+#[test]
+fn the_clock_of_a_service_starts_with_the_machines_and_goes_on_by_itself() {
+    let before = SystemTime::now();
+    let service = Service::in_memory(ServiceOptions::default());
+    let created = service.session(&create(&service, "n")).unwrap().created_at;
+    let micros = Duration::from_micros(1);
+    assert!(before - micros <= created && created <= SystemTime::now() + micros);
 }
 
 #[test]

@@ -1,0 +1,50 @@
+//! Learning while a prediction takes long.
+
+use std::thread;
+use std::time::Duration;
+
+use kato_engine::{Engine, LearnOutcome, Lesson, SessionConfig};
+use kato_model::Event;
+use kato_prediction::{Cancel, Cancelled};
+
+use crate::support::NODE;
+
+/// A million symbols of two kinds, different for every number.
+fn long(number: usize) -> Vec<Event> {
+    let event = |idx: usize| {
+        let n_first = (idx * 7919 + number * 104_729) % 1024;
+        Event::new((0..1024).map(|idx| if idx < n_first { "a" } else { "b" }))
+    };
+    (0..1024).map(event).collect()
+}
+
+fn words(words: &[&str]) -> Vec<Event> {
+    words.iter().map(|word| Event::new([*word])).collect()
+}
+
+#[test]
+fn a_node_learns_answers_and_counts_while_a_prediction_of_it_takes_minutes() {
+    let engine = Engine::in_memory(&[NODE]);
+    let node = engine.node(NODE).unwrap();
+    for number in 0..10 {
+        node.teach(&Lesson::of(long(number))).unwrap();
+    }
+    let cancel = Cancel::new();
+    let config = SessionConfig::default();
+    let state = long(100);
+    thread::scope(|scope| {
+        let predicting = scope.spawn(|| node.predict_unless(&state, &config, &cancel));
+        thread::sleep(Duration::from_millis(300));
+        for round in 0..3 {
+            let outcome = node.teach(&Lesson::of(words(&["x", "y", "z"]))).unwrap();
+            assert_eq!(matches!(outcome, LearnOutcome::New(_)), round == 0);
+            assert_eq!(node.totals().learns, 11 + round);
+            let answer = node.predict(&words(&["x", "y"]), &config);
+            assert_eq!(answer.predictions[0].frequency, 1 + round);
+        }
+        assert!(!predicting.is_finished());
+        cancel.cancel();
+        assert_eq!(predicting.join().unwrap(), Err(Cancelled));
+    });
+    assert_eq!(node.totals().patterns, 11);
+}

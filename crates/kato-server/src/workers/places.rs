@@ -1,0 +1,256 @@
+//! Places for work, shared out by node: none keeps the others waiting.
+
+use std::collections::{HashMap, VecDeque};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// A number of places, of which every node may have a share. Whoever waits gets the next free place before those whose node
+/// has more places, then before those whose node was served later, then before those who came later.
+#[derive(Debug, Clone)]
+pub(super) struct Places(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    per_node: usize,
+    queues: Mutex<Queues>,
+}
+
+#[derive(Debug)]
+struct Queues {
+    free: usize,
+    /// Counts arrivals and services, to tell earlier from later.
+    tick: u64,
+    /// Nodes that work or wait, and no others, so that their number is bounded as requests are.
+    by_node: HashMap<Arc<str>, Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    busy: usize,
+    /// When a place was given out last.
+    served: u64,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    since: u64,
+    turn: oneshot::Sender<Place>,
+}
+
+/// A place, given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// `None` once it is given back.
+    shared: Option<Arc<Shared>>,
+    node: Arc<str>,
+}
+
+impl Places {
+    /// So many places, of which one node has a part at most.
+    pub(super) fn new(n_places: usize, per_node: usize) -> Self {
+        let queues = Queues {
+            free: n_places,
+            tick: 0,
+            by_node: HashMap::new(),
+        };
+        Self(Arc::new(Shared {
+            per_node,
+            queues: Mutex::new(queues),
+        }))
+    }
+
+    /// Waits for a place.
+    pub(super) async fn enter(&self, node: &str) -> Place {
+        let node: Arc<str> = Arc::from(node);
+        let mut asking = Asking {
+            places: self,
+            turn: self.0.lock().ask(&node),
+            node,
+            is_done: false,
+        };
+        self.0.hand_out();
+        let place = (&mut asking.turn).await;
+        asking.is_done = true;
+        place.expect("who waits is only forgotten when it is gone")
+    }
+}
+
+/// Somebody who waits, forgotten when it is dropped.
+struct Asking<'a> {
+    places: &'a Places,
+    node: Arc<str>,
+    turn: oneshot::Receiver<Place>,
+    is_done: bool,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.turn.close();
+            self.places.0.lock().forget_gone(&self.node);
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives free places to those whose turn it is.
+    fn hand_out(self: &Arc<Self>) {
+        let mut queues = self.lock();
+        while let Some((node, turn)) = queues.next(self.per_node) {
+            let place = Place {
+                shared: Some(Arc::clone(self)),
+                node,
+            };
+            // Who waited may be gone in this moment; then the place is given back here, as the lock is held.
+            if let Err(mut place) = turn.send(place) {
+                mem::take(&mut place.shared);
+                queues.give_back(&place.node);
+            }
+        }
+    }
+}
+
+impl Queues {
+    fn ask(&mut self, node: &Arc<str>) -> oneshot::Receiver<Place> {
+        self.tick += 1;
+        let (turn, receiver) = oneshot::channel();
+        let queue = self.by_node.entry(Arc::clone(node)).or_default();
+        queue.waiting.push_back(Waiting {
+            since: self.tick,
+            turn,
+        });
+        receiver
+    }
+
+    /// Whose turn it is, if there is a place for somebody; it counts as given out.
+    fn next(&mut self, per_node: usize) -> Option<(Arc<str>, oneshot::Sender<Place>)> {
+        if self.free == 0 {
+            return None;
+        }
+        let may_have = |queue: &Queue| queue.busy < per_node;
+        let (node, queue) = self
+            .by_node
+            .iter_mut()
+            .filter(|(_, queue)| may_have(queue) && !queue.waiting.is_empty())
+            .min_by_key(|(_, queue)| {
+                let since = queue.waiting.front().map(|first| first.since);
+                (queue.busy, queue.served, since)
+            })?;
+        let first = queue.waiting.pop_front()?;
+        self.tick += 1;
+        queue.served = self.tick;
+        queue.busy += 1;
+        self.free -= 1;
+        Some((Arc::clone(node), first.turn))
+    }
+
+    fn give_back(&mut self, node: &Arc<str>) {
+        self.free += 1;
+        if let Some(queue) = self.by_node.get_mut(node) {
+            queue.busy -= 1;
+        }
+        self.forget_gone(node);
+    }
+
+    /// Forgets those of a node who wait no more, and the node if nobody of it is left.
+    fn forget_gone(&mut self, node: &Arc<str>) {
+        let Some(queue) = self.by_node.get_mut(node) else {
+            return;
+        };
+        queue.waiting.retain(|waiting| !waiting.turn.is_closed());
+        if queue.busy == 0 && queue.waiting.is_empty() {
+            self.by_node.remove(node);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.take() {
+            shared.lock().give_back(&self.node);
+            shared.hand_out();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use super::*;
+
+    /// The place, if there is one at once.
+    async fn now(entering: &mut (impl Future<Output = Place> + Unpin)) -> Option<Place> {
+        std::future::poll_fn(|cx| {
+            let poll = std::pin::Pin::new(&mut *entering).poll(cx);
+            Poll::Ready(match poll {
+                Poll::Ready(place) => Some(place),
+                Poll::Pending => None,
+            })
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_node_has_its_share_at_most_and_others_find_a_place_at_once() {
+        let places = Places::new(4, 2);
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            held.push(places.enter("a").await);
+        }
+        let mut third = Box::pin(places.enter("a"));
+        assert!(now(&mut third).await.is_none());
+        held.push(places.enter("b").await);
+        held.push(places.enter("b").await);
+        held.clear();
+        assert!(now(&mut third).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn nodes_take_turns_however_many_of_one_wait() {
+        let places = Places::new(1, 1);
+        let held = places.enter("a").await;
+        let mut of_a = Vec::new();
+        for _ in 0..3 {
+            let mut waiting = Box::pin(places.enter("a"));
+            assert!(now(&mut waiting).await.is_none());
+            of_a.push(waiting);
+        }
+        let mut of_b = Box::pin(places.enter("b"));
+        assert!(now(&mut of_b).await.is_none());
+        drop(held);
+        // Node a was served last.
+        assert!(now(&mut of_a[0]).await.is_none());
+        let held = now(&mut of_b).await.expect("it is the turn of node b");
+        drop(held);
+        assert!(now(&mut of_a[0]).await.is_some());
+        assert!(now(&mut of_a[1]).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn who_stops_waiting_takes_no_place_and_leaves_nothing_behind() {
+        let places = Places::new(1, 1);
+        let held = places.enter("a").await;
+        for _ in 0..1000 {
+            let mut gone = Box::pin(places.enter("b"));
+            assert!(now(&mut gone).await.is_none());
+        }
+        assert_eq!(places.0.lock().by_node.len(), 1);
+        let mut granted = Box::pin(places.enter("c"));
+        assert!(now(&mut granted).await.is_none());
+        drop(held);
+        // The place was handed over, and its taker is gone.
+        drop(granted);
+        let held = places.enter("d").await;
+        drop(held);
+        assert!(places.0.lock().by_node.is_empty());
+        assert_eq!(places.0.lock().free, 1);
+    }
+}
