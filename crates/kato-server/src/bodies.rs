@@ -16,12 +16,15 @@ use kato_protocol::ReplaceRunRecord;
 use kato_service::NewSession;
 use serde_json::{Map, Value};
 
-use crate::json::{self, Json, Malformed, Text};
+use crate::json::{self, Json, Malformed, Text, excerpt_of_text};
 use crate::refusal::Refusal;
 use crate::validate::{
     Check, DICT_TYPE, MAX_TTL_SECONDS, MISSING, MODEL_TYPE, NOT_NEGATIVE, TOO_GREAT, as_integer,
     malformed,
 };
+
+/// Bytes of a body that is not JSON of which a part is shown.
+const LOOKED_AT: usize = 8192;
 
 /// An observation (`observe`).
 pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Refusal> {
@@ -133,11 +136,13 @@ pub(crate) fn wrapped_map(
     let mut check = Check::of("body");
     let mut map = check.object(&json);
     let whole = Value::Object(map.clone());
-    if let Some(inner) = map.remove(key) {
-        match inner {
-            Value::Object(inner) => map = inner,
-            other => check.at(key, |check| check.fault(DICT_TYPE, other)),
-        }
+    match map.remove(key) {
+        Some(Value::Object(inner)) => map = inner,
+        Some(_) => check.at(key, |check| {
+            let input = json.field(key).map_or(Value::Null, Json::excerpt);
+            check.fault_with(DICT_TYPE, input, None);
+        }),
+        None => {}
     }
     finish(check, (map, whole))
 }
@@ -165,9 +170,9 @@ fn check_lesson(check: &mut Check, map: &[(Text, Json)]) -> Lesson {
 /// Seconds that a session lives.
 fn ttl_seconds(check: &mut Check, value: &Json) -> i64 {
     match as_integer(value) {
-        Ok(seconds) => ttl_in_range(check, seconds, &value.to_value()),
+        Ok(seconds) => ttl_in_range(check, seconds, &value.excerpt()),
         Err(fault) => {
-            check.fault(fault, value.to_value());
+            check.fault(fault, value);
             0
         }
     }
@@ -199,14 +204,16 @@ fn finish<T>(check: Check, value: T) -> Result<T, Refusal> {
 fn read(headers: &HeaderMap, body: &[u8]) -> Result<Json, Refusal> {
     let refuse = |fault, input| {
         let mut check = Check::of("body");
-        check.fault(fault, input);
+        check.fault_with(fault, input, None);
         finish(check, Json::Null)
     };
     if body.is_empty() {
         return refuse(MISSING, Value::Null);
     }
     if !is_json(headers) {
-        return refuse(MODEL_TYPE, Value::from(String::from_utf8_lossy(body)));
+        // The beginning is enough to be cut to what is shown.
+        let text = String::from_utf8_lossy(body.get(..LOOKED_AT).unwrap_or(body));
+        return refuse(MODEL_TYPE, Value::from(excerpt_of_text(&text)));
     }
     match json::parse(body) {
         Ok(Json::Null) => refuse(MISSING, Value::Null),

@@ -2,15 +2,19 @@
 //!
 //! Requests that are plain JSON of the right types never come here: see [`bodies`](crate::bodies).
 
+mod excerpt;
 mod number;
 mod parse;
 mod text;
+mod weight;
 
 use kato_model::MetadataValue;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+pub(crate) use self::excerpt::{excerpt_of_map, excerpt_of_text};
 pub(crate) use self::parse::{Malformed, parse};
+pub(crate) use self::weight::{BATCH_BYTE, Weight};
 
 /// A JSON value, in the order in which it came.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +56,14 @@ impl Integer {
 }
 
 impl Json {
+    /// The value of a map's key.
+    pub(crate) fn field(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Map(entries) => field(entries, name),
+            _ => None,
+        }
+    }
+
     /// The value that metadata keeps. Integers beyond 128 bits become numbers with a point.
     pub(crate) fn to_metadata(&self) -> MetadataValue {
         match self {
@@ -90,6 +102,12 @@ impl Json {
             }
         }
     }
+}
+
+/// The value of a key.
+pub(crate) fn field<'m>(map: &'m [(Text, Json)], name: &str) -> Option<&'m Json> {
+    let found = map.iter().find(|(key, _)| key.text == name);
+    found.map(|(_, value)| value)
 }
 
 impl Serialize for Json {

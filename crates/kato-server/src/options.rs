@@ -6,6 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::auth::Tokens;
+use crate::budget::largest_share;
+use crate::json::BATCH_BYTE;
 
 /// What can be set about a server. Starts from safe defaults; see the methods of [`ServerBuilder`](crate::ServerBuilder).
 #[derive(Debug, Clone)]
@@ -13,6 +15,8 @@ pub(crate) struct Options {
     pub(crate) addr: SocketAddr,
     pub(crate) tokens: Tokens,
     pub(crate) max_body_bytes: usize,
+    pub(crate) max_request_memory: usize,
+    pub(crate) max_answer_memory: usize,
     pub(crate) max_concurrent_requests: usize,
     pub(crate) max_connections: usize,
     pub(crate) max_event_clients: usize,
@@ -33,6 +37,8 @@ impl Default for Options {
             addr: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000),
             tokens: Tokens::default(),
             max_body_bytes: 100 << 20,
+            max_request_memory: 512 << 20,
+            max_answer_memory: 256 << 20,
             max_concurrent_requests: 4096,
             max_connections: 16_384,
             max_event_clients: 256,
@@ -46,5 +52,13 @@ impl Default for Options {
             extensions: true,
             generation_2025_10: true,
         }
+    }
+}
+
+impl Options {
+    /// Bytes of a batch of learns that are read whatever its sequences are.
+    pub(crate) fn max_batch_bytes(&self) -> usize {
+        let room = largest_share(self.max_request_memory);
+        self.max_body_bytes.min(room / BATCH_BYTE)
     }
 }

@@ -78,7 +78,15 @@ settings! {
     with_addr addr: SocketAddr;
     /// Bytes of a request's body at most; larger ones are answered with status 413. Default 100 MiB.
     with_max_body_bytes max_body_bytes: usize;
-    /// Requests at most that are answered at a time, those that wait for a thread included; others get status 503 and
+    /// Bytes of memory at most that the bodies of all requests take together with what is read out of them. A body counts four times
+    /// its bytes, 128 for each value and 768 for each object; one that takes more than seven eighths alone is answered with status
+    /// 413, one for which there is no room beside others with status 503 and `Retry-After`. Default 512 MiB.
+    with_max_request_memory max_request_memory: usize;
+    /// Bytes at most of all answers together that clients have not read yet, those up to 64 KiB not counted. Reads for whose answers
+    /// there is no room get status 503 and `Retry-After`, those larger than seven eighths alone status 507; writes are never refused
+    /// for it. Default 256 MiB.
+    with_max_answer_memory max_answer_memory: usize;
+    /// Requests at most that are answered at a time, up to the last byte of their answers, those that wait for a thread included; others get status 503 and
     /// `Retry-After`. Default 4096.
     with_max_concurrent_requests max_concurrent_requests: usize;
     /// Connections at most; others wait to be accepted. Default 16,384.
@@ -91,7 +99,7 @@ settings! {
     /// How long a client may take to send a request's head, how long a connection may be idle, and how long a body may take
     /// before it must come at 16 KiB a second. Default 30 s.
     with_read_timeout read_timeout: Duration;
-    /// How long a client may accept nothing of its answer. Default 60 s.
+    /// How long a client may take less of its answer than 16 KiB a second; then its connection ends. Default 60 s.
     with_write_timeout write_timeout: Duration;
     /// How long clients may wait for their answers when the server stops; then they are cut off. What has begun for them still
     /// runs to its end. Default 30 s.

@@ -13,6 +13,7 @@ mod extensions;
 mod keep_alive;
 mod lifecycle;
 mod limits;
+mod memory;
 mod monitoring;
 mod replay;
 mod semantics;

@@ -7,16 +7,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
 use crate::events::handshake;
-use crate::support::{Request, Running};
-
-/// Reads a figure without its labels.
-async fn figure(server: &Running, name: &str) -> f64 {
-    let text = server.get("/metrics/prometheus").await.text();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix(&format!("{name} ")));
-    line.unwrap().parse().unwrap()
-}
+use crate::support::{Request, Running, figure};
 
 #[tokio::test]
 async fn an_event_stream_that_is_not_read_is_dropped_and_slows_nobody() {

@@ -88,6 +88,15 @@ impl Running {
     }
 }
 
+/// Reads a figure without its labels.
+pub(crate) async fn figure(server: &Running, name: &str) -> f64 {
+    let text = server.get("/metrics/prometheus").await.text();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("{name} ")));
+    line.unwrap().parse().unwrap()
+}
+
 /// A request, to the byte.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
