@@ -1,4 +1,4 @@
-//! The way of a request: limits, cross-origin rules, token, session, route, work, answer.
+//! The way of a request: limits, who may ask, cross-origin rules, token, session, route, work, answer.
 
 mod body;
 
@@ -15,6 +15,7 @@ use kato_protocol::IDEMPOTENCY_KEY;
 use kato_service::ServiceError;
 use uuid::Uuid;
 
+use crate::access;
 use crate::app::App;
 use crate::call::Call;
 use crate::cors;
@@ -48,8 +49,8 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
         }
     };
     let headers = response.headers_mut();
-    if app.options.cors && !about.is_preflight {
-        cors::allow(&parts.headers, headers);
+    if !about.is_preflight {
+        cors::allow(&app.options, &parts.headers, headers);
     }
     if let Some(id) = about.session_header(&parts.headers) {
         headers.insert(SESSION_ID, id);
@@ -146,9 +147,10 @@ async fn answer(
     about: &mut About,
     held: &Arc<Held>,
 ) -> Response {
-    if app.options.cors
-        && let Some(reply) = cors::preflight(&parts.method, &parts.headers)
-    {
+    if let Err(refusal) = access::check(&app.options, &parts.method, &parts.uri, &parts.headers) {
+        return Reply::from(refusal).into_response(parts.method == Method::HEAD, Some(held));
+    }
+    if let Some(reply) = cors::preflight(&app.options, &parts.method, &parts.headers) {
         about.is_preflight = true;
         return reply.into_response(false, Some(held));
     }

@@ -8,6 +8,8 @@ mod parse;
 mod text;
 mod weight;
 
+use std::io;
+
 use kato_model::MetadataValue;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -56,12 +58,12 @@ impl Integer {
 }
 
 impl Json {
-    /// The value of a map's key.
-    pub(crate) fn field(&self, name: &str) -> Option<&Self> {
-        match self {
-            Self::Map(entries) => field(entries, name),
-            _ => None,
-        }
+    /// Bytes of the value as JSON text, in the shortest form.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let mut counted = Counted(0);
+        // Counting cannot fail, nor does a value have keys that are no texts.
+        drop(serde_json::to_writer(&mut counted, self));
+        counted.0
     }
 
     /// The value that metadata keeps. Integers beyond 128 bits become numbers with a point.
@@ -108,6 +110,20 @@ impl Json {
 pub(crate) fn field<'m>(map: &'m [(Text, Json)], name: &str) -> Option<&'m Json> {
     let found = map.iter().find(|(key, _)| key.text == name);
     found.map(|(_, value)| value)
+}
+
+/// Counts bytes.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        self.0 += part.len();
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Serialize for Json {

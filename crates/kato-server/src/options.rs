@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
+use crate::access::Allowed;
 use crate::auth::Tokens;
 use crate::budget::largest_share;
 use crate::json::BATCH_BYTE;
@@ -24,6 +25,7 @@ pub(crate) struct Options {
     pub(crate) read_timeout: Duration,
     pub(crate) write_timeout: Duration,
     pub(crate) shutdown_timeout: Duration,
+    pub(crate) allowed: Allowed,
     pub(crate) cors: bool,
     pub(crate) docs: bool,
     pub(crate) extensions: bool,
@@ -47,7 +49,8 @@ impl Default for Options {
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(30),
-            cors: true,
+            allowed: Allowed::default(),
+            cors: false,
             docs: true,
             extensions: true,
             generation_2025_10: true,

@@ -152,7 +152,12 @@ impl From<ServiceError> for Refusal {
                 Self::try_later(&detail, RETRY_LATER).caused_by(chain(&error))
             }
             ServiceError::RunReplaced { .. } => Self::new(StatusCode::CONFLICT, chain(&error)),
-            ServiceError::TooManySessions { .. } => Self::overloaded(&chain(&error)),
+            ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {
+                Self::overloaded(&chain(&error))
+            }
+            ServiceError::TooLarge { .. } => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, chain(&error))
+            }
             ServiceError::TtlNegative { .. }
             | ServiceError::KeyReused { .. }
             | ServiceError::KeyInvalid

@@ -34,7 +34,7 @@ use crate::options::Options;
 #[derive(Debug)]
 pub struct Server(());
 
-/// Settings of a server. Defaults are safe for one machine: loopback only, no token.
+/// Settings of a server. Defaults are safe for one machine: loopback only, no token, no pages of others.
 #[derive(Clone)]
 #[must_use = "a server does nothing before it is bound"]
 pub struct ServerBuilder {
@@ -104,7 +104,9 @@ settings! {
     /// How long clients may wait for their answers when the server stops; then they are cut off. What has begun for them still
     /// runs to its end. Default 30 s.
     with_shutdown_timeout shutdown_timeout: Duration;
-    /// Whether pages of other origins may use the server, as KATO allows. Default `true`.
+    /// Whether every web page may use the server, as KATO allows. It opens all of the server to all pages that anybody visits whose
+    /// browser reaches it: they read what was learned, teach, and clear nodes. Without a token that is everybody who follows a link.
+    /// Default `false`: pages of the server alone, and those that [`with_allowed_origin`](Self::with_allowed_origin) names.
     with_cors cors: bool;
     /// Whether `/openapi.json`, `/docs` and `/redoc` are there. Default `true`.
     with_docs docs: bool;
@@ -121,6 +123,23 @@ impl ServerBuilder {
     /// once the server is built.
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.tokens.push(token.into());
+        self
+    }
+
+    /// Allows pages of an origin such as `https://kato.example` or `http://localhost:3000` to use the server; called again, of one
+    /// more.
+    pub fn with_allowed_origin(mut self, origin: impl Into<String>) -> Self {
+        self.options.allowed.origins.push(origin.into());
+        self
+    }
+
+    /// Allows a name by which the server is asked, such as `kato.example` or that of a container; called again, one more.
+    ///
+    /// Without a token a server answers only those that ask it by an address or as `localhost`, as a page could have a name of its own
+    /// lead to the server's address, and would then be taken for one of the server's. Listening on a loopback address, the address
+    /// must be that or another one of loopback. With a token names do not matter.
+    pub fn with_allowed_host(mut self, name: impl Into<String>) -> Self {
+        self.options.allowed.hosts.push(name.into());
         self
     }
 

@@ -85,11 +85,11 @@ impl Check {
     }
 
     /// Looks at a field if it is there.
-    pub(crate) fn field<T: Default>(
+    pub(crate) fn field<'m, T: Default>(
         &mut self,
-        map: &[(Text, Json)],
+        map: &'m [(Text, Json)],
         name: &str,
-        look: impl FnOnce(&mut Self, &Json) -> T,
+        look: impl FnOnce(&mut Self, &'m Json) -> T,
     ) -> T {
         match field(map, name) {
             Some(value) => self.at(name, |check| look(check, value)),
@@ -135,10 +135,10 @@ impl Check {
     }
 
     /// A value that may also be `null`.
-    pub(crate) fn optional<T>(
+    pub(crate) fn optional<'v, T>(
         &mut self,
-        value: &Json,
-        look: impl FnOnce(&mut Self, &Json) -> T,
+        value: &'v Json,
+        look: impl FnOnce(&mut Self, &'v Json) -> T,
     ) -> Option<T> {
         (*value != Json::Null).then(|| look(self, value))
     }
@@ -232,16 +232,8 @@ impl Check {
             .collect()
     }
 
-    /// A map from anything to anything, as JSON.
-    pub(crate) fn object(&mut self, value: &Json) -> serde_json::Map<String, Value> {
-        let entries = self.any_entries(value).iter();
-        entries
-            .map(|(key, value)| (key.text.clone(), value.to_value()))
-            .collect()
-    }
-
     /// The entries of a map from anything to anything.
-    fn any_entries<'j>(&mut self, value: &'j Json) -> &'j [(Text, Json)] {
+    pub(crate) fn any_entries<'j>(&mut self, value: &'j Json) -> &'j [(Text, Json)] {
         let entries = self.map(value);
         for (key, value) in entries {
             if self.is_over() {

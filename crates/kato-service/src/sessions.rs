@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::ServiceError;
+use crate::charge::Charges;
 use crate::clock::Micros;
 use crate::journal::{Journal, SessionHeader, StateRecord, Table};
 use crate::nodes::Nodes;
@@ -15,6 +16,8 @@ type ById = HashMap<String, Arc<SessionEntry>>;
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     entries: RwLock<ById>,
+    /// What they take of memory.
+    pub(crate) charges: Charges,
 }
 
 impl Sessions {
@@ -36,7 +39,7 @@ impl Sessions {
                 .and_then(|record| StateRecord::expiry(&record))
                 .ok_or_else(|| ServiceError::corrupt("read a session", "it has no end"))?;
             let node = nodes.enter(&header.node_id, now);
-            let entry = SessionEntry::new(id.to_owned(), header, expires, node);
+            let entry = SessionEntry::new(id.to_owned(), header, expires, node, &self.charges);
             self.write().insert(id.to_owned(), Arc::new(entry));
         }
         Ok(())

@@ -6,6 +6,7 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod access;
 mod cors;
 mod documents;
 mod events;

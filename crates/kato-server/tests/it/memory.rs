@@ -173,7 +173,7 @@ async fn bodies_beyond_the_memory_for_all_are_told_to_come_back_and_small_ones_a
     let (begun, last) = body.split_at(body.len() - 1);
     let mut first = server.connect().await;
     let head = format!(
-        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     first.stream.write_all(head.as_bytes()).await.unwrap();
@@ -307,4 +307,63 @@ async fn an_answer_that_is_read_too_slowly_ends_its_connection() {
     }
     until(&server, "kato_requests_in_flight", |n| n == 1.0).await;
     until(&server, "kato_answer_memory_bytes", |held| held == 0.0).await;
+}
+
+#[tokio::test]
+async fn metadata_and_settings_are_kept_up_to_a_limit() {
+    let server = Running::memory().await;
+    let id = server.session("n").await;
+    let long = "x".repeat(70_000);
+    let session = Request::new("POST", "/sessions");
+    let many = format!("[{}0]", "{\"\":0},".repeat(10_000));
+    let config = Request::new("POST", &format!("/sessions/{id}/config"));
+    let genes = Request::new("POST", "/genes/update?node_id=n");
+    let batch = Request::new("POST", &format!("/sessions/{id}/learn-batch"));
+    for request in [
+        session.clone().json(&json!({"node_id": long})),
+        session
+            .clone()
+            .json(&json!({"node_id": "n", "metadata": {"a": long}})),
+        session
+            .clone()
+            .json(&json!({"node_id": "n", "config": {"affinity_emotive": long}})),
+        session.body(format!(
+            "{{\"node_id\":\"n\",\"metadata\":{{\"m\":{many}}}}}"
+        )),
+        config
+            .clone()
+            .json(&json!({"config": {"filter_pipeline": vec!["zzz"; 20_000]}})),
+        genes
+            .clone()
+            .body(format!("{{\"genes\":{{\"g\":{many}}}}}")),
+        observe(&id).json(&json!({"metadata": {"a": long}})),
+        observe(&id).body(format!("{{\"metadata\":{{\"m\":{many}}}}}")),
+        batch.json(&json!({"sequences": [{"events": [["a"], ["b"]], "metadata": {"a": long}}]})),
+    ] {
+        let answer = server.send(request).await;
+        assert_eq!(answer.status, 413, "{}", answer.text());
+        assert!(
+            answer.text().contains("the limit is 65536"),
+            "{}",
+            answer.text()
+        );
+    }
+    assert_eq!(
+        server.get("/sessions/count").await.json()["active_session_count"],
+        1
+    );
+    // Settings that there are not are ignored, as KATO ignores them, however many.
+    let unknown = format!("{{\"config\":{{\"unknown\":{many},\"max_predictions\":7}}}}");
+    assert_eq!(server.send(config.body(unknown)).await.status, 200);
+    let config = server.get(&format!("/sessions/{id}/config")).await.json();
+    assert_eq!(config["config"]["max_predictions"], 7);
+    assert_eq!(config["config"].get("unknown"), None);
+    // Genes may be anything.
+    let few = genes.json(&json!({"genes": {"colour": ["green"]}}));
+    assert_eq!(
+        server.send(few).await.json()["genes"]["genes"]["colour"],
+        json!(["green"])
+    );
+    let gene = server.get("/gene/colour?node_id=n").await.json();
+    assert_eq!(gene["value"], json!(["green"]));
 }
