@@ -78,7 +78,7 @@ settings! {
     with_addr addr: SocketAddr;
     /// Bytes of a request's body at most; larger ones are answered with status 413. Default 100 MiB.
     with_max_body_bytes max_body_bytes: usize;
-    /// Bytes of memory at most that the bodies of all requests take together with what is read out of them. A body counts four times
+    /// Bytes of memory at most that the bodies of all requests take together with what is read out of them. A body counts ten times
     /// its bytes, 128 for each value and 768 for each object; one that takes more than seven eighths alone is answered with status
     /// 413, one for which there is no room beside others with status 503 and `Retry-After`. Default 512 MiB.
     with_max_request_memory max_request_memory: usize;

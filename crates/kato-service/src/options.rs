@@ -57,7 +57,7 @@ pub struct ServiceOptions {
     /// settings, genes of a node. Default 64 KiB each.
     pub max_kept_bytes: usize,
     /// Bytes of memory at most that all sessions take together, about; beyond it nothing more is observed and no session made until
-    /// others are cleared, deleted or over. Default 1 GiB.
+    /// others are cleared, deleted or over. Default 512 MiB.
     pub max_session_memory: usize,
     /// Where the time comes from. Default: the machine's clock.
     pub clock: Arc<dyn Clock>,
@@ -79,7 +79,7 @@ impl Default for ServiceOptions {
             max_batch_sequences: 100_000,
             max_loaded_nodes: 100,
             max_kept_bytes: 64 << 10,
-            max_session_memory: 1 << 30,
+            max_session_memory: 512 << 20,
             clock: Arc::new(SystemClock),
         }
     }

@@ -218,10 +218,11 @@ impl Gathered {
         self.all.extend_from_slice(&data);
     }
 
-    fn into_bytes(self) -> Bytes {
+    fn into_bytes(mut self) -> Bytes {
         if self.all.is_empty() {
             self.first
         } else {
+            self.all.shrink_to_fit();
             self.all.into()
         }
     }

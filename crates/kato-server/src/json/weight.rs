@@ -1,7 +1,7 @@
 //! What a body will take when it is read, told from its brackets and commas while it arrives.
 
-/// Bytes for each byte of a body: itself, its texts as they are read, and as they are handed on.
-const BYTE: usize = 4;
+/// Bytes for each byte of a body: itself, its texts as they are read, as they are handed on, and as the journal takes them.
+const BYTE: usize = 10;
 
 /// Bytes for each comma, colon and list, and so for each value and key: at most a text of its own, in a list that has doubled.
 const VALUE: usize = 128;
@@ -10,7 +10,7 @@ const VALUE: usize = 128;
 const OBJECT: usize = 768;
 
 /// Greatest weight of a byte in what learn-batch takes: a sequence of one event of one empty symbol, again and again.
-pub(crate) const BATCH_BYTE: usize = 75;
+pub(crate) const BATCH_BYTE: usize = 84;
 
 /// Weighs a body part by part.
 ///

@@ -163,12 +163,12 @@ async fn a_body_is_paid_for_by_its_values_while_it_arrives() {
 async fn bodies_beyond_the_memory_for_all_are_told_to_come_back_and_small_ones_are_served() {
     let server = Running::of(in_memory(), |builder| {
         builder
-            .with_max_request_memory(8 * MIB)
+            .with_max_request_memory(16 * MIB)
             .with_read_timeout(Duration::from_secs(2))
     })
     .await;
     let id = server.session("n").await;
-    let body = json!({"strings": ["x".repeat(MIB + MIB / 2)]}).to_string();
+    let body = json!({"strings": ["x".repeat(MIB + MIB / 8)]}).to_string();
     // The first one keeps its last byte back.
     let (begun, last) = body.split_at(body.len() - 1);
     let mut first = server.connect().await;
@@ -178,7 +178,7 @@ async fn bodies_beyond_the_memory_for_all_are_told_to_come_back_and_small_ones_a
     );
     first.stream.write_all(head.as_bytes()).await.unwrap();
     first.stream.write_all(begun.as_bytes()).await.unwrap();
-    until(&server, "kato_request_memory_bytes", |held| held > 6e6).await;
+    until(&server, "kato_request_memory_bytes", |held| held > 11e6).await;
 
     let refused = server.send(observe(&id).body(body.clone())).await;
     assert_eq!(
