@@ -11,6 +11,9 @@ use crate::{EngineError, Limits};
 /// Greatest magnitude of an emotive: sums over 2⁶⁴ learns of a thousand maps stay finite.
 const EMOTIVE_MAGNITUDE: f64 = 1e100;
 
+/// What [`Limits::metadata_bytes`] counts.
+pub(crate) const METADATA_BYTES: &str = "bytes of an observation's metadata";
+
 /// One observation. Reads from and writes KATO's JSON; missing parts are empty, other keys ignored.
 ///
 /// ```
@@ -142,6 +145,9 @@ impl Observation {
             self.metadata.len(),
             limits.attributes,
         )?;
+        let entries = self.metadata.iter();
+        let metadata = entries.map(|(key, value)| key.len() + text_bytes(value));
+        at_most(METADATA_BYTES, metadata.sum(), limits.metadata_bytes)?;
         check_emotives(&self.emotives)?;
         self.sum()
     }
@@ -167,6 +173,14 @@ impl Observation {
 pub(crate) struct SummedVector {
     pub(crate) name: VectorName,
     pub(crate) elements: Vec<f64>,
+}
+
+/// Bytes of a value as text.
+fn text_bytes(value: &MetadataValue) -> usize {
+    match value {
+        MetadataValue::Text(text) => text.len(),
+        value => value.to_string().len(),
+    }
 }
 
 /// Refuses emotives whose sums over learns could leave the range of numbers.

@@ -79,6 +79,8 @@ pub struct Limits {
     pub vector_elements: usize,
     /// Emotives of one observation, and keys of its metadata. Default 10,000 each.
     pub attributes: usize,
+    /// Bytes of keys and values, as text, of the metadata of one observation or lesson. Default 64 KiB.
+    pub metadata_bytes: usize,
     /// Observations of one sequence. Default 1,000,000.
     pub sequence_observations: usize,
     /// Bytes of all symbols of a short-term memory, together with all that a sequence adds. Default 256 MiB.
@@ -92,6 +94,7 @@ impl Default for Limits {
             observation_strings: 1_000_000,
             vector_elements: 4 << 20,
             attributes: 10_000,
+            metadata_bytes: 64 << 10,
             sequence_observations: 1_000_000,
             stm_bytes: 256 << 20,
         }

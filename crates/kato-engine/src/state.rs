@@ -91,6 +91,41 @@ impl SessionState {
         })
     }
 
+    /// Bytes of memory that it takes, about.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let events = self.stm.iter().map(|event| texts(event.symbols()));
+        let emotives = self.emotives.iter().map(|emotives| {
+            let names = emotives.keys().map(|name| TEXT + name.len());
+            MAP + names.sum::<usize>()
+        });
+        let metadata = self.metadata.iter().map(|metadata| {
+            let entries = metadata.iter().map(|(key, values)| {
+                let values = values.iter().map(|value| TEXT + value.len());
+                MAP + TEXT + key.len() + values.sum::<usize>()
+            });
+            MAP + entries.sum::<usize>()
+        });
+        let vectors = self.vectors.iter().map(|(_, elements)| floats(elements));
+        let percept = self.percept.as_ref().map_or(0, |last| {
+            let values = last.metadata.iter();
+            let values = values.map(|(key, value)| TEXT + key.len() + value_bytes(value));
+            texts(&last.strings)
+                + last
+                    .vectors
+                    .iter()
+                    .map(|vector| floats(vector))
+                    .sum::<usize>()
+                + values.sum::<usize>()
+        });
+        events
+            .chain(emotives)
+            .chain(metadata)
+            .chain(vectors)
+            .sum::<usize>()
+            + percept
+    }
+
     /// Cuts everything to the latest entries.
     pub(crate) fn trim(&mut self) {
         keep_latest(&mut self.stm, KEPT);
@@ -98,6 +133,39 @@ impl SessionState {
         keep_latest(&mut self.metadata, KEPT);
         keep_latest(&mut self.vectors, KEPT);
     }
+}
+
+/// Bytes of a text beside its characters.
+const TEXT: usize = 48;
+
+/// Bytes of a map beside its entries.
+const MAP: usize = 256;
+
+fn texts(texts: &[String]) -> usize {
+    let texts = texts.iter().map(|text| TEXT + text.len());
+    TEXT + texts.sum::<usize>()
+}
+
+const fn floats(elements: &[f64]) -> usize {
+    TEXT + size_of_val(elements)
+}
+
+fn value_bytes(value: &MetadataValue) -> usize {
+    let inner: usize = match value {
+        MetadataValue::Null
+        | MetadataValue::Bool(_)
+        | MetadataValue::Integer(_)
+        | MetadataValue::Float(_) => 0,
+        MetadataValue::Text(text) => text.len(),
+        MetadataValue::List(items) => items.iter().map(value_bytes).sum(),
+        MetadataValue::Map(entries) => {
+            let entries = entries.iter();
+            MAP + entries
+                .map(|(key, value)| TEXT + key.len() + value_bytes(value))
+                .sum::<usize>()
+        }
+    };
+    TEXT + inner
 }
 
 /// Drops the oldest entries but `n`.

@@ -1,5 +1,6 @@
 //! JSON values and the text that Python's `str` makes of them, which is what metadata stores.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -95,6 +96,9 @@ impl<'de> Deserialize<'de> for MetadataValue {
     }
 }
 
+/// Entries of a map up to which its keys are searched one by one.
+const SEARCHED: usize = 16;
+
 struct ValueVisitor;
 
 impl<'de> Visitor<'de> for ValueVisitor {
@@ -138,11 +142,28 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<MetadataValue, A::Error> {
         let mut map: Vec<(String, MetadataValue)> = Vec::new();
+        let mut places = HashMap::new();
         while let Some((key, value)) = entries.next_entry::<String, _>()? {
-            // As in Python, a repeated key keeps its place and takes the later value.
-            match map.iter_mut().find(|(held, _)| *held == key) {
+            if map.len() == SEARCHED {
+                places.extend(
+                    map.iter()
+                        .enumerate()
+                        .map(|(at, (key, _))| (key.clone(), at)),
+                );
+            }
+            let held = match map.len() < SEARCHED {
+                true => map.iter().position(|(held, _)| *held == key),
+                false => places.get(&key).copied(),
+            };
+            match held.and_then(|at| map.get_mut(at)) {
+                // As in Python, a repeated key keeps its place and takes the later value.
                 Some((_, held)) => *held = value,
-                None => map.push((key, value)),
+                None => {
+                    if map.len() >= SEARCHED {
+                        places.insert(key.clone(), map.len());
+                    }
+                    map.push((key, value));
+                }
             }
         }
         Ok(MetadataValue::Map(map))

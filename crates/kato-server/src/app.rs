@@ -1,13 +1,14 @@
 //! What all requests of a server share.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use axum::body::Bytes;
 use kato_service::Service;
 
+use crate::budget::Budget;
 use crate::events::Events;
 use crate::meters::Meters;
 use crate::options::Options;
@@ -22,7 +23,11 @@ pub(crate) struct App {
     pub(crate) workers: Workers,
     pub(crate) meters: Meters,
     pub(crate) events: Events,
-    pub(crate) in_flight: InFlight,
+    pub(crate) in_flight: Arc<InFlight>,
+    /// Memory for the bodies of requests and what is made of them.
+    pub(crate) request_memory: Arc<Budget>,
+    /// Memory for answers until they are sent.
+    pub(crate) answer_memory: Arc<Budget>,
     pub(crate) started: Instant,
     /// The OpenAPI document, made when it is first asked for.
     pub(crate) openapi: OnceLock<Bytes>,
@@ -45,6 +50,8 @@ impl App {
             meters: Meters::default(),
             events: Events::new(options.max_event_clients),
             in_flight: InFlight::new(options.max_concurrent_requests),
+            request_memory: Budget::new(options.max_request_memory),
+            answer_memory: Budget::new(options.max_answer_memory),
             started: Instant::now(),
             openapi: OnceLock::new(),
             options,
@@ -56,7 +63,7 @@ impl App {
     }
 }
 
-/// Counts the requests that are being answered, and bounds them.
+/// Counts the requests that are being answered, up to the last byte of their answers, and bounds them.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     limit: usize,
@@ -65,18 +72,18 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    fn new(limit: usize) -> Self {
-        Self {
+    fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
             limit,
             now: AtomicUsize::new(0),
             peak: AtomicUsize::new(0),
-        }
+        })
     }
 
     /// A place, unless all are taken.
-    pub(crate) fn enter(&self) -> Option<Place<'_>> {
+    pub(crate) fn enter(self: &Arc<Self>) -> Option<Place> {
         let before = self.now.fetch_add(1, Ordering::Relaxed);
-        let place = Place(&self.now);
+        let place = Place(Arc::clone(self));
         if before >= self.limit {
             return None;
         }
@@ -99,10 +106,10 @@ impl InFlight {
 
 /// A place among the requests in flight, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Place<'a>(&'a AtomicUsize);
+pub(crate) struct Place(Arc<InFlight>);
 
-impl Drop for Place<'_> {
+impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.now.fetch_sub(1, Ordering::Relaxed);
     }
 }

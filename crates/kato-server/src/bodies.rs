@@ -10,18 +10,21 @@ mod tests;
 use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, StatusCode, header};
-use kato_engine::{Lesson, Observation, Sequence, SequenceItem};
+use kato_engine::{Lesson, Observation, Sequence, SequenceItem, SessionConfig};
 use kato_model::Event;
 use kato_protocol::ReplaceRunRecord;
-use kato_service::NewSession;
+use kato_service::{NewSession, ServiceError};
 use serde_json::{Map, Value};
 
-use crate::json::{self, Json, Malformed, Text};
+use crate::json::{self, Json, Malformed, Text, excerpt_of_text, field};
 use crate::refusal::Refusal;
 use crate::validate::{
     Check, DICT_TYPE, MAX_TTL_SECONDS, MISSING, MODEL_TYPE, NOT_NEGATIVE, TOO_GREAT, as_integer,
     malformed,
 };
+
+/// Bytes of a body that is not JSON of which a part is shown.
+const LOOKED_AT: usize = 8192;
 
 /// An observation (`observe`).
 pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Refusal> {
@@ -102,44 +105,105 @@ pub(crate) fn run_record(headers: &HeaderMap, body: &[u8]) -> Result<(u64, Value
 }
 
 /// A session to make (`POST /sessions`).
-pub(crate) fn new_session(headers: &HeaderMap, body: &[u8]) -> Result<NewSession, Refusal> {
+pub(crate) fn new_session(
+    headers: &HeaderMap,
+    body: &[u8],
+    most: usize,
+) -> Result<NewSession, Refusal> {
     let json = read(headers, body)?;
     let mut check = Check::of("body");
     let mut new = NewSession::default();
+    let mut metadata: &[(Text, Json)] = &[];
+    let mut config = None;
     if let Some(map) = check.model(&json) {
         new.node_id = check.required(map, "node_id", Check::string);
-        let metadata = check.field(map, "metadata", |check, value| {
-            check.optional(value, Check::object)
-        });
-        new.metadata = metadata.unwrap_or_default();
+        let given = check.field(map, "metadata", maybe_map);
+        metadata = given.unwrap_or_default();
         let ttl = check.field(map, "ttl_seconds", |check, value| {
             check.optional(value, ttl_seconds)
         });
         new.ttl_seconds = ttl.and_then(|seconds| u64::try_from(seconds).ok());
-        new.config = check.field(map, "config", |check, value| {
-            check.optional(value, Check::object)
-        });
+        config = check.field(map, "config", maybe_map);
     }
-    finish(check, new)
+    finish(check, ())?;
+    let bytes = metadata
+        .iter()
+        .map(|(key, value)| key.text.len() + value.text_bytes());
+    at_most("bytes of metadata", bytes.sum(), most)?;
+    new.metadata = map_of(metadata);
+    new.config = config
+        .map(|config| known_settings(config, most))
+        .transpose()?;
+    Ok(new)
 }
 
-/// A map that may be wrapped into another under `key` (`config`, `genes/update`), and the whole body.
-pub(crate) fn wrapped_map(
+fn maybe_map<'j>(check: &mut Check, value: &'j Json) -> Option<&'j [(Text, Json)]> {
+    check.optional(value, Check::any_entries)
+}
+
+/// Settings of a session (`config`), wrapped or not. Those that there are not are left out.
+pub(crate) fn settings(
     headers: &HeaderMap,
     body: &[u8],
-    key: &str,
+    most: usize,
+) -> Result<Map<String, Value>, Refusal> {
+    let json = read(headers, body)?;
+    let mut check = Check::of("body");
+    let entries = wrapped(&mut check, &json, "config");
+    finish(check, ())?;
+    known_settings(entries, most)
+}
+
+/// Genes of a node (`genes/update`), wrapped or not, and the whole body.
+pub(crate) fn genes(
+    headers: &HeaderMap,
+    body: &[u8],
+    most: usize,
 ) -> Result<(Map<String, Value>, Value), Refusal> {
     let json = read(headers, body)?;
     let mut check = Check::of("body");
-    let mut map = check.object(&json);
-    let whole = Value::Object(map.clone());
-    if let Some(inner) = map.remove(key) {
-        match inner {
-            Value::Object(inner) => map = inner,
-            other => check.at(key, |check| check.fault(DICT_TYPE, other)),
+    let entries = wrapped(&mut check, &json, "genes");
+    finish(check, ())?;
+    at_most("bytes of genes", json.text_bytes(), most)?;
+    Ok((map_of(entries), json.to_value()))
+}
+
+/// The entries of a map, or of another one that it holds under a key.
+fn wrapped<'j>(check: &mut Check, json: &'j Json, key: &str) -> &'j [(Text, Json)] {
+    let entries = check.any_entries(json);
+    match field(entries, key) {
+        Some(Json::Map(inner)) => inner,
+        Some(other) => {
+            check.at(key, |check| check.fault(DICT_TYPE, other));
+            &[]
         }
+        None => entries,
     }
-    finish(check, (map, whole))
+}
+
+fn known_settings(entries: &[(Text, Json)], most: usize) -> Result<Map<String, Value>, Refusal> {
+    let known = || {
+        let entries = entries.iter();
+        entries.filter(|(key, _)| SessionConfig::has(&key.text))
+    };
+    let bytes = known().map(|(_, value)| value.text_bytes()).sum();
+    at_most("bytes of settings", bytes, most)?;
+    Ok(map_of(known()))
+}
+
+fn map_of<'j>(entries: impl IntoIterator<Item = &'j (Text, Json)>) -> Map<String, Value> {
+    let entries = entries.into_iter();
+    entries
+        .map(|(key, value)| (key.text.clone(), value.to_value()))
+        .collect()
+}
+
+/// Refuses what is more than may be kept, before it is made larger.
+fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), Refusal> {
+    if found <= limit {
+        return Ok(());
+    }
+    Err(ServiceError::TooLarge { what, found, limit }.into())
 }
 
 fn check_item(check: &mut Check, map: &[(Text, Json)]) -> SequenceItem {
@@ -165,9 +229,9 @@ fn check_lesson(check: &mut Check, map: &[(Text, Json)]) -> Lesson {
 /// Seconds that a session lives.
 fn ttl_seconds(check: &mut Check, value: &Json) -> i64 {
     match as_integer(value) {
-        Ok(seconds) => ttl_in_range(check, seconds, &value.to_value()),
+        Ok(seconds) => ttl_in_range(check, seconds, &value.excerpt()),
         Err(fault) => {
-            check.fault(fault, value.to_value());
+            check.fault(fault, value);
             0
         }
     }
@@ -199,14 +263,16 @@ fn finish<T>(check: Check, value: T) -> Result<T, Refusal> {
 fn read(headers: &HeaderMap, body: &[u8]) -> Result<Json, Refusal> {
     let refuse = |fault, input| {
         let mut check = Check::of("body");
-        check.fault(fault, input);
+        check.fault_with(fault, input, None);
         finish(check, Json::Null)
     };
     if body.is_empty() {
         return refuse(MISSING, Value::Null);
     }
     if !is_json(headers) {
-        return refuse(MODEL_TYPE, Value::from(String::from_utf8_lossy(body)));
+        // The beginning is enough to be cut to what is shown.
+        let text = String::from_utf8_lossy(body.get(..LOOKED_AT).unwrap_or(body));
+        return refuse(MODEL_TYPE, Value::from(excerpt_of_text(&text)));
     }
     match json::parse(body) {
         Ok(Json::Null) => refuse(MISSING, Value::Null),

@@ -1,10 +1,16 @@
 //! One request as handlers see it.
 
-use axum::body::Bytes;
-use axum::http::HeaderMap;
-use kato_prediction::Cancel;
+use std::sync::Arc;
 
+use axum::body::Bytes;
+use axum::http::{HeaderMap, StatusCode};
+use kato_prediction::Cancel;
+use serde::Serialize;
+
+use crate::held::Held;
 use crate::query;
+use crate::refusal::Refusal;
+use crate::reply::{Outcome, Reply};
 
 /// A request whose route is known.
 #[derive(Debug)]
@@ -18,6 +24,8 @@ pub(crate) struct Call {
     pub(crate) key: Option<String>,
     /// Ends a prediction when nobody waits for it any more.
     pub(crate) cancel: Cancel,
+    /// Kept while the request is worked on, whether or not somebody still waits for it.
+    pub(crate) held: Arc<Held>,
 }
 
 impl Call {
@@ -32,6 +40,13 @@ impl Call {
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Answers something that may be large and may have no JSON form; there is a bound to what all such answers take.
+    pub(crate) fn written<T: Serialize>(&self, answer: &T) -> Outcome {
+        let body = self.held.write(answer);
+        let body = body.map_err(|error| Refusal::unwritable(&error))??;
+        Ok(Reply::new(StatusCode::OK, Some("application/json"), body).into())
     }
 
     /// The node that an endpoint outside of sessions speaks of.

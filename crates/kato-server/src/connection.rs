@@ -23,6 +23,9 @@ use crate::stall::StallGuard;
 /// How long to wait before accepting again when the system has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Bytes that a connection reads ahead at most, and so of a request's head; a longer one is answered with status 431.
+const MAX_BUFFER: usize = 64 << 10;
+
 /// The connections of a server.
 #[derive(Debug)]
 pub(crate) struct Connections {
@@ -100,7 +103,8 @@ async fn serve(app: Arc<App>, stream: TcpStream, mut closing: watch::Receiver<bo
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(app.options.read_timeout);
+        .header_read_timeout(app.options.read_timeout)
+        .max_buf_size(MAX_BUFFER);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let request: Request = request.map(Body::new);
         let app = Arc::clone(&app);

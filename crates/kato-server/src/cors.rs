@@ -1,14 +1,25 @@
-//! Cross-origin requests: any origin, method and header, as Starlette's middleware answers them.
+//! Cross-origin requests of pages that are allowed: any method and header, as Starlette's middleware answers them.
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
+use crate::options::Options;
 use crate::reply::Reply;
 
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 
+/// The origin of the page that sent the request, if its answer is one that the page may read.
+fn allowed_origin<'h>(options: &Options, request: &'h HeaderMap) -> Option<&'h HeaderValue> {
+    let origin = request.get(header::ORIGIN)?;
+    let is_listed = || {
+        let origin = origin.to_str();
+        origin.is_ok_and(|origin| options.allowed.has_origin(origin))
+    };
+    (options.cors || is_listed()).then_some(origin)
+}
+
 /// The answer if the request is a preflight.
-pub(crate) fn preflight(method: &Method, headers: &HeaderMap) -> Option<Reply> {
-    let origin = headers.get(header::ORIGIN)?;
+pub(crate) fn preflight(options: &Options, method: &Method, headers: &HeaderMap) -> Option<Reply> {
+    let origin = allowed_origin(options, headers)?;
     let wanted = headers.get(header::ACCESS_CONTROL_REQUEST_METHOD)?;
     if method != Method::OPTIONS {
         return None;
@@ -38,16 +49,16 @@ pub(crate) fn preflight(method: &Method, headers: &HeaderMap) -> Option<Reply> {
 }
 
 /// Adds what an answer to a cross-origin request carries.
-pub(crate) fn allow(request: &HeaderMap, answer: &mut HeaderMap) {
-    let Some(origin) = request.get(header::ORIGIN) else {
+pub(crate) fn allow(options: &Options, request: &HeaderMap, answer: &mut HeaderMap) {
+    let Some(origin) = allowed_origin(options, request) else {
         return;
     };
     answer.insert(
         header::ACCESS_CONTROL_ALLOW_CREDENTIALS,
         HeaderValue::from_static("true"),
     );
-    // Browsers accept no wildcard in answers to requests with cookies.
-    let allowed = if request.contains_key(header::COOKIE) {
+    // Browsers accept no wildcard in answers to requests with cookies, and where not all are allowed it would say too much.
+    let allowed = if request.contains_key(header::COOKIE) || !options.cors {
         answer.append(header::VARY, HeaderValue::from_static("Origin"));
         origin.clone()
     } else {

@@ -1,4 +1,4 @@
-//! The way of a request: limits, cross-origin rules, token, session, route, work, answer.
+//! The way of a request: limits, who may ask, cross-origin rules, token, session, route, work, answer.
 
 mod body;
 
@@ -16,10 +16,12 @@ use kato_protocol::IDEMPOTENCY_KEY;
 use kato_service::ServiceError;
 use uuid::Uuid;
 
+use crate::access;
 use crate::app::App;
 use crate::call::Call;
 use crate::cors;
 use crate::events;
+use crate::held::Held;
 use crate::query;
 use crate::refusal::Refusal;
 use crate::reply::{Answer, Cause, Outcome, Reply};
@@ -35,18 +37,21 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     let trace_id = trace_id(&parts.headers);
     let mut about = About::default();
     let mut response = match app.in_flight.enter() {
-        Some(_place) => answer(&app, &mut parts, &mut body, &mut about).await,
+        Some(place) => {
+            let held = Held::new(&app, place);
+            answer(&app, &mut parts, &mut body, &mut about, &held).await
+        }
         None => {
             let limit = app.in_flight.limit();
             let detail = format!(
                 "the server is answering {limit} requests already, the most that it takes at a time"
             );
-            Reply::from(Refusal::overloaded(&detail)).into_response(false)
+            Reply::from(Refusal::overloaded(&detail)).into_response(false, None)
         }
     };
     let headers = response.headers_mut();
-    if app.options.cors && !about.is_preflight {
-        cors::allow(&parts.headers, headers);
+    if !about.is_preflight {
+        cors::allow(&app.options, &parts.headers, headers);
     }
     if let Some(id) = about.session_header(&parts.headers) {
         headers.insert(SESSION_ID, id);
@@ -136,29 +141,40 @@ fn trace_id(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// Takes the body if the route has one; else it is left.
-async fn answer(app: &Arc<App>, parts: &mut Parts, body: &mut Body, about: &mut About) -> Response {
-    if app.options.cors
-        && let Some(reply) = cors::preflight(&parts.method, &parts.headers)
-    {
+async fn answer(
+    app: &Arc<App>,
+    parts: &mut Parts,
+    body: &mut Body,
+    about: &mut About,
+    held: &Arc<Held>,
+) -> Response {
+    if let Err(refusal) = access::check(&app.options, &parts.method, &parts.uri, &parts.headers) {
+        return Reply::from(refusal).into_response(parts.method == Method::HEAD, Some(held));
+    }
+    if let Some(reply) = cors::preflight(&app.options, &parts.method, &parts.headers) {
         about.is_preflight = true;
-        return reply.into_response(false);
+        return reply.into_response(false, Some(held));
     }
     let path = query::decode(parts.uri.path());
     if !matches!(path.as_str(), "/" | "/health")
         && let Err(refusal) = app.options.tokens.check(&parts.headers)
     {
-        return Reply::from(refusal).into_response(parts.method == Method::HEAD);
+        return Reply::from(refusal).into_response(parts.method == Method::HEAD, Some(held));
     }
     if events::is_handshake(&parts.method, &parts.headers) {
         about.template = events::PATH;
         return events::accept(app, parts, &path).await;
     }
-    let reply = match route(app, parts, body, &path, about).await {
+    let reply = match route(app, parts, body, (&path, held), about).await {
         Ok(Answer::Now(reply)) => reply,
         Ok(Answer::Later(reply)) => reply.await,
         Err(refusal) => refusal.into(),
     };
-    reply.into_response(parts.method == Method::HEAD)
+    let reply = match held.settle(reply.len()) {
+        Ok(()) => reply,
+        Err(no_room) => Refusal::from(no_room).into(),
+    };
+    reply.into_response(parts.method == Method::HEAD, Some(held))
 }
 
 /// Finds the route and does its work.
@@ -166,7 +182,7 @@ async fn route(
     app: &Arc<App>,
     parts: &Parts,
     body: &mut Body,
-    path: &str,
+    (path, held): (&str, &Arc<Held>),
     about: &mut About,
 ) -> Result<Answer, Refusal> {
     let found = routes::find(&app.routes, &parts.method, path);
@@ -182,9 +198,10 @@ async fn route(
                 query: parts.uri.query().unwrap_or_default().to_owned(),
                 key,
                 body: match route.has_body {
-                    true => body::read(app, mem::take(body)).await?,
+                    true => body::read(app, mem::take(body), &held.request).await?,
                     false => Bytes::new(),
                 },
+                held: Arc::clone(held),
                 headers: parts.headers.clone(),
                 cancel: Cancel::new(),
             };

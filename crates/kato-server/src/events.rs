@@ -122,7 +122,7 @@ pub(crate) async fn accept(app: &Arc<App>, parts: &mut Parts, path: &str) -> Res
     }
     let Ok(place) = Arc::clone(&app.events.places).try_acquire_owned() else {
         let refusal = Refusal::overloaded("there are as many event streams as the server allows");
-        return Reply::from(refusal).into_response(false);
+        return Reply::from(refusal).into_response(false, None);
     };
     let app = Arc::clone(app);
     // From here on nothing is missed, whatever happens until the handshake is over.

@@ -2,15 +2,21 @@
 //!
 //! Requests that are plain JSON of the right types never come here: see [`bodies`](crate::bodies).
 
+mod excerpt;
 mod number;
 mod parse;
 mod text;
+mod weight;
+
+use std::io;
 
 use kato_model::MetadataValue;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+pub(crate) use self::excerpt::{excerpt_of_map, excerpt_of_text};
 pub(crate) use self::parse::{Malformed, parse};
+pub(crate) use self::weight::{BATCH_BYTE, Weight};
 
 /// A JSON value, in the order in which it came.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +58,14 @@ impl Integer {
 }
 
 impl Json {
+    /// Bytes of the value as JSON text, in the shortest form.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let mut counted = Counted(0);
+        // Counting cannot fail, nor does a value have keys that are no texts.
+        drop(serde_json::to_writer(&mut counted, self));
+        counted.0
+    }
+
     /// The value that metadata keeps. Integers beyond 128 bits become numbers with a point.
     pub(crate) fn to_metadata(&self) -> MetadataValue {
         match self {
@@ -89,6 +103,26 @@ impl Json {
                 Value::Object(entries.iter().map(entry).collect())
             }
         }
+    }
+}
+
+/// The value of a key.
+pub(crate) fn field<'m>(map: &'m [(Text, Json)], name: &str) -> Option<&'m Json> {
+    let found = map.iter().find(|(key, _)| key.text == name);
+    found.map(|(_, value)| value)
+}
+
+/// Counts bytes.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        self.0 += part.len();
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

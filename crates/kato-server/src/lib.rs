@@ -28,22 +28,26 @@
 //! * No node keeps others waiting: threads are shared out by node.
 //! * Memory is bounded: bodies, connections, requests, streams of events and series of figures all have limits. Beyond them a
 //!   request is answered with status 503 or 413 and has not acted.
+//! * A web page is not a user: without a token, requests that a page elsewhere has a browser send are refused.
 //! * Answers name no files of the server: what an operator must know to mend something is in the log, under the trace id of the
 //!   answer.
 //! * No async thread matches patterns, waits for a session or touches a disk.
 //!
 //! Logs go to the crate `tracing`, one event a request with its trace id; bodies and tokens never do.
 
+mod access;
 mod api;
 mod app;
 mod auth;
 mod bodies;
+mod budget;
 mod call;
 mod connection;
 mod cors;
 mod dispatch;
 mod error;
 mod events;
+mod held;
 mod json;
 mod meters;
 mod openapi;

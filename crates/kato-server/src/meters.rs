@@ -12,7 +12,7 @@ use axum::http::{Method, StatusCode};
 use kato_service::Figures;
 
 pub(crate) use self::machine::{Machine, Sampler};
-pub(crate) use self::prometheus::write as write_prometheus;
+pub(crate) use self::prometheus::{Now, write as write_prometheus};
 pub(crate) use self::series::{NAMES, Point, Series};
 use crate::timestamp;
 

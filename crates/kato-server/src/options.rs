@@ -5,7 +5,10 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
+use crate::access::Allowed;
 use crate::auth::Tokens;
+use crate::budget::largest_share;
+use crate::json::BATCH_BYTE;
 
 /// What can be set about a server. Starts from safe defaults; see the methods of [`ServerBuilder`](crate::ServerBuilder).
 #[derive(Debug, Clone)]
@@ -13,6 +16,8 @@ pub(crate) struct Options {
     pub(crate) addr: SocketAddr,
     pub(crate) tokens: Tokens,
     pub(crate) max_body_bytes: usize,
+    pub(crate) max_request_memory: usize,
+    pub(crate) max_answer_memory: usize,
     pub(crate) max_concurrent_requests: usize,
     pub(crate) max_connections: usize,
     pub(crate) max_event_clients: usize,
@@ -21,6 +26,7 @@ pub(crate) struct Options {
     pub(crate) read_timeout: Duration,
     pub(crate) write_timeout: Duration,
     pub(crate) shutdown_timeout: Duration,
+    pub(crate) allowed: Allowed,
     pub(crate) cors: bool,
     pub(crate) docs: bool,
     pub(crate) extensions: bool,
@@ -34,6 +40,8 @@ impl Default for Options {
             addr: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000),
             tokens: Tokens::default(),
             max_body_bytes: 100 << 20,
+            max_request_memory: 512 << 20,
+            max_answer_memory: 256 << 20,
             max_concurrent_requests: 4096,
             max_connections: 16_384,
             max_event_clients: 256,
@@ -43,10 +51,19 @@ impl Default for Options {
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(30),
-            cors: true,
+            allowed: Allowed::default(),
+            cors: false,
             docs: true,
             extensions: true,
             generation_2025_10: true,
         }
+    }
+}
+
+impl Options {
+    /// Bytes of a batch of learns that are read whatever its sequences are.
+    pub(crate) fn max_batch_bytes(&self) -> usize {
+        let room = largest_share(self.max_request_memory);
+        self.max_body_bytes.min(room / BATCH_BYTE)
     }
 }

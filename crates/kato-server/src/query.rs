@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::bodies::ttl_in_range;
+use crate::json::excerpt_of_text;
 use crate::refusal::Refusal;
 use crate::validate::{Check, integer_of_text};
 
@@ -42,11 +43,11 @@ fn checked(
         return Ok(default);
     };
     let mut check = Check::of("query");
-    let input = Value::from(text.clone());
+    let input = Value::from(excerpt_of_text(&text));
     let value = check.at(name, |check| match integer_of_text(&text) {
         Ok(value) => accept(check, value, &input),
         Err(fault) => {
-            check.fault(fault, input);
+            check.fault_with(fault, input, None);
             0
         }
     });

@@ -9,6 +9,8 @@ use kato_protocol::{ErrorBody, SessionError, ValidationDetail};
 use kato_service::{ServiceError, StorageFailure};
 use serde_json::{Value, json};
 
+use crate::budget::Scarce;
+use crate::held::NoRoom;
 use crate::reply::{Answer, Reply};
 
 /// Seconds after which a client may try again when there was too much to do.
@@ -72,6 +74,13 @@ impl Refusal {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(chain(error))
     }
 
+    /// An answer has a part that is no JSON.
+    pub(crate) fn unwritable(error: &serde_json::Error) -> Self {
+        tracing::error!(%error, "an answer has no JSON form");
+        let detail = format!("the answer has no JSON form: {error}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    }
+
     /// Tells the log why.
     pub(crate) fn caused_by(self, cause: String) -> Self {
         Reply::from(self).with_cause(cause).into()
@@ -82,6 +91,20 @@ impl Refusal {
         reply
             .with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
             .into()
+    }
+}
+
+impl From<NoRoom> for Refusal {
+    fn from(NoRoom(scarce): NoRoom) -> Self {
+        match scarce {
+            Scarce::Now => Self::overloaded(
+                "the answers that wait to be read fill the server's memory for them; try again",
+            ),
+            Scarce::Ever => Self::new(
+                StatusCode::INSUFFICIENT_STORAGE,
+                "the answer is larger than the server's memory for answers; ask for less, such as fewer predictions",
+            ),
+        }
     }
 }
 
@@ -135,7 +158,12 @@ impl From<ServiceError> for Refusal {
                  short-term memory, or narrow the patterns with a filter_pipeline",
             ),
             ServiceError::RunReplaced { .. } => Self::new(StatusCode::CONFLICT, chain(&error)),
-            ServiceError::TooManySessions { .. } => Self::overloaded(&chain(&error)),
+            ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {
+                Self::overloaded(&chain(&error))
+            }
+            ServiceError::TooLarge { .. } => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, chain(&error))
+            }
             ServiceError::TtlNegative { .. }
             | ServiceError::KeyReused { .. }
             | ServiceError::KeyInvalid

@@ -1,6 +1,7 @@
 //! Answers, before they are HTTP.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -8,6 +9,7 @@ use axum::response::Response;
 use kato_protocol::IDEMPOTENCY_REPLAYED;
 use serde::Serialize;
 
+use crate::held::{Held, until_sent};
 use crate::refusal::Refusal;
 
 /// What a handler makes of a request.
@@ -69,6 +71,11 @@ impl Reply {
         }
     }
 
+    /// Bytes of the body.
+    pub(crate) fn len(&self) -> usize {
+        self.body.len()
+    }
+
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
@@ -89,13 +96,14 @@ impl Reply {
         }
     }
 
-    /// As HTTP; without its body where the request's method asks for the headers alone.
-    pub(crate) fn into_response(self, head_only: bool) -> Response {
+    /// As HTTP; without its body where the request's method asks for the headers alone. What the request holds is given back when
+    /// the body is sent.
+    pub(crate) fn into_response(self, head_only: bool, held: Option<&Arc<Held>>) -> Response {
         let length = HeaderValue::from(self.body.len());
-        let body = if head_only {
-            Body::empty()
-        } else {
-            Body::from(self.body)
+        let body = match held {
+            _ if head_only || self.body.is_empty() => Body::empty(),
+            Some(held) => Body::from(until_sent(self.body, Arc::clone(held))),
+            None => Body::from(self.body),
         };
         let mut response = Response::new(body);
         *response.status_mut() = self.status;

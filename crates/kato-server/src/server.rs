@@ -34,7 +34,7 @@ use crate::options::Options;
 #[derive(Debug)]
 pub struct Server(());
 
-/// Settings of a server. Defaults are safe for one machine: loopback only, no token.
+/// Settings of a server. Defaults are safe for one machine: loopback only, no token, no pages of others.
 #[derive(Clone)]
 #[must_use = "a server does nothing before it is bound"]
 pub struct ServerBuilder {
@@ -78,7 +78,15 @@ settings! {
     with_addr addr: SocketAddr;
     /// Bytes of a request's body at most; larger ones are answered with status 413. Default 100 MiB.
     with_max_body_bytes max_body_bytes: usize;
-    /// Requests at most that are answered at a time, those that wait for a thread included; others get status 503 and
+    /// Bytes of memory at most that the bodies of all requests take together with what is read out of them. A body counts ten times
+    /// its bytes, 128 for each value and 768 for each object; one that takes more than seven eighths alone is answered with status
+    /// 413, one for which there is no room beside others with status 503 and `Retry-After`. Default 512 MiB.
+    with_max_request_memory max_request_memory: usize;
+    /// Bytes at most of all answers together that clients have not read yet, those up to 64 KiB not counted. Reads for whose answers
+    /// there is no room get status 503 and `Retry-After`, those larger than seven eighths alone status 507; writes are never refused
+    /// for it. Default 256 MiB.
+    with_max_answer_memory max_answer_memory: usize;
+    /// Requests at most that are answered at a time, up to the last byte of their answers, those that wait for a thread included; others get status 503 and
     /// `Retry-After`. Default 4096.
     with_max_concurrent_requests max_concurrent_requests: usize;
     /// Connections at most; others wait to be accepted. Default 16,384.
@@ -95,12 +103,14 @@ settings! {
     /// How long a client may take to send a request's head, how long a connection may be idle, and how long a body may take
     /// before it must come at 16 KiB a second. Default 30 s.
     with_read_timeout read_timeout: Duration;
-    /// How long a client may accept nothing of its answer. Default 60 s.
+    /// How long a client may take less of its answer than 16 KiB a second; then its connection ends. Default 60 s.
     with_write_timeout write_timeout: Duration;
     /// How long clients may wait for their answers when the server stops; then they are cut off. What has begun for them still
     /// runs to its end, but for predictions. Default 30 s.
     with_shutdown_timeout shutdown_timeout: Duration;
-    /// Whether pages of other origins may use the server, as KATO allows. Default `true`.
+    /// Whether every web page may use the server, as KATO allows. It opens all of the server to all pages that anybody visits whose
+    /// browser reaches it: they read what was learned, teach, and clear nodes. Without a token that is everybody who follows a link.
+    /// Default `false`: pages of the server alone, and those that [`with_allowed_origin`](Self::with_allowed_origin) names.
     with_cors cors: bool;
     /// Whether `/openapi.json`, `/docs` and `/redoc` are there. Default `true`.
     with_docs docs: bool;
@@ -117,6 +127,23 @@ impl ServerBuilder {
     /// once the server is built.
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.tokens.push(token.into());
+        self
+    }
+
+    /// Allows pages of an origin such as `https://kato.example` or `http://localhost:3000` to use the server; called again, of one
+    /// more.
+    pub fn with_allowed_origin(mut self, origin: impl Into<String>) -> Self {
+        self.options.allowed.origins.push(origin.into());
+        self
+    }
+
+    /// Allows a name by which the server is asked, such as `kato.example` or that of a container; called again, one more.
+    ///
+    /// Without a token a server answers only those that ask it by an address or as `localhost`, as a page could have a name of its own
+    /// lead to the server's address, and would then be taken for one of the server's. Listening on a loopback address, the address
+    /// must be that or another one of loopback. With a token names do not matter.
+    pub fn with_allowed_host(mut self, name: impl Into<String>) -> Self {
+        self.options.allowed.hosts.push(name.into());
         self
     }
 

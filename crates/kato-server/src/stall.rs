@@ -1,4 +1,4 @@
-//! A connection that gives up on a peer which takes nothing for too long.
+//! A connection that gives up on a peer which takes too little for too long.
 
 use std::io;
 use std::pin::Pin;
@@ -6,43 +6,90 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::time::{self, Instant, Sleep};
 
-/// A stream whose writes fail when nothing could be written for the time-out.
+/// Bytes a second that a client must send of a body or take of an answer at least, once the time-out has passed.
+pub(crate) const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
+
+/// A stream whose writes fail when the peer takes less than the least rate over a whole time-out.
 #[derive(Debug)]
-pub(crate) struct StallGuard<S> {
-    stream: S,
+pub(crate) struct StallGuard {
+    stream: TcpStream,
     timeout: Duration,
-    /// Runs while a write waits.
-    waiting: Option<Pin<Box<Sleep>>>,
+    /// There while something waits to be written.
+    backlog: Option<Backlog>,
 }
 
-impl<S> StallGuard<S> {
-    pub(crate) fn new(stream: S, timeout: Duration) -> Self {
+/// How a peer takes what waits for it.
+#[derive(Debug)]
+struct Backlog {
+    /// Ends when the peer's rate is looked at.
+    window: Pin<Box<Sleep>>,
+    /// Bytes taken since it began.
+    n_taken: u64,
+}
+
+impl StallGuard {
+    pub(crate) fn new(stream: TcpStream, timeout: Duration) -> Self {
         Self {
             stream,
             timeout,
-            waiting: None,
+            backlog: None,
         }
     }
 
-    fn watch<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if poll.is_ready() {
-            self.waiting = None;
-            return poll;
+    /// Looks at the peer's rate, if a window is over; begins the next one, and has the task woken at its end.
+    fn watch(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        let Some(backlog) = &mut self.backlog else {
+            return Ok(());
+        };
+        while backlog.window.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            let began = backlog.window.deadline() - self.timeout;
+            let expected = (now - began).as_secs_f64() * MIN_BYTES_PER_SECOND as f64;
+            if (backlog.n_taken as f64) < expected {
+                // What the system has taken for the peer is not kept for it either.
+                if let Err(error) = self.stream.set_zero_linger() {
+                    tracing::debug!(%error, "a slow client is waited for by the system");
+                }
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            backlog.n_taken = 0;
+            backlog.window.as_mut().reset(now + self.timeout);
         }
-        let deadline = Instant::now() + self.timeout;
-        let waiting = self
-            .waiting
-            .get_or_insert_with(|| Box::pin(time::sleep_until(deadline)));
-        match waiting.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
+        Ok(())
+    }
+
+    fn written(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        match poll {
+            Poll::Ready(Ok(n_bytes)) => {
+                if let Some(backlog) = &mut self.backlog {
+                    backlog.n_taken += n_bytes as u64;
+                }
+            }
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Pending => {
+                let end = Instant::now() + self.timeout;
+                self.backlog.get_or_insert_with(|| Backlog {
+                    window: Box::pin(time::sleep_until(end)),
+                    n_taken: 0,
+                });
+            }
         }
+        // Bytes that were written are gone, so a failure is told at the next call.
+        if poll.is_pending() {
+            self.watch(cx)?;
+        }
+        poll
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for StallGuard<S> {
+impl AsyncRead for StallGuard {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -52,14 +99,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for StallGuard<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
+impl AsyncWrite for StallGuard {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.watch(cx, poll)
+        self.written(cx, poll)
     }
 
     fn poll_write_vectored(
@@ -68,7 +115,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.watch(cx, poll)
+        self.written(cx, poll)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -77,7 +124,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let poll = Pin::new(&mut self.stream).poll_flush(cx);
-        self.watch(cx, poll)
+        match &poll {
+            // Nothing waits any more.
+            Poll::Ready(_) => self.backlog = None,
+            Poll::Pending => self.watch(cx)?,
+        }
+        poll
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

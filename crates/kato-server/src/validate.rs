@@ -10,19 +10,24 @@ use serde_json::Value;
 
 pub(crate) use self::fault::{
     DICT_TYPE, FINITE_NUMBER, Fault, LIST_TYPE, MISSING, MODEL_TYPE, NOT_NEGATIVE, STRING_TYPE,
-    STRING_UNICODE, TOO_GREAT,
+    STRING_UNICODE, TOO_GREAT, TOO_MANY_ERRORS,
 };
 pub(crate) use self::scalar::{as_bool, as_float, as_integer, integer_of_text};
-use crate::json::{Json, Malformed, Text};
+use crate::json::{Json, Malformed, Text, excerpt_of_map, excerpt_of_text, field};
 
 /// Longest life of a session: a hundred years, in seconds.
 pub(crate) const MAX_TTL_SECONDS: i64 = 3_153_600_000;
 
-/// Collects what is wrong with a request, and knows where it is looking.
+/// Faults that are listed at most: a request may have one for every item.
+const MAX_DETAILS: usize = 100;
+
+/// Collects what is wrong with a request, and knows where it is looking. Looks no further once there is more than it lists.
 #[derive(Debug)]
 pub(crate) struct Check {
     loc: Vec<Value>,
     details: Vec<ValidationDetail>,
+    /// Are there more faults than are listed, or parts that were not looked at?
+    is_cut: bool,
 }
 
 impl Check {
@@ -31,30 +36,40 @@ impl Check {
         Self {
             loc: vec![Value::from(part)],
             details: Vec::new(),
+            is_cut: false,
         }
     }
 
     /// What was found; `Ok` if nothing.
-    pub(crate) fn finish<T>(self, value: T) -> Result<T, Vec<ValidationDetail>> {
+    pub(crate) fn finish<T>(mut self, value: T) -> Result<T, Vec<ValidationDetail>> {
         if self.details.is_empty() {
-            Ok(value)
-        } else {
-            Err(self.details)
+            return Ok(value);
+        }
+        if self.is_cut {
+            self.details
+                .push(detail(TOO_MANY_ERRORS, &self.loc, Value::Null, None));
+        }
+        Err(self.details)
+    }
+
+    pub(crate) fn fault(&mut self, fault: Fault, input: &Json) {
+        if !self.is_over() {
+            self.fault_with(fault, input.excerpt(), None);
         }
     }
 
-    pub(crate) fn fault(&mut self, fault: Fault, input: Value) {
-        self.fault_with(fault, input, None);
+    /// As [`fault`](Self::fault), of an input that is short.
+    pub(crate) fn fault_with(&mut self, fault: Fault, input: Value, ctx: Option<Value>) {
+        if !self.is_over() {
+            self.details.push(detail(fault, &self.loc, input, ctx));
+        }
     }
 
-    pub(crate) fn fault_with(&mut self, fault: Fault, input: Value, ctx: Option<Value>) {
-        self.details.push(ValidationDetail {
-            kind: fault.kind.to_owned(),
-            loc: self.loc.clone(),
-            msg: fault.message.to_owned(),
-            input,
-            ctx,
-        });
+    /// Whether nothing more is to be looked at, as nothing more would be listed.
+    fn is_over(&mut self) -> bool {
+        let is_full = self.details.len() >= MAX_DETAILS;
+        self.is_cut |= is_full;
+        is_full
     }
 
     /// Looks at a part.
@@ -70,11 +85,11 @@ impl Check {
     }
 
     /// Looks at a field if it is there.
-    pub(crate) fn field<T: Default>(
+    pub(crate) fn field<'m, T: Default>(
         &mut self,
-        map: &[(Text, Json)],
+        map: &'m [(Text, Json)],
         name: &str,
-        look: impl FnOnce(&mut Self, &Json) -> T,
+        look: impl FnOnce(&mut Self, &'m Json) -> T,
     ) -> T {
         match field(map, name) {
             Some(value) => self.at(name, |check| look(check, value)),
@@ -92,12 +107,10 @@ impl Check {
         match field(map, name) {
             Some(value) => self.at(name, |check| look(check, value)),
             None => {
-                let input = Value::Object(
-                    map.iter()
-                        .map(|(key, value)| (key.text.clone(), value.to_value()))
-                        .collect(),
-                );
-                self.at(name, |check| check.fault(MISSING, input));
+                if !self.is_over() {
+                    let input = excerpt_of_map(map);
+                    self.at(name, |check| check.fault_with(MISSING, input, None));
+                }
                 T::default()
             }
         }
@@ -107,7 +120,7 @@ impl Check {
         match value {
             Json::Text(text) => self.text(text),
             other => {
-                self.fault(STRING_TYPE, other.to_value());
+                self.fault(STRING_TYPE, other);
                 String::new()
             }
         }
@@ -115,16 +128,17 @@ impl Check {
 
     fn text(&mut self, text: &Text) -> String {
         if text.has_lone_surrogate {
-            self.fault(STRING_UNICODE, Value::from(text.text.clone()));
+            let input = Value::from(excerpt_of_text(&text.text));
+            self.fault_with(STRING_UNICODE, input, None);
         }
         text.text.clone()
     }
 
     /// A value that may also be `null`.
-    pub(crate) fn optional<T>(
+    pub(crate) fn optional<'v, T>(
         &mut self,
-        value: &Json,
-        look: impl FnOnce(&mut Self, &Json) -> T,
+        value: &'v Json,
+        look: impl FnOnce(&mut Self, &'v Json) -> T,
     ) -> Option<T> {
         (*value != Json::Null).then(|| look(self, value))
     }
@@ -135,18 +149,24 @@ impl Check {
         mut look: impl FnMut(&mut Self, &Json) -> T,
     ) -> Vec<T> {
         let Json::List(items) = value else {
-            self.fault(LIST_TYPE, value.to_value());
+            self.fault(LIST_TYPE, value);
             return Vec::new();
         };
-        let item = |(idx, item)| self.at(idx, |check| look(check, item));
-        items.iter().enumerate().map(item).collect()
+        let mut looked_at = Vec::with_capacity(items.len());
+        for (idx, item) in items.iter().enumerate() {
+            if self.is_over() {
+                break;
+            }
+            looked_at.push(self.at(idx, |check| look(check, item)));
+        }
+        looked_at
     }
 
     pub(crate) fn map<'v>(&mut self, value: &'v Json) -> &'v [(Text, Json)] {
         match value {
             Json::Map(entries) => entries,
             other => {
-                self.fault(DICT_TYPE, other.to_value());
+                self.fault(DICT_TYPE, other);
                 &[]
             }
         }
@@ -157,7 +177,7 @@ impl Check {
         match value {
             Json::Map(entries) => Some(entries),
             other => {
-                self.fault(MODEL_TYPE, other.to_value());
+                self.fault(MODEL_TYPE, other);
                 None
             }
         }
@@ -168,11 +188,11 @@ impl Check {
         match as_float(value) {
             Ok(number) if number.is_finite() => number,
             Ok(_) => {
-                self.fault(FINITE_NUMBER, value.to_value());
+                self.fault(FINITE_NUMBER, value);
                 0.0
             }
             Err(fault) => {
-                self.fault(fault, value.to_value());
+                self.fault(fault, value);
                 0.0
             }
         }
@@ -180,7 +200,7 @@ impl Check {
 
     pub(crate) fn boolean(&mut self, value: &Json) -> bool {
         as_bool(value).unwrap_or_else(|fault| {
-            self.fault(fault, value.to_value());
+            self.fault(fault, value);
             false
         })
     }
@@ -192,6 +212,9 @@ impl Check {
     pub(crate) fn emotives(&mut self, value: &Json) -> EmotiveMap {
         let mut emotives = EmotiveMap::new();
         for (key, value) in self.map(value) {
+            if self.is_over() {
+                break;
+            }
             let name = key.text.clone();
             let number = self.at(name.clone(), |check| {
                 check.text(key);
@@ -209,18 +232,13 @@ impl Check {
             .collect()
     }
 
-    /// A map from anything to anything, as JSON.
-    pub(crate) fn object(&mut self, value: &Json) -> serde_json::Map<String, Value> {
-        let entries = self.any_entries(value).iter();
-        entries
-            .map(|(key, value)| (key.text.clone(), value.to_value()))
-            .collect()
-    }
-
     /// The entries of a map from anything to anything.
-    fn any_entries<'j>(&mut self, value: &'j Json) -> &'j [(Text, Json)] {
+    pub(crate) fn any_entries<'j>(&mut self, value: &'j Json) -> &'j [(Text, Json)] {
         let entries = self.map(value);
         for (key, value) in entries {
+            if self.is_over() {
+                return &[];
+            }
             self.at(key.text.clone(), |check| {
                 check.text(key);
                 check.any(value);
@@ -237,11 +255,17 @@ impl Check {
             }
             Json::List(items) => {
                 for (idx, item) in items.iter().enumerate() {
+                    if self.is_over() {
+                        return;
+                    }
                     self.at(idx, |check| check.any(item));
                 }
             }
             Json::Map(entries) => {
                 for (key, value) in entries {
+                    if self.is_over() {
+                        return;
+                    }
                     self.at(key.text.clone(), |check| {
                         check.text(key);
                         check.any(value);
@@ -264,9 +288,19 @@ impl Check {
     }
 }
 
-fn field<'m>(map: &'m [(Text, Json)], name: &str) -> Option<&'m Json> {
-    let found = map.iter().find(|(key, _)| key.text == name);
-    found.map(|(_, value)| value)
+/// A fault at a place, of whose keys no more than the beginning is told.
+fn detail(fault: Fault, loc: &[Value], input: Value, ctx: Option<Value>) -> ValidationDetail {
+    let place = |place: &Value| match place {
+        Value::String(key) => Value::from(excerpt_of_text(key)),
+        place => place.clone(),
+    };
+    ValidationDetail {
+        kind: fault.kind.to_owned(),
+        loc: loc.iter().map(place).collect(),
+        msg: fault.message.to_owned(),
+        input,
+        ctx,
+    }
 }
 
 /// What FastAPI says of a body that is no JSON, where it says where.

@@ -53,6 +53,24 @@ pub enum ServiceError {
         /// The most.
         limit: usize,
     },
+    /// Sessions take as much memory as they may.
+    #[error(
+        "take in more: the sessions take {limit} bytes of memory already, the most that is allowed; clear or delete some, or try again later"
+    )]
+    MemoryFull {
+        /// The most.
+        limit: usize,
+    },
+    /// Something that would be kept is larger than allowed.
+    #[error("keep {found} {what}: the limit is {limit}; send less")]
+    TooLarge {
+        /// What it is.
+        what: &'static str,
+        /// How much there is.
+        found: usize,
+        /// How much is allowed.
+        limit: usize,
+    },
     /// A batch has more sequences than are allowed.
     #[error("learn a batch of {found} sequences: the limit is {limit}; send several batches")]
     BatchTooLarge {

@@ -31,6 +31,14 @@ pub(crate) fn apply(
     *config != before
 }
 
+/// The settings among these that genes would have an effect on: those that a session has of its own must be known, and no others.
+pub(crate) fn shadowed(settings: &Map<String, Value>) -> impl Iterator<Item = String> {
+    let own = EFFECTIVE
+        .into_iter()
+        .filter(|name| settings.contains_key(*name));
+    own.map(str::to_owned)
+}
+
 /// All genes of a node that can be read: what was set over the defaults.
 pub(crate) fn readable(
     processor_id: &str,

@@ -39,11 +39,13 @@
 //! runtime needs. Only [`Receipt::acknowledged`] waits without blocking.
 
 mod answer;
+mod charge;
 mod clock;
 mod error;
 mod figures;
 mod genes;
 mod journal;
+mod kept;
 mod keys;
 mod node;
 mod nodes;

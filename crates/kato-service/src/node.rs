@@ -16,6 +16,7 @@ pub(crate) use self::loaded::LoadedNode;
 use crate::ServiceError;
 use crate::clock::Micros;
 use crate::journal::{Entry, Journal, NodeRecord, Table};
+use crate::kept::Kept;
 
 /// A node that the service knows, in memory or not.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(crate) struct NodeEntry {
     accessed: AtomicU64,
     /// Is it in the journal's table of nodes?
     is_recorded: AtomicBool,
-    genes: Mutex<Map<String, Value>>,
+    genes: Mutex<Kept>,
     loaded: Mutex<Option<Arc<LoadedNode>>>,
 }
 
@@ -63,7 +64,7 @@ impl NodeEntry {
             created,
             accessed: AtomicU64::new(accessed.0),
             is_recorded: AtomicBool::new(is_recorded),
-            genes: Mutex::new(genes),
+            genes: Mutex::new(Kept::of(&genes)),
             loaded: Mutex::default(),
         }
     }
@@ -92,7 +93,7 @@ impl NodeEntry {
         self.is_recorded.load(Ordering::Acquire)
     }
 
-    pub(crate) fn genes(&self) -> MutexGuard<'_, Map<String, Value>> {
+    pub(crate) fn genes(&self) -> MutexGuard<'_, Kept> {
         self.genes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,17 +101,17 @@ impl NodeEntry {
     pub(crate) fn record_once(&self, entry: &mut Entry) {
         // Set before the entry is written: what follows it in the queue is written after it.
         if !self.is_recorded.swap(true, Ordering::AcqRel) {
-            self.record(entry, &self.genes());
+            self.record(entry, self.genes().map());
         }
     }
 
     /// Adds the node's record with these genes to an entry.
-    pub(crate) fn record(&self, entry: &mut Entry, genes: &Map<String, Value>) {
+    pub(crate) fn record(&self, entry: &mut Entry, genes: Map<String, Value>) {
         self.is_recorded.store(true, Ordering::Release);
         let record = NodeRecord {
             node_id: self.node_id.clone(),
             created: self.created,
-            genes: genes.clone(),
+            genes,
         };
         entry.put(
             Table::Nodes,

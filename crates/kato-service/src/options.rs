@@ -56,6 +56,12 @@ pub struct ServiceOptions {
     pub max_batch_sequences: usize,
     /// Nodes kept in memory though no session uses them. Default 100.
     pub max_loaded_nodes: usize,
+    /// Bytes at most, as JSON, of what is kept of a client's own for each session and node: node id and metadata of a session, its
+    /// settings, genes of a node. Default 64 KiB each.
+    pub max_kept_bytes: usize,
+    /// Bytes of memory at most that all sessions take together, about; beyond it nothing more is observed and no session made until
+    /// others are cleared, deleted or over. Default 512 MiB.
+    pub max_session_memory: usize,
     /// Where the time comes from. Default: the machine's clock as it is when these options are made, going on from there.
     pub clock: Arc<dyn Clock>,
 }
@@ -76,6 +82,8 @@ impl Default for ServiceOptions {
             key_retention: Duration::from_secs(24 * 60 * 60),
             max_batch_sequences: 100_000,
             max_loaded_nodes: 100,
+            max_kept_bytes: 64 << 10,
+            max_session_memory: 512 << 20,
             clock: Arc::new(SystemClock::new()),
         }
     }
@@ -109,6 +117,8 @@ setters! {
     with_key_retention key_retention: Duration,
     with_max_batch_sequences max_batch_sequences: usize,
     with_max_loaded_nodes max_loaded_nodes: usize,
+    with_max_kept_bytes max_kept_bytes: usize,
+    with_max_session_memory max_session_memory: usize,
     with_clock clock: Arc<dyn Clock>,
 }
 

@@ -5,13 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use kato_engine::{Session, SessionConfig, SessionState};
-use serde_json::{Map, Value};
 
 use crate::ServiceError;
 use crate::answer::SessionView;
+use crate::charge::{Charge, Charges};
 use crate::clock::Micros;
 use crate::journal::{Entry, Journal, SessionHeader, StateRecord, Table};
+use crate::kept::Kept;
 use crate::node::{LoadedNode, NodeEntry, Source};
+
+/// Bytes of a session without its names and what it remembers.
+const OVERHEAD: usize = 1024;
 
 /// A session, as the registry and running operations share it.
 #[derive(Debug)]
@@ -21,10 +25,11 @@ pub(crate) struct SessionEntry {
     pub(crate) node: Arc<NodeEntry>,
     created: Micros,
     ttl_seconds: u64,
-    metadata: Map<String, Value>,
+    metadata: Kept,
     expires: AtomicU64,
     /// When an operation used it last.
     used: AtomicU64,
+    charge: Charge,
     body: Mutex<Body>,
 }
 
@@ -51,20 +56,31 @@ pub(crate) struct Live {
     pub(crate) node: Arc<LoadedNode>,
 }
 
+/// Bytes of settings beyond the usual.
+fn settings_bytes(config: &SessionConfig) -> usize {
+    let names = config.filter_pipeline.iter().map(|name| 48 + name.len());
+    names.sum::<usize>() + config.affinity_emotive.as_ref().map_or(0, String::len)
+}
+
 impl SessionEntry {
     pub(crate) fn new(
         id: String,
         header: SessionHeader,
         (expires, used): (Micros, Micros),
         node: Arc<NodeEntry>,
+        charges: &Charges,
     ) -> Self {
+        let metadata = Kept::of(&header.metadata);
+        let names = OVERHEAD + 2 * header.node_id.len() + metadata.len();
+        let charge = charges.charge(names + settings_bytes(&header.config));
         Self {
             id,
             node_id: header.node_id,
             node,
             created: header.created,
             ttl_seconds: header.ttl_seconds,
-            metadata: header.metadata,
+            metadata,
+            charge,
             expires: AtomicU64::new(expires.0),
             used: AtomicU64::new(used.0),
             body: Mutex::new(Body {
@@ -138,9 +154,20 @@ impl SessionEntry {
             expires_at: expires.into(),
             ttl_seconds: self.ttl_seconds,
             remaining_seconds: expires.since(now).as_secs(),
-            metadata: self.metadata.clone(),
+            metadata: self.metadata.map(),
             config,
         }
+    }
+
+    /// Charges the session with what it takes now.
+    pub(crate) fn weigh(&self, body: &Body) {
+        let remembered = match &body.phase {
+            Phase::Live(live) => live.session.state().memory_bytes(),
+            Phase::Resting(_) | Phase::Ended => 0,
+        };
+        let names = OVERHEAD + 2 * self.node_id.len() + self.metadata.len();
+        let settings = body.config().map_or(0, settings_bytes);
+        self.charge.set(names + settings + remembered);
     }
 
     /// Adds who the session is to an entry.
@@ -150,7 +177,7 @@ impl SessionEntry {
             node_id: self.node_id.clone(),
             created: self.created,
             ttl_seconds: self.ttl_seconds,
-            metadata: self.metadata.clone(),
+            metadata: self.metadata.map(),
             config: config.clone(),
             own: body.own.clone(),
         };

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::time::Duration;
 
 use crate::ServiceError;
+use crate::charge::Charges;
 use crate::clock::Micros;
 use crate::journal::{Journal, SessionHeader, StateRecord, Table};
 use crate::nodes::Nodes;
@@ -23,6 +24,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct Sessions {
     entries: RwLock<ById>,
     unused: Mutex<Unused>,
+    /// What they take of memory.
+    pub(crate) charges: Charges,
 }
 
 /// The least recently used sessions.
@@ -57,7 +60,8 @@ impl Sessions {
             let used = expires.minus_seconds(header.ttl_seconds);
             let used = used.max(header.created).min(now);
             let node = nodes.enter(&header.node_id, now);
-            let entry = SessionEntry::new(id.to_owned(), header, (expires, used), node);
+            let entry =
+                SessionEntry::new(id.to_owned(), header, (expires, used), node, &self.charges);
             self.write().insert(id.to_owned(), Arc::new(entry));
         }
         Ok(())

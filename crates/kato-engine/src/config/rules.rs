@@ -69,6 +69,12 @@ const SETTINGS: [(&str, Rule, bool); 24] = [
 const INDEXERS: [&str; 4] = ["VI", "LSH", "ANNOY", "FAISS"];
 
 impl SessionConfig {
+    /// Whether there is a setting of this name.
+    #[must_use]
+    pub fn has(name: &str) -> bool {
+        SETTINGS.iter().any(|(known, ..)| *known == name)
+    }
+
     /// Changes settings of a running session, as KATO's `POST /sessions/{id}/config` does: all of them, or none.
     ///
     /// KATO checks the range of `recall_threshold`, `persistence`, `max_pattern_length`, `max_predictions`, `indexer_type`,

@@ -8,7 +8,7 @@ use kato_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::observation::{at_most, check_emotives};
+use crate::observation::{METADATA_BYTES, at_most, check_emotives};
 use crate::session::{STM_BYTES, add_as_text, bytes_of};
 use crate::{EngineError, Limits};
 
@@ -114,6 +114,12 @@ impl Lesson {
             self.metadata.iter().len(),
             limits.attributes,
         )?;
+        let entries = self.metadata.iter();
+        let metadata = entries.map(|(key, values)| {
+            let values = values.iter().map(String::len);
+            key.len() + values.sum::<usize>()
+        });
+        at_most(METADATA_BYTES, metadata.sum(), limits.metadata_bytes)?;
         self.check_values()
     }
 

@@ -5,8 +5,10 @@ use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use kato_engine::{
-    Engine, EngineError, EngineOptions, Observation, Sequence, Session, SessionConfig, SessionState,
+    Engine, EngineError, EngineOptions, Lesson, Observation, Sequence, Session, SessionConfig,
+    SessionState,
 };
+use kato_model::{Event, MetadataValue};
 use proptest::prelude::*;
 
 use crate::support::{NODE, learn, session, words};
@@ -53,17 +55,23 @@ fn limits_hold() {
     options.limits.observation_strings = 3;
     options.limits.vector_elements = 4;
     options.limits.attributes = 1;
+    options.limits.metadata_bytes = 10;
     options.limits.sequence_observations = 2;
     options.limits.stm_bytes = 20;
     let engine = Engine::in_memory_with(&[NODE], options);
     let mut session = engine.node(NODE).unwrap().session(SessionConfig::default());
-    let too_large: [Observation; 4] = [
+    let too_large: [Observation; 5] = [
         Observation::strings(["123456789"]),
         Observation::strings(["a"; 4]),
         Observation::vectors(vec![vec![0.0; 3], vec![0.0; 3]]),
         Observation::strings(["a"])
             .with_emotive("x", 0.0)
             .with_emotive("y", 0.0),
+        // `[1, 2, 3]` as text has nine characters.
+        Observation::strings(["a"]).with_metadata(
+            "ab",
+            MetadataValue::List([1, 2, 3].map(MetadataValue::Integer).into()),
+        ),
     ];
     for observation in too_large {
         let error = refuses(&mut session, observation);
@@ -85,7 +93,39 @@ fn limits_hold() {
         "{error}"
     );
     session.clear_stm();
-    session.observe(Observation::strings(["12345678"])).unwrap();
+    let fits = Observation::strings(["12345678"])
+        .with_metadata("a", MetadataValue::Text("nine char".to_owned()));
+    session.observe(fits).unwrap();
+    let mut lesson = Lesson::of([["a"], ["b"]].map(Event::new));
+    lesson
+        .metadata
+        .insert_text("a", "nine char".to_owned(), None);
+    engine.node(NODE).unwrap().teach(&lesson).unwrap();
+    lesson.metadata.insert_text("a", "b".to_owned(), None);
+    assert!(lesson.check(&options.limits).is_err());
+}
+
+#[test]
+fn what_a_session_remembers_is_weighed() {
+    let mut session = session();
+    let mut before = session.state().memory_bytes();
+    for observation in [
+        Observation::strings(["x".repeat(1000)]),
+        Observation::vector(&[1.0; 125]),
+        Observation::default().with_emotive("x".repeat(1000), 1.0),
+        Observation::default().with_metadata("m", MetadataValue::Text("x".repeat(1000))),
+    ] {
+        session.observe(observation).unwrap();
+        let bytes = session.state().memory_bytes();
+        assert!(bytes > before + 900, "{before} and then {bytes}");
+        // What was observed last does not count any more.
+        session.observe(Observation::default()).unwrap();
+        let bytes = session.state().memory_bytes();
+        assert!(bytes > before + 900 && bytes < before + 2000);
+        before = bytes;
+    }
+    session.clear_stm();
+    assert_eq!(session.state().memory_bytes(), 0);
 }
 
 #[test]

@@ -17,6 +17,22 @@ fn map(pairs: &[(&str, f64)]) -> EmotiveMap {
 }
 
 #[test]
+fn a_repeated_key_keeps_its_place_and_takes_the_later_value_however_many_there_are() {
+    for n_keys in [3, 16, 17, 50_000] {
+        let entries = (0..2 * n_keys).map(|idx| format!("\"{}\":{idx}", idx % n_keys));
+        let json = format!("{{{}}}", entries.collect::<Vec<_>>().join(","));
+        let MetadataValue::Map(map) = serde_json::from_str(&json).unwrap() else {
+            unreachable!("it is an object");
+        };
+        let expected = (0..n_keys).map(|idx| {
+            let value = MetadataValue::Integer(i128::from(idx + n_keys));
+            (idx.to_string(), value)
+        });
+        assert!(map.into_iter().eq(expected), "{n_keys} keys");
+    }
+}
+
+#[test]
 fn the_mean_counts_only_maps_that_have_the_key() {
     let maps = [
         map(&[("joy", 0.2)]),

@@ -30,7 +30,7 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         learn_batch: Some(LearnBatchExtension {
             max_sequences: app.service.options().max_batch_sequences,
-            max_bytes: app.options.max_body_bytes,
+            max_bytes: app.options.max_batch_bytes(),
         }),
         idempotency_keys: true,
         other: BTreeMap::from([prometheus, sessions]),
@@ -75,11 +75,10 @@ pub(crate) fn run_record(app: &App, call: &Call) -> Outcome {
         let detail = format!("there is no record of run {run}");
         return Err(Refusal::new(StatusCode::NOT_FOUND, detail));
     };
-    Ok(Reply::ok(&RunRecord {
+    call.written(&RunRecord {
         version: found.version,
         record: found.record,
     })
-    .into())
 }
 
 pub(crate) fn replace_run_record(app: &App, call: &Call) -> Outcome {

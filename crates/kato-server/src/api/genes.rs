@@ -11,7 +11,8 @@ use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 
 pub(crate) fn update(app: &App, call: &Call) -> Outcome {
-    let (genes, whole) = bodies::wrapped_map(&call.headers, &call.body, "genes")?;
+    let most = app.service.options().max_kept_bytes;
+    let (genes, whole) = bodies::genes(&call.headers, &call.body, most)?;
     let node_id = call.node_id();
     let receipt = app.service.set_genes(&node_id, &genes)?;
     let processor_id = app.service.processor_id(&node_id);

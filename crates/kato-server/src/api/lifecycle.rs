@@ -16,7 +16,7 @@ use crate::reply::{Outcome, Reply};
 use crate::timestamp;
 
 pub(crate) fn create(app: &App, call: &Call) -> Outcome {
-    let new = bodies::new_session(&call.headers, &call.body)?;
+    let new = bodies::new_session(&call.headers, &call.body, max_kept_bytes(app))?;
     let receipt = app.service.create_session(new)?;
     let events = app.events.clone();
     Ok(acknowledged_to_the_end(receipt, move |view| {
@@ -73,7 +73,7 @@ pub(crate) fn config(app: &App, call: &Call) -> Outcome {
 }
 
 pub(crate) fn update_config(app: &App, call: &Call) -> Outcome {
-    let (changes, _) = bodies::wrapped_map(&call.headers, &call.body, "config")?;
+    let changes = bodies::settings(&call.headers, &call.body, max_kept_bytes(app))?;
     let receipt = app.service.update_config(call.param(), &changes)?;
     let session_id = call.param().to_owned();
     Ok(acknowledged(receipt, |()| {
@@ -96,6 +96,10 @@ pub(crate) fn extend(app: &App, call: &Call) -> Outcome {
             ttl_seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
         })
     }))
+}
+
+fn max_kept_bytes(app: &App) -> usize {
+    app.service.options().max_kept_bytes
 }
 
 fn described(view: SessionView, ttl_seconds: u64) -> SessionInfo {

@@ -146,14 +146,14 @@ pub(crate) fn metrics(app: &App, call: &Call) -> Outcome {
 
 pub(crate) fn prometheus(app: &App, _call: &Call) -> Outcome {
     let figures = app.service.figures();
-    let in_flight = app.in_flight.now();
-    let text = meters::write_prometheus(
-        &app.meters.lock(),
-        &figures,
-        &app.service.health(),
-        in_flight,
-        app.events.n_clients(),
-    );
+    let now = meters::Now {
+        in_flight: app.in_flight.now(),
+        n_event_clients: app.events.n_clients(),
+        request_memory: app.request_memory.held(),
+        answer_memory: app.answer_memory.held(),
+    };
+    let health = app.service.health();
+    let text = meters::write_prometheus(&app.meters.lock(), &figures, &health, &now);
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     Ok(Reply::new(StatusCode::OK, Some(kind), text).into())
 }

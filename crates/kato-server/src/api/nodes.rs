@@ -41,11 +41,10 @@ pub(crate) fn pattern(app: &App, call: &Call) -> Outcome {
             ),
         },
     };
-    Ok(Reply::ok(&PatternAnswer {
+    call.written(&PatternAnswer {
         pattern,
         node_id: app.service.processor_id(&node_id),
     })
-    .into())
 }
 
 fn listed(metadata: &Metadata) -> BTreeMap<String, Vec<String>> {
@@ -66,20 +65,18 @@ pub(crate) fn symbols(app: &App, call: &Call) -> Outcome {
         };
         (name, stats)
     });
-    Ok(Reply::ok(&NodeSymbols {
+    call.written(&NodeSymbols {
         symbols: stats.collect(),
         node_id: app.service.processor_id(&node_id),
     })
-    .into())
 }
 
 pub(crate) fn affinities(app: &App, call: &Call) -> Outcome {
     let node_id = call.node_id();
-    Ok(Reply::ok(&NodeAffinities {
+    call.written(&NodeAffinities {
         affinities: app.service.affinities(&node_id)?.into_iter().collect(),
         node_id: app.service.processor_id(&node_id),
     })
-    .into())
 }
 
 pub(crate) fn affinity(app: &App, call: &Call) -> Outcome {

@@ -1,8 +1,9 @@
 //! Work in a session: observe, learn, clear, predict.
 
-use axum::http::StatusCode;
-use kato_engine::SequenceStep;
-use kato_model::{Event, PatternName};
+use std::collections::BTreeMap;
+
+use kato_engine::{Percept, SequenceStep};
+use kato_model::{EmotiveMap, Event, PatternName};
 use kato_prediction::{FuturePotential, Prediction};
 use kato_protocol::{
     Cleared, FinalizedTraining, LearnResult, ObservationResult, PredictionsAnswer,
@@ -15,7 +16,6 @@ use super::acknowledged;
 use crate::app::App;
 use crate::bodies;
 use crate::call::Call;
-use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 
 pub(crate) fn observe(app: &App, call: &Call) -> Outcome {
@@ -81,12 +81,11 @@ pub(crate) fn stm(app: &App, call: &Call) -> Outcome {
     }
 
     let stm = app.service.stm(call.param())?;
-    Ok(Reply::ok(&Answer {
+    call.written(&Answer {
         stm: &stm,
         session_id: call.param(),
         length: stm.len(),
     })
-    .into())
 }
 
 pub(crate) fn learn(app: &App, call: &Call) -> Outcome {
@@ -128,7 +127,7 @@ fn cleared(call: &Call, scope: Option<&'static str>) -> impl FnOnce(()) -> Reply
 
 pub(crate) fn predictions(app: &App, call: &Call) -> Outcome {
     let found = app.service.predictions_unless(call.param(), &call.cancel)?;
-    written(&PredictionsAnswer::<Prediction, FuturePotential> {
+    call.written(&PredictionsAnswer::<Prediction, FuturePotential> {
         count: found.predictions.len(),
         predictions: found.predictions,
         future_potentials: Some(found.future_potentials),
@@ -157,55 +156,70 @@ pub(crate) fn finalize_training(app: &App, call: &Call) -> Outcome {
 }
 
 pub(crate) fn percept_data(app: &App, call: &Call) -> Outcome {
-    let view = app.service.session(call.param())?;
-    let percept = match app.service.percept(call.param())? {
-        Some(percept) => serde_json::to_value(percept).map_err(|error| unwritable(&error))?,
-        None => json!({}),
-    };
-    written(&json!({
-        "percept_data": percept,
-        "session_id": call.param(),
-        "node_id": view.node_id,
-    }))
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Last {
+        Observed(Percept),
+        // Before the first observation KATO answers an object without anything.
+        Nothing {},
+    }
+
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        percept_data: Last,
+        session_id: &'a str,
+        node_id: String,
+    }
+
+    let node_id = app.service.session(call.param())?.node_id;
+    let percept = app.service.percept(call.param())?;
+    call.written(&Answer {
+        percept_data: percept.map_or(Last::Nothing {}, Last::Observed),
+        session_id: call.param(),
+        node_id,
+    })
 }
 
 pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
+    #[derive(Serialize)]
+    struct Data<'a> {
+        predictions: &'a [Prediction],
+        emotives: &'a EmotiveMap,
+        symbols: Vec<&'a String>,
+        command: &'static str,
+        metadata: BTreeMap<String, ()>,
+        path: [(); 0],
+        strings: [(); 0],
+        vectors: [(); 0],
+        short_term_memory: &'a [Event],
+        time: u64,
+    }
+
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        cognition_data: Data<'a>,
+        session_id: &'a str,
+        node_id: &'a str,
+    }
+
     let cognition = app.service.cognition_unless(call.param(), &call.cancel)?;
-    let symbols: Vec<&String> = cognition
-        .short_term_memory
-        .iter()
-        .flat_map(|event| event.symbols())
-        .collect();
-    written(&json!({
-        "cognition_data": {
-            "predictions": serde_json::to_value(&cognition.predictions.predictions).map_err(|error| unwritable(&error))?,
-            "emotives": cognition.emotives,
-            "symbols": symbols,
-            "command": "",
-            "metadata": {},
-            "path": [],
-            "strings": [],
-            "vectors": [],
-            "short_term_memory": cognition.short_term_memory,
-            "time": cognition.time,
+    let events = cognition.short_term_memory.iter();
+    call.written(&Answer {
+        cognition_data: Data {
+            predictions: &cognition.predictions.predictions,
+            emotives: &cognition.emotives,
+            symbols: events.flat_map(|event| event.symbols()).collect(),
+            command: "",
+            metadata: BTreeMap::new(),
+            path: [],
+            strings: [],
+            vectors: [],
+            short_term_memory: &cognition.short_term_memory,
+            time: cognition.time,
         },
-        "session_id": call.param(),
-        "node_id": cognition.node_id,
-    }))
-}
-
-/// Writes an answer whose parts write themselves.
-fn written<T: Serialize>(answer: &T) -> Outcome {
-    let body = serde_json::to_vec(answer).map_err(|error| unwritable(&error))?;
-    Ok(Reply::new(StatusCode::OK, Some("application/json"), body).into())
-}
-
-fn unwritable(error: &serde_json::Error) -> Refusal {
-    tracing::error!(%error, "an answer has no JSON form");
-    Refusal::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        format!("the answer has no JSON form: {error}"),
-    )
+        session_id: call.param(),
+        node_id: &cognition.node_id,
+    })
 }
 
 /// The empty data of endpoints that sessions have replaced.

@@ -8,21 +8,38 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time;
 
 use crate::app::App;
+use crate::budget::{Scarce, Share};
+use crate::json::Weight;
 use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::stall::MIN_BYTES_PER_SECOND;
 
-/// Bytes a second that a client must send at least, once the time-out has passed.
-const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
+/// How long a body waits for memory that others hold.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reads the body of a route that has one.
-pub(super) async fn read(app: &App, body: Body) -> Result<Bytes, Refusal> {
+/// Reads the body of a route that has one, and pays for what reading it further will take.
+pub(super) async fn read(app: &App, body: Body, share: &Share) -> Result<Bytes, Refusal> {
     let bounds = Bounds::of(&app.options);
-    let mut read = Gathered::default();
-    match bounds.take(body, |data| read.add(data)).await {
-        Ok(()) => Ok(read.into_bytes()),
-        Err(fault) => Err(bounds.refusal(&fault)),
+    match gather(bounds, body, share).await {
+        Ok(body) => Ok(body),
+        Err(fault) => Err(bounds.refusal(&fault, share)),
     }
+}
+
+async fn gather(bounds: Bounds, body: Body, share: &Share) -> Result<Bytes, Fault> {
+    let mut reading = bounds.reading(body)?;
+    let mut read = Gathered::default();
+    let mut weight = Weight::default();
+    while let Some(data) = reading.next().await? {
+        let began = time::Instant::now();
+        let deadline = began + ROOM_TIMEOUT.min(bounds.timeout);
+        share.grow_until(weight.of_part(&data), deadline).await?;
+        // The client could not send meanwhile.
+        reading.started += began.elapsed();
+        read.add(data);
+    }
+    Ok(read.into_bytes())
 }
 
 /// Reads over a body that no route wanted, beside the answer: what the client still sends is not the next request. Returns
@@ -37,11 +54,17 @@ pub(super) fn discard(app: &App, request: &HeaderMap, body: Body) -> bool {
         return false;
     }
     tokio::spawn(async move {
-        if let Err(fault) = bounds.take(body, drop).await {
+        if let Err(fault) = read_over(bounds, body).await {
             tracing::debug!(?fault, "a body was not read over, and its connection ends");
         }
     });
     true
+}
+
+async fn read_over(bounds: Bounds, body: Body) -> Result<(), Fault> {
+    let mut reading = bounds.reading(body)?;
+    while reading.next().await?.is_some() {}
+    Ok(())
 }
 
 /// Does the client send the body only when it is told to?
@@ -63,6 +86,49 @@ enum Fault {
     TooLarge,
     TooSlow,
     BrokeOff,
+    NoMemory(Scarce),
+}
+
+impl From<Scarce> for Fault {
+    fn from(scarce: Scarce) -> Self {
+        Self::NoMemory(scarce)
+    }
+}
+
+/// A body that is being read.
+#[derive(Debug)]
+struct Reading {
+    body: Limited<Body>,
+    timeout: Duration,
+    started: time::Instant,
+    n_bytes: u64,
+}
+
+impl Reading {
+    /// The next part; `None` at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        while !self.body.is_end_stream() {
+            // Slow clients may be slow, but not for ever.
+            let grace = Duration::from_secs(self.n_bytes / MIN_BYTES_PER_SECOND);
+            let deadline = self.started + self.timeout + grace;
+            let frame = time::timeout_at(deadline, self.body.frame()).await;
+            match frame.map_err(|_| Fault::TooSlow)? {
+                None => break,
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.n_bytes += data.len() as u64;
+                        return Ok(Some(data));
+                    }
+                }
+                Some(Err(error)) if error.is::<LengthLimitError>() => return Err(Fault::TooLarge),
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "a body broke off");
+                    return Err(Fault::BrokeOff);
+                }
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl Bounds {
@@ -78,39 +144,34 @@ impl Bounds {
         body.size_hint().lower() > self.bytes as u64
     }
 
-    /// Hands on what arrives, to the body's end.
-    async fn take(self, body: Body, mut take: impl FnMut(Bytes)) -> Result<(), Fault> {
+    /// Begins to read a body.
+    fn reading(self, body: Body) -> Result<Reading, Fault> {
         if self.are_exceeded_by(&body) {
             return Err(Fault::TooLarge);
         }
-        let mut body = Limited::new(body, self.bytes);
-        let mut n_bytes = 0;
-        let started = time::Instant::now();
-        while !body.is_end_stream() {
-            // Slow clients may be slow, but not for ever.
-            let grace = Duration::from_secs(n_bytes / MIN_BYTES_PER_SECOND);
-            let frame = time::timeout_at(started + self.timeout + grace, body.frame()).await;
-            match frame.map_err(|_| Fault::TooSlow)? {
-                None => break,
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        n_bytes += data.len() as u64;
-                        take(data);
-                    }
-                }
-                Some(Err(error)) if error.is::<LengthLimitError>() => return Err(Fault::TooLarge),
-                Some(Err(error)) => {
-                    tracing::debug!(%error, "a body broke off");
-                    return Err(Fault::BrokeOff);
-                }
-            }
-        }
-        Ok(())
+        Ok(Reading {
+            body: Limited::new(body, self.bytes),
+            timeout: self.timeout,
+            started: time::Instant::now(),
+            n_bytes: 0,
+        })
     }
 
     /// What is answered where the body was needed.
-    fn refusal(self, fault: &Fault) -> Refusal {
+    fn refusal(self, fault: &Fault, share: &Share) -> Refusal {
         let (status, detail) = match fault {
+            Fault::NoMemory(Scarce::Now) => {
+                let detail =
+                    "the server is reading as much at the moment as its memory allows; try again";
+                return closing(Refusal::overloaded(detail));
+            }
+            Fault::NoMemory(Scarce::Ever) => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!(
+                    "the body has so many values that reading it takes more than {} bytes of memory, the most that the server has for one; send less at a time",
+                    share.most()
+                ),
+            ),
             Fault::TooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
                 format!(
@@ -127,10 +188,15 @@ impl Bounds {
                 "the body broke off; send it again".to_owned(),
             ),
         };
-        Reply::from(Refusal::new(status, detail))
-            .with_header(header::CONNECTION, HeaderValue::from_static("close"))
-            .into()
+        closing(Refusal::new(status, detail))
     }
+}
+
+/// What is left of the body is not read.
+fn closing(refusal: Refusal) -> Refusal {
+    Reply::from(refusal)
+        .with_header(header::CONNECTION, HeaderValue::from_static("close"))
+        .into()
 }
 
 /// The parts of a body; one alone is not copied.
@@ -152,10 +218,11 @@ impl Gathered {
         self.all.extend_from_slice(&data);
     }
 
-    fn into_bytes(self) -> Bytes {
+    fn into_bytes(mut self) -> Bytes {
         if self.all.is_empty() {
             self.first
         } else {
+            self.all.shrink_to_fit();
             self.all.into()
         }
     }

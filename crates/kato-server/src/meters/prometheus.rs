@@ -6,23 +6,19 @@ use kato_service::{Figures, Health};
 
 use super::{BUCKETS, Counts};
 
+/// What goes on at the moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    pub(crate) in_flight: usize,
+    pub(crate) n_event_clients: usize,
+    pub(crate) request_memory: usize,
+    pub(crate) answer_memory: usize,
+}
+
 /// Writes all figures.
-pub(crate) fn write(
-    counts: &Counts,
-    figures: &Figures,
-    health: &Health,
-    in_flight: usize,
-    n_event_clients: usize,
-) -> String {
+pub(crate) fn write(counts: &Counts, figures: &Figures, health: &Health, now: &Now) -> String {
     let mut text = String::new();
-    write_all(
-        &mut text,
-        counts,
-        figures,
-        health,
-        [in_flight, n_event_clients],
-    )
-    .expect("writing into a string cannot fail");
+    write_all(&mut text, counts, figures, health, now).expect("writing into a string cannot fail");
     text
 }
 
@@ -31,7 +27,7 @@ fn write_all(
     counts: &Counts,
     figures: &Figures,
     health: &Health,
-    [in_flight, n_event_clients]: [usize; 2],
+    now: &Now,
 ) -> fmt::Result {
     let is = |yes| f64::from(u8::from(yes));
     let counters = [
@@ -135,12 +131,22 @@ fn write_all(
         (
             "requests_in_flight",
             "Requests being answered.",
-            in_flight as f64,
+            now.in_flight as f64,
         ),
         (
             "event_clients",
             "Clients of the event stream.",
-            n_event_clients as f64,
+            now.n_event_clients as f64,
+        ),
+        (
+            "request_memory_bytes",
+            "Memory that the bodies of requests hold.",
+            now.request_memory as f64,
+        ),
+        (
+            "answer_memory_bytes",
+            "Bytes of answers that clients have not read, small ones not counted.",
+            now.answer_memory as f64,
         ),
         (
             "machine_cpu_percent",

@@ -25,4 +25,5 @@ faults! {
     FINITE_NUMBER: "finite_number", "Input should be a finite number";
     NOT_NEGATIVE: "greater_than_equal", "Input should be greater than or equal to 0";
     TOO_GREAT: "less_than_equal", "Input should be less than or equal to 3153600000";
+    TOO_MANY_ERRORS: "too_many_errors", "There are more errors than these 100, or parts that were not looked at";
 }

@@ -1,11 +1,19 @@
-//! Pages of other origins: as Starlette's middleware answers them when any origin is allowed, with credentials.
+//! Pages of other origins, where they are allowed: as Starlette's middleware answers them, with credentials. Where they are not, see
+//! `access`.
 
+use kato_server::ServerBuilder;
 use kato_service::{Service, ServiceOptions};
 use serde_json::json;
 
 use crate::support::{Answer, Request, Running};
 
 const ORIGIN: &str = "https://page.example";
+
+/// A server as open as KATO.
+async fn open() -> Running {
+    let service = Service::in_memory(ServiceOptions::default());
+    Running::of(service, |builder| builder.with_cors(true)).await
+}
 
 fn preflight(method: &str) -> Request {
     Request::new("OPTIONS", "/sessions")
@@ -25,7 +33,7 @@ fn cors(answer: &Answer) -> Vec<(&str, &str)> {
 
 #[tokio::test]
 async fn a_preflight_allows_every_header_and_the_known_methods() {
-    let server = Running::memory().await;
+    let server = open().await;
     for method in ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] {
         let request = preflight(method).header("access-control-request-headers", "X-One, x-two");
         let answer = server.send(request).await;
@@ -59,7 +67,7 @@ async fn a_preflight_allows_every_header_and_the_known_methods() {
 
 #[tokio::test]
 async fn without_its_headers_options_is_a_method_like_others() {
-    let server = Running::memory().await;
+    let server = open().await;
     let plain = server.send(Request::new("OPTIONS", "/sessions")).await;
     assert_eq!((plain.status, plain.header("allow")), (405, Some("POST")));
     assert_eq!(cors(&plain), []);
@@ -72,7 +80,7 @@ async fn without_its_headers_options_is_a_method_like_others() {
 
 #[tokio::test]
 async fn answers_name_the_origin_only_to_requests_with_cookies() {
-    let server = Running::memory().await;
+    let server = open().await;
     let any = [
         ("access-control-allow-credentials", "true"),
         ("access-control-allow-origin", "*"),
@@ -96,7 +104,10 @@ async fn answers_name_the_origin_only_to_requests_with_cookies() {
 #[tokio::test]
 async fn a_preflight_needs_no_token_and_what_follows_does() {
     let service = Service::in_memory(ServiceOptions::default());
-    let server = Running::of(service, |builder| builder.with_token("secret")).await;
+    let server = Running::of(service, |builder| {
+        builder.with_token("secret").with_cors(true)
+    })
+    .await;
     assert_eq!(server.send(preflight("POST")).await.status, 200);
     let refused = Request::new("POST", "/sessions").header("origin", ORIGIN);
     let refused = server.send(refused.json(&json!({"node_id": "n"}))).await;
@@ -111,12 +122,49 @@ async fn a_preflight_needs_no_token_and_what_follows_does() {
 }
 
 #[tokio::test]
-async fn it_can_be_switched_off() {
+async fn one_origin_can_be_allowed_alone() {
+    for token in [None, Some("secret")] {
+        let service = Service::in_memory(ServiceOptions::default());
+        let server = Running::of(service, |builder| {
+            let builder = builder.with_allowed_origin(ORIGIN);
+            token.into_iter().fold(builder, ServerBuilder::with_token)
+        })
+        .await;
+        let asked = server.send(preflight("POST")).await;
+        assert_eq!(
+            (asked.status, asked.header("access-control-allow-origin")),
+            (200, Some(ORIGIN))
+        );
+        let get = |origin| Request::new("GET", "/").header("origin", origin);
+        assert_eq!(
+            cors(&server.send(get(ORIGIN)).await),
+            [
+                ("access-control-allow-credentials", "true"),
+                ("access-control-allow-origin", ORIGIN),
+                ("vary", "Origin"),
+            ]
+        );
+        let other = server.send(get("https://other.example")).await;
+        assert_eq!(
+            (other.status, cors(&other)),
+            (if token.is_some() { 200 } else { 403 }, vec![])
+        );
+    }
+}
+
+#[tokio::test]
+async fn with_a_token_pages_elsewhere_are_told_nothing_and_need_the_token() {
     let service = Service::in_memory(ServiceOptions::default());
-    let server = Running::of(service, |builder| builder.with_cors(false)).await;
-    assert_eq!(server.send(preflight("POST")).await.status, 405);
+    let server = Running::of(service, |builder| builder.with_token("secret")).await;
+    let refused = server.send(preflight("POST")).await;
+    assert_eq!((refused.status, cors(&refused)), (401, vec![]));
     let answer = server
         .send(Request::new("GET", "/").header("origin", ORIGIN))
         .await;
-    assert_eq!(cors(&answer), []);
+    assert_eq!((answer.status, cors(&answer)), (200, vec![]));
+    // By whatever name it is asked.
+    let authorized = Request::new("GET", "/status")
+        .host("kato.example")
+        .header("authorization", "Bearer secret");
+    assert_eq!(server.send(authorized).await.status, 200);
 }

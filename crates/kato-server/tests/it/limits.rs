@@ -29,7 +29,8 @@ async fn bodies_beyond_the_limit_are_refused_whether_announced_or_not() {
     );
 
     let mut connection = server.connect().await;
-    let head = format!("POST {target} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    let head =
+        format!("POST {target} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n");
     let chunk = format!("400\r\n{}\r\n0\r\n\r\n", " ".repeat(0x400));
     connection
         .stream
@@ -49,7 +50,7 @@ async fn chunked_bodies_are_read() {
     let id = server.session("n").await;
     let mut connection = server.connect().await;
     let head = format!(
-        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
     );
     let body = "8\r\n{\"string\r\n9\r\ns\":[\"a\"]}\r\n0\r\n\r\n";
     connection
@@ -72,8 +73,9 @@ async fn requests_beyond_the_limit_are_told_to_come_back() {
     let id = server.session("n").await;
     // A body that does not come keeps its request going.
     let mut first = server.connect().await;
-    let head =
-        format!("POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ncontent-length: 15\r\n\r\n");
+    let head = format!(
+        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: localhost\r\ncontent-length: 15\r\n\r\n"
+    );
     first.stream.write_all(head.as_bytes()).await.unwrap();
     let refused = loop {
         let answer = server.get("/").await;
@@ -104,8 +106,9 @@ async fn clients_that_send_too_slowly_are_cut_off() {
         .await
         .unwrap();
     let mut slow_body = server.connect().await;
-    let head =
-        format!("POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{");
+    let head = format!(
+        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{{"
+    );
     slow_body.stream.write_all(head.as_bytes()).await.unwrap();
     let mut silent = server.connect().await;
 
@@ -151,7 +154,7 @@ async fn shutdown_finishes_what_has_begun_and_keeps_what_was_acknowledged() {
     let mut begun = server.connect().await;
     let body = r#"{"strings":["a","b"]}"#;
     let head = format!(
-        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     begun.stream.write_all(head.as_bytes()).await.unwrap();
@@ -183,8 +186,9 @@ async fn shutdown_does_not_wait_for_ever() {
     let server = Running::of(in_memory(), |builder| builder.with_shutdown_timeout(short)).await;
     let id = server.session("n").await;
     let mut stuck = server.connect().await;
-    let head =
-        format!("POST /sessions/{id}/observe HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n");
+    let head = format!(
+        "POST /sessions/{id}/observe HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n"
+    );
     stuck.stream.write_all(head.as_bytes()).await.unwrap();
     while server.get("/concurrency").await.json()["current"]["concurrent_requests"] != 2 {
         tokio::task::yield_now().await;

@@ -6,6 +6,7 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod access;
 mod cors;
 mod documents;
 mod events;
@@ -14,6 +15,7 @@ mod keep_alive;
 mod lifecycle;
 mod limits;
 mod long_work;
+mod memory;
 mod monitoring;
 mod replay;
 mod semantics;

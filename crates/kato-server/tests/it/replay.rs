@@ -25,7 +25,8 @@ const VOLATILE: [&str; 10] = [
 
 #[tokio::test]
 async fn answers_are_those_of_the_real_server() {
-    let (server, clock) = Running::manual(|builder| builder.with_generation_2025_10(false)).await;
+    let (server, clock) =
+        Running::manual(|builder| builder.with_generation_2025_10(false).with_cors(true)).await;
     let mut lines = RECORDED
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());

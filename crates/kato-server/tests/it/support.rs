@@ -88,11 +88,21 @@ impl Running {
     }
 }
 
+/// Reads a figure without its labels.
+pub(crate) async fn figure(server: &Running, name: &str) -> f64 {
+    let text = server.get("/metrics/prometheus").await.text();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("{name} ")));
+    line.unwrap().parse().unwrap()
+}
+
 /// A request, to the byte.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     method: String,
     target: String,
+    host: String,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
     is_chunked: bool,
@@ -103,10 +113,17 @@ impl Request {
         Self {
             method: method.to_owned(),
             target: target.to_owned(),
+            host: "localhost".to_owned(),
             headers: Vec::new(),
             body: None,
             is_chunked: false,
         }
+    }
+
+    /// By another name than `localhost`.
+    pub(crate) fn host(mut self, host: &str) -> Self {
+        host.clone_into(&mut self.host);
+        self
     }
 
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
@@ -138,7 +155,8 @@ impl Request {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut head = format!("{} {} HTTP/1.1\r\nhost: x\r\n", self.method, self.target);
+        let (method, target, host) = (&self.method, &self.target, &self.host);
+        let mut head = format!("{method} {target} HTTP/1.1\r\nhost: {host}\r\n");
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::Service;
 use crate::answer::NodeView;
 use crate::journal::Entry;
+use crate::kept::{Kept, at_most};
 use crate::node::LoadedNode;
 use crate::{Receipt, ServiceError, genes};
 
@@ -80,7 +81,7 @@ impl Service {
     pub fn genes(&self, node_id: &str) -> Map<String, Value> {
         let shared = &self.shared;
         let entry = shared.nodes.find(node_id, shared.now());
-        let set = entry.map(|entry| entry.genes().clone()).unwrap_or_default();
+        let set = entry.map(|entry| entry.genes().map()).unwrap_or_default();
         let processor_id = self.processor_id(node_id);
         genes::readable(&processor_id, node_id, &shared.options.defaults, &set)
     }
@@ -90,7 +91,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
+    /// [`ServiceError::TooLarge`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
     pub fn set_genes(
         &self,
         node_id: &str,
@@ -105,8 +106,12 @@ impl Service {
         };
         {
             let mut genes = node.genes();
-            genes.extend(changes.clone());
-            node.record(&mut written, &genes);
+            let mut all = genes.map();
+            all.extend(changes.clone());
+            let kept = Kept::of(&all);
+            at_most("bytes of genes", kept.len(), shared.options.max_kept_bytes)?;
+            *genes = kept;
+            node.record(&mut written, all);
         }
         for entry in shared.sessions.all() {
             if !Arc::ptr_eq(&entry.node, &node) {

@@ -84,6 +84,7 @@ impl Service {
                 return Err(error);
             }
         };
+        entry.weigh(&body);
         shared.renew(&entry, now);
         if let Some(journal) = &shared.journal {
             entry.record_state(&body, journal, &mut written)?;
@@ -111,6 +112,15 @@ impl Shared {
         }
         entry.touch(now);
         Ok(entry)
+    }
+
+    /// Refuses what would take more memory for sessions than there is.
+    pub(super) fn check_memory(&self) -> Result<(), ServiceError> {
+        let limit = self.options.max_session_memory;
+        if self.sessions.charges.bytes() < limit {
+            return Ok(());
+        }
+        Err(ServiceError::MemoryFull { limit })
     }
 
     /// Removes a session whose time is over, unless an operation of it runs; whether it did.

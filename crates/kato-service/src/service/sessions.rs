@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::Service;
 use crate::answer::{Existence, ListedSession, NewSession, SessionPage, SessionView};
 use crate::journal::{Entry, SessionHeader};
+use crate::kept::{Kept, at_most};
 use crate::session::SessionEntry;
 use crate::{Receipt, ServiceError, genes};
 
@@ -18,7 +19,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::TooManySessions`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
+    /// [`ServiceError::TooLarge`], [`ServiceError::TooManySessions`], [`ServiceError::MemoryFull`], [`ServiceError::Closed`],
+    /// [`ServiceError::StorageFailed`].
     pub fn create_session(&self, new: NewSession) -> Result<Receipt<SessionView>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
@@ -26,14 +28,19 @@ impl Service {
         if shared.sessions.len() >= limit {
             self.make_room();
         }
+        shared.check_memory()?;
+        let kept = new.node_id.len() + Kept::of(&new.metadata).len();
+        let most = shared.options.max_kept_bytes;
+        at_most("bytes of a node id and metadata", kept, most)?;
         let now = shared.now();
         let node = shared.nodes.enter(&new.node_id, now);
         let mut defaults = shared.options.defaults.clone();
-        genes::apply(&node.genes(), &mut defaults, |_| false);
+        genes::apply(&node.genes().map(), &mut defaults, |_| false);
         let given = new.config.unwrap_or_default();
         let (config, refused) = defaults.for_creation(&given);
+        check_settings(&config, most)?;
         let own = match refused {
-            None => given.keys().cloned().collect(),
+            None => genes::shadowed(&given).collect(),
             Some(_) => BTreeSet::new(),
         };
         let ttl_seconds = new.ttl_seconds.filter(|&ttl| ttl > 0);
@@ -48,7 +55,13 @@ impl Service {
         };
         let expires = now.plus_seconds(header.ttl_seconds);
         let id = format!("session-{}-{}", Uuid::new_v4().simple(), now.0 / 1000);
-        let entry = Arc::new(SessionEntry::new(id, header, (expires, now), node));
+        let entry = Arc::new(SessionEntry::new(
+            id,
+            header,
+            (expires, now),
+            node,
+            &shared.sessions.charges,
+        ));
         let body = entry.lock();
         shared.sessions.insert(Arc::clone(&entry), limit)?;
         let mut written = Entry::default();
@@ -193,7 +206,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Config`], and as [`delete_session`](Self::delete_session).
+    /// [`ServiceError::Config`], [`ServiceError::TooLarge`], and as [`delete_session`](Self::delete_session).
     pub fn update_config(
         &self,
         id: &str,
@@ -204,8 +217,12 @@ impl Service {
         let entry = shared.live(id)?;
         let mut body = entry.lock();
         let config = body.config_mut().ok_or_else(|| entry.not_found())?;
-        config.update(changes)?;
-        body.own.extend(changes.keys().cloned());
+        let mut changed = config.clone();
+        changed.update(changes)?;
+        check_settings(&changed, shared.options.max_kept_bytes)?;
+        *config = changed;
+        body.own.extend(genes::shadowed(changes));
+        entry.weigh(&body);
         shared.renew(&entry, shared.now());
         let mut written = Entry::default();
         if let Some(journal) = &shared.journal {
@@ -242,4 +259,10 @@ impl Service {
         let removed = expired.iter().filter(|entry| shared.expire(entry));
         removed.count()
     }
+}
+
+/// Refuses settings that are too large to be kept: names of filters may be anything.
+fn check_settings(config: &SessionConfig, limit: usize) -> Result<(), ServiceError> {
+    let text = serde_json::to_string(config).map_or(usize::MAX, |text| text.len());
+    at_most("bytes of settings", text, limit)
 }

@@ -21,8 +21,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::SessionNotFound`], [`ServiceError::Engine`], [`ServiceError::KeyReused`], [`ServiceError::KeyInvalid`],
-    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`]. So for all writes.
+    /// [`ServiceError::MemoryFull`], [`ServiceError::SessionNotFound`], [`ServiceError::Engine`], [`ServiceError::KeyReused`],
+    /// [`ServiceError::KeyInvalid`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`]. So for all writes.
     pub fn observe(
         &self,
         id: &str,
@@ -39,6 +39,9 @@ impl Service {
             keyed,
             |config| config.max_pattern_length > 0,
             |live, entry| {
+                if let Err(full) = self.shared.check_memory() {
+                    return (Err(full), Vec::new());
+                }
                 acted(
                     live,
                     entry,
@@ -82,6 +85,9 @@ impl Service {
             keyed,
             |config| learns || config.max_pattern_length > 0,
             |live, entry| {
+                if let Err(full) = self.shared.check_memory() {
+                    return (Err(full), Vec::new());
+                }
                 acted(
                     live,
                     entry,
@@ -153,6 +159,7 @@ impl Service {
         let live = entry.wake(&mut body, shared.source())?;
         let node = std::sync::Arc::clone(&live.node);
         live.session.clear_stm();
+        entry.weigh(&body);
         shared.renew(&entry, shared.now());
         let Some(journal) = &shared.journal else {
             node.engine().clear(Value::Null)?;
@@ -277,7 +284,10 @@ impl Service {
         let entry = self.shared.live(id)?;
         let mut body = entry.lock();
         let live = entry.wake(&mut body, self.shared.source())?;
-        Ok(look(live, &entry))
+        let found = look(live, &entry);
+        // It may have come into memory just now.
+        entry.weigh(&body);
+        Ok(found)
     }
 }
 

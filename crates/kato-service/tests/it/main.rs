@@ -6,6 +6,7 @@
 )]
 
 mod batches;
+mod bounds;
 mod crashes;
 mod durability;
 mod faults;

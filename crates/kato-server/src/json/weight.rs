@@ -1,0 +1,98 @@
+//! What a body will take when it is read, told from its brackets and commas while it arrives.
+
+/// Bytes for each byte of a body: itself, its texts as they are read, as they are handed on, and as the journal takes them.
+const BYTE: usize = 10;
+
+/// Bytes for each comma, colon and list, and so for each value and key: at most a text of its own, in a list that has doubled.
+const VALUE: usize = 128;
+
+/// Bytes for each object: a tree of one entry has room for eleven.
+const OBJECT: usize = 768;
+
+/// Greatest weight of a byte in what learn-batch takes: a sequence of one event of one empty symbol, again and again.
+pub(crate) const BATCH_BYTE: usize = 84;
+
+/// Weighs a body part by part.
+///
+/// The weight is at least what reading takes at its peak: after the parts of a text that are JSON nothing is read any more, and
+/// in those every value has its comma, colon or bracket.
+#[derive(Debug, Default)]
+pub(crate) struct Weight {
+    place: Place,
+}
+
+/// Where in a body a part ends.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Start,
+    Outside,
+    InText,
+    /// After a backslash.
+    InEscape,
+    /// The body is not UTF-8: what its bytes mean is not looked at.
+    Wide,
+}
+
+impl Weight {
+    /// What the next part of the body adds.
+    pub(crate) fn of_part(&mut self, part: &[u8]) -> usize {
+        let mut weight = part.len().saturating_mul(BYTE);
+        if self.place == Place::Start && !part.is_empty() {
+            // No UTF-8 begins so: it is UTF-16 or no text at all.
+            let is_wide = matches!(part, [0xfe | 0xff, ..]);
+            self.place = if is_wide { Place::Wide } else { Place::Outside };
+        }
+        if self.place == Place::Wide {
+            // Two bytes a character, each of which may be an object.
+            return weight.saturating_add(part.len().saturating_mul(OBJECT / 2));
+        }
+        for byte in part {
+            self.place = match (self.place, byte) {
+                (Place::InText, b'"') => Place::Outside,
+                (Place::InText, b'\\') => Place::InEscape,
+                (Place::InText | Place::InEscape, _) => Place::InText,
+                (_, b'"') => Place::InText,
+                (place, byte) => {
+                    weight = weight.saturating_add(match byte {
+                        b'{' => OBJECT,
+                        b'[' | b',' | b':' => VALUE,
+                        _ => 0,
+                    });
+                    place
+                }
+            };
+        }
+        weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weight(parts: &[&[u8]]) -> usize {
+        let mut weight = Weight::default();
+        parts.iter().map(|part| weight.of_part(part)).sum()
+    }
+
+    #[test]
+    fn what_counts_is_outside_of_texts() {
+        let text = br#"{"a,[\"{":["\\",0]}"#;
+        let expected = text.len() * BYTE + OBJECT + 3 * VALUE;
+        assert_eq!(weight(&[text]), expected);
+        for at in 0..text.len() {
+            let (left, right) = text.split_at(at);
+            assert_eq!(weight(&[left, b"", right]), expected, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_another_encoding_weighs_as_much_as_it_may() {
+        let wide: Vec<u8> = "\u{feff}[{},{}]"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        assert!(weight(&[&wide[..1], &wide[1..]]) > 2 * OBJECT + 2 * VALUE);
+    }
+}

@@ -1,0 +1,126 @@
+//! What clients may have kept, and what all sessions may take.
+
+use kato_engine::Observation;
+use kato_service::{NewSession, Service, ServiceError, ServiceOptions};
+use serde_json::json;
+
+use crate::support::{create, object};
+
+fn is_too_large<T>(result: Result<T, ServiceError>) -> bool {
+    matches!(result, Err(ServiceError::TooLarge { limit: 2000, .. }))
+}
+
+#[test]
+fn what_is_kept_has_a_limit_and_what_is_refused_changes_nothing() {
+    let service = Service::in_memory(ServiceOptions::default().with_max_kept_bytes(2000));
+    let long = "x".repeat(2001);
+    for new in [
+        NewSession::of(long.clone()),
+        NewSession {
+            metadata: object(json!({"a": long})),
+            ..NewSession::of("n")
+        },
+        NewSession {
+            config: Some(object(json!({"affinity_emotive": long}))),
+            ..NewSession::of("n")
+        },
+    ] {
+        assert!(is_too_large(service.create_session(new)));
+    }
+    assert_eq!(service.n_sessions(), 0);
+
+    let id = create(&service, "n");
+    let before = service.config(&id).unwrap();
+    let filters = object(json!({"filter_pipeline": vec!["zzz"; 400], "max_predictions": 7}));
+    assert!(is_too_large(service.update_config(&id, &filters)));
+    assert_eq!(service.config(&id).unwrap(), before);
+
+    let genes = |value: &str| object(json!({"colour": value}));
+    service
+        .set_genes("n", &genes("green"))
+        .unwrap()
+        .wait()
+        .unwrap();
+    assert!(is_too_large(service.set_genes("n", &genes(&long))));
+    assert_eq!(service.genes("n")["colour"], "green");
+}
+
+#[test]
+fn settings_that_there_are_not_leave_no_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let unknown = || {
+        let entries = (0..1000).map(|idx| (format!("unknown-{idx}"), json!({"": 0})));
+        let mut map: serde_json::Map<_, _> = entries.collect();
+        map.insert("max_pattern_length".to_owned(), json!(7));
+        map
+    };
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let new = NewSession {
+        config: Some(unknown()),
+        ..NewSession::of("n")
+    };
+    let made = service.create_session(new).unwrap().wait().unwrap();
+    let id = made.session_id;
+    service
+        .update_config(&id, &unknown())
+        .unwrap()
+        .wait()
+        .unwrap();
+    let written = service.figures().journal_bytes;
+    assert!(written < 10_000, "{written} bytes in the journal");
+    // What the session has of its own is still known after a restart: genes do not replace it.
+    service.close().unwrap();
+    drop(service);
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let genes = object(json!({"max_pattern_length": 3, "recall_threshold": 0.5}));
+    service.set_genes("n", &genes).unwrap().wait().unwrap();
+    let config = service.config(&id).unwrap();
+    assert_eq!(
+        (config.max_pattern_length, config.recall_threshold),
+        (7, 0.5)
+    );
+}
+
+#[test]
+fn sessions_take_no_more_memory_than_all_may_and_give_it_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || ServiceOptions::default().with_max_session_memory(1_000_000);
+    let is_full =
+        |error: &ServiceError| matches!(error, ServiceError::MemoryFull { limit: 1_000_000 });
+    let observe = |service: &Service, id: &str| {
+        let receipt = service.observe(id, Observation::strings(["x".repeat(100_000)]), Some("k"));
+        receipt.map(|receipt| drop(receipt.wait().unwrap()))
+    };
+    for service in [
+        Service::in_memory(options()),
+        Service::open(dir.path(), options()).unwrap(),
+    ] {
+        let first = create(&service, "first");
+        observe(&service, &first).unwrap();
+        let others: Vec<_> = (0..20).map(|_| create(&service, "other")).collect();
+        let large = || Observation::strings(["x".repeat(100_000)]);
+        let observed = others.iter().map(|id| service.observe(id, large(), None));
+        let mut refused = observed.zip(&others).filter_map(|(observed, id)| {
+            let error = observed.err()?;
+            Some((id, error))
+        });
+        let (id, error) = refused.next().unwrap();
+        assert!(is_full(&error), "{error}");
+        assert!(service.stm(id).unwrap().is_empty(), "nothing was taken in");
+        assert!(service.stm(&others[2]).unwrap().len() == 1);
+        assert!(is_full(
+            &service.create_session(NewSession::of("n")).unwrap_err()
+        ));
+        // What was carried out is known, and what needs no memory goes on.
+        observe(&service, &first).unwrap();
+        assert!(service.learn(&others[0], None).is_ok());
+        assert!(service.clear_stm(&others[1], None).is_ok());
+        assert!(service.delete_session(&others[2]).is_ok());
+        service
+            .observe(&others[0], large(), None)
+            .unwrap()
+            .wait()
+            .unwrap();
+        create(&service, "n");
+    }
+}
