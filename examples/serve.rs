@@ -67,9 +67,29 @@ struct Args {
     /// Refuse requests larger than this.
     #[arg(long, value_name = "SIZE", default_value = "100MiB")]
     max_body: ByteSize,
+    /// Memory for the bodies of all requests and what is read out of them; one that takes more is refused, another one waits for room.
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    max_request_memory: ByteSize,
+    /// Memory for all answers that clients have not read yet; reads that would need more are refused.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    max_answer_memory: ByteSize,
+    /// Memory for all that sessions remember; beyond it nothing more is observed.
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    max_session_memory: ByteSize,
     /// Requests in flight at most; others are told to come back later.
     #[arg(long, value_name = "N", default_value_t = 4096)]
     max_requests: usize,
+    /// Answer those that ask for the server by this name, too, and not by an address or as localhost alone; matters only without a
+    /// token. Several times for several names.
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Let web pages of this origin (such as http://localhost:3000) use the server. Several times for several origins.
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Let every web page use the server, as KATO does: without a token, any page that anybody visits whose browser reaches the server
+    /// may read all that was learned, teach, and clear nodes.
+    #[arg(long, conflicts_with_all = ["allow_origin", "allow_host"])]
+    allow_all_origins: bool,
     /// Threads for the short requests of one node; half as many are for what takes long, and twice as many for all nodes
     /// together. Default: twice the cores.
     #[arg(long, value_name = "N")]
@@ -143,7 +163,8 @@ fn open(args: &Args) -> Result<Service> {
         })
         .with_session_ttl(args.session_ttl)
         .with_max_session_ttl(args.max_session_ttl)
-        .with_max_sessions(args.max_sessions);
+        .with_max_sessions(args.max_sessions)
+        .with_max_session_memory(bytes("--max-session-memory", args.max_session_memory)?);
     Ok(match &args.data {
         Some(dir) => Service::open(dir, options)?,
         None => Service::in_memory(options),
@@ -151,10 +172,12 @@ fn open(args: &Args) -> Result<Service> {
 }
 
 fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
-    let max_body = usize::try_from(args.max_body.0).context("--max-body is too large")?;
     let mut server = server
         .with_addr(args.addr)
-        .with_max_body_bytes(max_body)
+        .with_max_body_bytes(bytes("--max-body", args.max_body)?)
+        .with_max_request_memory(bytes("--max-request-memory", args.max_request_memory)?)
+        .with_max_answer_memory(bytes("--max-answer-memory", args.max_answer_memory)?)
+        .with_cors(args.allow_all_origins)
         .with_max_concurrent_requests(args.max_requests)
         .with_prediction_timeout(Duration::from_secs(args.prediction_timeout))
         .with_extensions(!args.no_extensions);
@@ -164,12 +187,20 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
     if args.no_extensions {
         server = server.with_generation_2025_10(false);
     }
+    let hosts = args.allow_host.iter();
+    server = hosts.fold(server, ServerBuilder::with_allowed_host);
+    let origins = args.allow_origin.iter();
+    server = origins.fold(server, ServerBuilder::with_allowed_origin);
     if let Some(file) = &args.token_file {
         server = read_tokens(file)?
             .into_iter()
             .fold(server, ServerBuilder::with_token);
     }
     Ok(server)
+}
+
+fn bytes(option: &str, size: ByteSize) -> Result<usize> {
+    usize::try_from(size.0).with_context(|| format!("{option} is too large"))
 }
 
 fn log_level(text: &str) -> Result<Targets> {

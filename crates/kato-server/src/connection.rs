@@ -23,7 +23,8 @@ use crate::stall::StallGuard;
 /// How long to wait before accepting again when the system has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Bytes that a connection reads ahead at most, and so of a request's head; a longer one is answered with status 431.
+/// Bytes that a connection reads at once, and beyond which it reads no more of a request's head: a longer one is answered with status
+/// 431.
 const MAX_BUFFER: usize = 64 << 10;
 
 /// The connections of a server.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use axum::body::Bytes;
 use axum::extract::FromRequestParts;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::http::request::Parts;
@@ -11,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use kato_protocol::{ServerEvent, SessionCreated, SessionDestroyed, StateSnapshot};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
-use tokio::time;
+use tokio::time::{self, Instant, MissedTickBehavior};
 
 use crate::app::App;
 use crate::refusal::Refusal;
@@ -26,6 +27,9 @@ const BACKLOG: usize = 1024;
 
 /// How long a client may take to accept a message, if the server allows no less.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time between pings at least.
+const LEAST_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Greatest message that a client may send: it has nothing to say but `ping`.
 const MAX_MESSAGE_BYTES: usize = 4096;
@@ -143,6 +147,12 @@ async fn serve(
     _place: OwnedSemaphorePermit,
 ) {
     let mut closing = app.events.closing.subscribe();
+    let silence = app.options.event_timeout;
+    let mut heard = Instant::now();
+    let mut pings = time::interval((silence / 2).max(LEAST_INTERVAL));
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first tick is at once.
+    pings.tick().await;
     let within = app.options.write_timeout.min(SEND_TIMEOUT);
     let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
         active_sessions: app.service.n_sessions() as u64,
@@ -162,12 +172,22 @@ async fn serve(
                 }
                 Err(broadcast::error::RecvError::Closed) => return,
             },
-            message = socket.recv() => match message {
-                Some(Ok(Message::Text(text))) if text.as_str() == "ping" => Message::text("pong"),
-                // Pings of the protocol itself are answered by the library.
-                Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Ping(_) | Message::Pong(_))) => continue,
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-            },
+            message = socket.recv() => {
+                heard = Instant::now();
+                match message {
+                    Some(Ok(Message::Text(text))) if text.as_str() == "ping" => Message::text("pong"),
+                    // Pings of the protocol itself are answered by the library.
+                    Some(Ok(Message::Text(_) | Message::Binary(_) | Message::Ping(_) | Message::Pong(_))) => continue,
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                }
+            }
+            _ = pings.tick() => {
+                if heard.elapsed() >= silence {
+                    tracing::debug!("a client of the event stream is silent and is dropped");
+                    return close(&mut socket, 1011, "no answer to a ping", within).await;
+                }
+                Message::Ping(Bytes::new())
+            }
             _ = closing.changed() => continue,
         };
         if !send(&mut socket, answer, within).await {

@@ -21,6 +21,7 @@ pub(crate) struct Options {
     pub(crate) max_concurrent_requests: usize,
     pub(crate) max_connections: usize,
     pub(crate) max_event_clients: usize,
+    pub(crate) event_timeout: Duration,
     pub(crate) workers: usize,
     pub(crate) prediction_timeout: Duration,
     pub(crate) read_timeout: Duration,
@@ -45,6 +46,7 @@ impl Default for Options {
             max_concurrent_requests: 4096,
             max_connections: 16_384,
             max_event_clients: 256,
+            event_timeout: Duration::from_secs(60),
             // A worker may wait for a session that another one holds.
             workers: (2 * cores).max(4),
             prediction_timeout: Duration::from_secs(60),

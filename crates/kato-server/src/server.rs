@@ -93,6 +93,9 @@ settings! {
     with_max_connections max_connections: usize;
     /// Clients of the event stream at most. Default 256.
     with_max_event_clients max_event_clients: usize;
+    /// How long a client of the event stream may say nothing: it is pinged when half of that has passed, as every library answers by
+    /// itself, and loses its place when all of it has. Default 60 s.
+    with_event_timeout event_timeout: Duration;
     /// Threads at most for the short requests of one node, at least 2. Half as many are for what takes long, as predictions do,
     /// and twice as many of either for all nodes together; so short requests are not held up, nor is a node by another one.
     /// Default: twice the processor's cores, at least 4.

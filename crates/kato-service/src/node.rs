@@ -42,20 +42,21 @@ pub(crate) struct Source<'a> {
 
 impl NodeEntry {
     pub(crate) fn new(processor_id: String, node_id: String, now: Micros) -> Self {
-        Self::of(processor_id, node_id, (now, now), Map::new(), false)
+        Self::of(processor_id, node_id, (now, now), Kept::default(), false)
     }
 
     /// A node as the journal has it.
     pub(crate) fn recorded(processor_id: String, record: NodeRecord, now: Micros) -> Self {
         let times = (record.created, now);
-        Self::of(processor_id, record.node_id, times, record.genes, true)
+        let genes = Kept::of(&record.genes);
+        Self::of(processor_id, record.node_id, times, genes, true)
     }
 
     fn of(
         processor_id: String,
         node_id: String,
         (created, accessed): (Micros, Micros),
-        genes: Map<String, Value>,
+        genes: Kept,
         is_recorded: bool,
     ) -> Self {
         Self {
@@ -64,7 +65,7 @@ impl NodeEntry {
             created,
             accessed: AtomicU64::new(accessed.0),
             is_recorded: AtomicBool::new(is_recorded),
-            genes: Mutex::new(Kept::of(&genes)),
+            genes: Mutex::new(genes),
             loaded: Mutex::default(),
         }
     }

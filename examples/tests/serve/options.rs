@@ -1,4 +1,4 @@
-//! What the options do: tokens, extensions, logs.
+//! What the options do: tokens, pages, extensions, logs.
 
 use std::fs;
 
@@ -39,6 +39,26 @@ fn each_token_of_the_file_opens_the_server_and_nothing_else_does() {
         assert_eq!(status(line, &[]), 200, "{line}");
     }
     assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn pages_elsewhere_may_use_the_server_where_an_option_says_so_and_nowhere_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = "Origin: http://page.example";
+    for (more, allowed) in [
+        ([].as_slice(), 403),
+        (&["--allow-origin", "http://page.example"], 200),
+        (&["--allow-origin", "http://other.example"], 403),
+        (&["--allow-all-origins"], 200),
+    ] {
+        let arguments = [&IN_MEMORY[..], more].concat();
+        let mut server = Server::start(dir.path(), &arguments);
+        let reply = request(server.addr(), "GET /status", &[page], None);
+        assert_eq!(reply.status, allowed, "{more:?}");
+        let reply = request(server.addr(), "GET /status", &[], None);
+        assert_eq!(reply.status, 200, "{more:?}");
+        assert_eq!(server.terminate(), Some(0));
+    }
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! The event stream.
 
+use std::time::Duration;
+
+use kato_service::{Service, ServiceOptions};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
+use tokio::time;
 
 use crate::support::{Connection, Request, Running};
 
@@ -74,14 +78,65 @@ async fn sessions_are_announced_before_their_makers_get_an_answer() {
 
 #[tokio::test]
 async fn there_is_one_stream_and_it_has_places() {
-    let server = Running::of(
-        kato_service::Service::in_memory(kato_service::ServiceOptions::default()),
-        |builder| builder.with_max_event_clients(1),
-    )
+    let server = Running::of(Service::in_memory(ServiceOptions::default()), |builder| {
+        builder.with_max_event_clients(1)
+    })
     .await;
     assert_eq!(server.send(handshake("/ws")).await.status, 403);
     assert_eq!(server.get("/ws/events").await.status, 404);
     let mut first = server.connect().await;
     assert_eq!(first.send(&handshake("/ws/events")).await.status, 101);
     assert_eq!(server.send(handshake("/ws/events")).await.status, 503);
+}
+
+#[tokio::test]
+async fn a_silent_client_loses_its_place() {
+    let service = Service::in_memory(ServiceOptions::default());
+    let server = Running::of(service, |builder| {
+        builder
+            .with_max_event_clients(1)
+            .with_event_timeout(Duration::from_millis(500))
+    })
+    .await;
+    let mut silent = server.connect().await;
+    assert_eq!(silent.send(&handshake("/ws/events")).await.status, 101);
+    let next = async {
+        while server.send(handshake("/ws/events")).await.status != 101 {
+            time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let patience = Duration::from_secs(60);
+    time::timeout(patience, next)
+        .await
+        .expect("a place is free");
+    // What it was sent meanwhile: the snapshot, a ping that it did not answer, and why it ends.
+    let mut kinds = Vec::new();
+    while let Some((kind, payload)) = frame(&mut silent).await {
+        kinds.push(kind);
+        if kind == 8 {
+            assert_eq!(payload[..2], 1011_u16.to_be_bytes());
+        }
+    }
+    assert_eq!(kinds, [1, 9, 8]);
+}
+
+#[tokio::test]
+async fn a_client_that_answers_pings_keeps_its_place() {
+    let service = Service::in_memory(ServiceOptions::default());
+    let server = Running::of(service, |builder| {
+        builder.with_event_timeout(Duration::from_secs(4))
+    })
+    .await;
+    let mut stream = server.connect().await;
+    assert_eq!(stream.send(&handshake("/ws/events")).await.status, 101);
+    event(&mut stream).await;
+    // Longer than it may be silent.
+    for _ in 0..3 {
+        assert_eq!(frame(&mut stream).await.unwrap(), (9, vec![]));
+        // A pong, masked.
+        let pong = b"\x8a\x80\0\0\0\0";
+        stream.stream.write_all(pong).await.unwrap();
+    }
+    server.session("node").await;
+    assert_eq!(event(&mut stream).await["event_type"], "session.created");
 }

@@ -95,6 +95,17 @@ async fn requests_beyond_the_limit_are_told_to_come_back() {
 }
 
 #[tokio::test]
+async fn heads_are_bounded() {
+    let server = Running::memory().await;
+    let with = |n_bytes| Request::new("GET", "/health").header("x-long", &"x".repeat(n_bytes));
+    assert_eq!(server.send(with(60_000)).await.status, 200);
+    assert_eq!(server.send(with(140_000)).await.status, 431);
+    let header = |request: Request, n: usize| request.header(&format!("x-{n}"), "x");
+    let many = (0..120).fold(Request::new("GET", "/health"), header);
+    assert_eq!(server.send(many).await.status, 431);
+}
+
+#[tokio::test]
 async fn clients_that_send_too_slowly_are_cut_off() {
     let short = Duration::from_millis(200);
     let server = Running::of(in_memory(), |builder| builder.with_read_timeout(short)).await;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{create, object};
 
-fn is_too_large<T>(result: Result<T, ServiceError>) -> bool {
+fn is_too_large<T>(result: &Result<T, ServiceError>) -> bool {
     matches!(result, Err(ServiceError::TooLarge { limit: 2000, .. }))
 }
 
@@ -25,14 +25,14 @@ fn what_is_kept_has_a_limit_and_what_is_refused_changes_nothing() {
             ..NewSession::of("n")
         },
     ] {
-        assert!(is_too_large(service.create_session(new)));
+        assert!(is_too_large(&service.create_session(new)));
     }
     assert_eq!(service.n_sessions(), 0);
 
     let id = create(&service, "n");
     let before = service.config(&id).unwrap();
     let filters = object(json!({"filter_pipeline": vec!["zzz"; 400], "max_predictions": 7}));
-    assert!(is_too_large(service.update_config(&id, &filters)));
+    assert!(is_too_large(&service.update_config(&id, &filters)));
     assert_eq!(service.config(&id).unwrap(), before);
 
     let genes = |value: &str| object(json!({"colour": value}));
@@ -41,7 +41,7 @@ fn what_is_kept_has_a_limit_and_what_is_refused_changes_nothing() {
         .unwrap()
         .wait()
         .unwrap();
-    assert!(is_too_large(service.set_genes("n", &genes(&long))));
+    assert!(is_too_large(&service.set_genes("n", &genes(&long))));
     assert_eq!(service.genes("n")["colour"], "green");
 }
 
