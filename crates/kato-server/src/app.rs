@@ -11,6 +11,7 @@ use kato_service::Service;
 use crate::events::Events;
 use crate::meters::Meters;
 use crate::options::Options;
+use crate::repeated::Repeated;
 use crate::routes::{self, Route};
 use crate::workers::Workers;
 
@@ -23,6 +24,8 @@ pub(crate) struct App {
     pub(crate) meters: Meters,
     pub(crate) events: Events,
     pub(crate) in_flight: InFlight,
+    /// Requests that failed for a reason that is the log's.
+    pub(crate) failed_requests: Repeated,
     pub(crate) started: Instant,
     /// The OpenAPI document, made when it is first asked for.
     pub(crate) openapi: OnceLock<Bytes>,
@@ -45,6 +48,7 @@ impl App {
             meters: Meters::default(),
             events: Events::new(options.max_event_clients),
             in_flight: InFlight::new(options.max_concurrent_requests),
+            failed_requests: Repeated::default(),
             started: Instant::now(),
             openapi: OnceLock::new(),
             options,

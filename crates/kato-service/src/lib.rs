@@ -40,6 +40,7 @@
 
 mod answer;
 mod clock;
+mod directory_lock;
 mod error;
 mod figures;
 mod genes;
