@@ -34,6 +34,19 @@ pub enum EngineError {
     /// The vectors of an observation have no sum.
     #[error("observe vectors")]
     Vectors(#[from] VectorError),
+    /// A vector has another length than those that the node knows, or that the session has observed, and
+    /// [`one_vector_length`](crate::EngineOptions::one_vector_length) is on.
+    #[error(
+        "take in a vector of {found} elements: those of node {node:?} have {expected}; send vectors of that length"
+    )]
+    VectorLength {
+        /// The node.
+        node: String,
+        /// Elements of the vectors before.
+        expected: usize,
+        /// Elements of this one.
+        found: usize,
+    },
     /// An element of a vector is infinite or not a number.
     #[error(
         "observe vector number {vector_idx} (from 0): an element is not a finite number; send finite ones"

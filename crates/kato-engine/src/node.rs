@@ -277,13 +277,68 @@ impl Node {
         self.cell().read().nearest(elements)
     }
 
-    /// Learns a pattern. Everything that needs no lock is done before it is taken.
-    pub(crate) fn learn(&self, lesson: &LessonRef<'_>) -> Result<LearnOutcome, EngineError> {
+    /// Refuses vectors that are not as long as those before, or as each other, where the options ask for it.
+    pub(crate) fn check_lengths(
+        &self,
+        mut expected: Option<usize>,
+        lengths: impl Iterator<Item = usize>,
+    ) -> Result<(), EngineError> {
+        if !self.options().one_vector_length {
+            return Ok(());
+        }
+        for found in lengths {
+            match expected {
+                Some(expected) if expected != found => {
+                    return Err(EngineError::VectorLength {
+                        node: self.name().to_owned(),
+                        expected,
+                        found,
+                    });
+                }
+                _ => expected = Some(found).filter(|&found| found > 0),
+            }
+        }
+        Ok(())
+    }
+
+    /// Elements of every vector that the node knows; `None` before the first.
+    pub(crate) fn dimension(&self) -> Option<usize> {
+        self.cell().read().dimension()
+    }
+
+    /// Learns what a session has observed. Its vectors must be as long as those of the node, which another session may have
+    /// taught meanwhile.
+    pub(crate) fn learn_observed(
+        &self,
+        lesson: &LessonRef<'_>,
+    ) -> Result<LearnOutcome, EngineError> {
+        self.learn_if(lesson, |memory| {
+            let lengths = lesson.vectors.iter().map(|(_, elements)| elements.len());
+            // One without elements is stored nowhere.
+            let lengths = lengths.filter(|&length| length > 0);
+            self.check_lengths(memory.dimension(), lengths)
+        })
+    }
+
+    /// Learns a pattern, whatever its vectors are: what was learned once can be learned again.
+    fn learn(&self, lesson: &LessonRef<'_>) -> Result<LearnOutcome, EngineError> {
+        self.learn_if(lesson, |_| Ok(()))
+    }
+
+    /// Everything that needs no lock is done before it is taken.
+    fn learn_if(
+        &self,
+        lesson: &LessonRef<'_>,
+        check: impl FnOnce(&NodeMemory) -> Result<(), EngineError>,
+    ) -> Result<LearnOutcome, EngineError> {
         let Some(prepared) = lesson.prepare(self.shared.attribute_limits()) else {
             return Ok(LearnOutcome::TooShort);
         };
         let name = prepared.name;
-        let learned = self.cell().write_index().learn(prepared, &self.shared);
+        let mut memory = self.cell().write_index();
+        check(&memory)?;
+        let learned = memory.learn(prepared, &self.shared);
+        drop(memory);
         let is_new = learned.map_err(|source| EngineError::Index { name, source })?;
         Ok(match is_new {
             true => LearnOutcome::New(name),

@@ -38,6 +38,9 @@ pub struct EngineOptions {
     pub session_use_token_matching: bool,
     /// To which pattern emotives and metadata belong. Default: KATO's.
     pub attribute_scope: AttributeScope,
+    /// Whether a vector is refused that is not as long as those of its session and node. KATO takes it, gives it its own name alone,
+    /// and forgets it with the next learn. Default `false`.
+    pub one_vector_length: bool,
     /// Attributes kept for each pattern by nodes in memory; `persistence` is KATO's environment variable `PERSISTENCE`.
     /// Nodes of a store follow the store, and no session's `persistence` counts, as in KATO: one node has one window.
     pub attribute_limits: AttributeLimits,
@@ -58,6 +61,7 @@ impl Default for EngineOptions {
             use_token_matching: true,
             session_use_token_matching: false,
             attribute_scope: AttributeScope::Session,
+            one_vector_length: false,
             attribute_limits: AttributeLimits::default(),
             commit_after: None,
             limits: Limits::default(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::sequence::{Sequence, SequenceItem, SequenceOutcome, SequenceStep};
 pub(crate) use self::steps::{STM_BYTES, add_as_text};
-use crate::observation::at_most;
+use crate::observation::{SummedVector, at_most};
 use crate::state::{KEPT, LastObservation};
 use crate::{
     EngineError, LearnOutcome, Lesson, Node, Observation, Percept, SessionConfig, SessionState,
@@ -122,10 +122,12 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`EngineError::TooLarge`], [`EngineError::Vectors`], [`EngineError::VectorNotFinite`], [`EngineError::EmotiveRange`];
+    /// [`EngineError::TooLarge`], [`EngineError::Vectors`], [`EngineError::VectorLength`], [`EngineError::VectorNotFinite`],
+    /// [`EngineError::EmotiveRange`];
     /// on an auto-learn as [`learn`](Self::learn).
     pub fn observe(&mut self, observation: Observation) -> Result<Observed, EngineError> {
         let vector = observation.check(&self.node.options().limits)?;
+        self.check_lengths(vector.as_ref())?;
         if self.learns_at(self.state.stm.len() + 1) {
             self.node.commit_if_due()?;
         }
@@ -153,6 +155,7 @@ impl Session {
         at_most(STM_BYTES, bytes, limits.stm_bytes)?;
         let check = |item: &SequenceItem| item.observation.check(limits);
         let vectors: Vec<_> = sequence.items.iter().map(check).collect::<Result<_, _>>()?;
+        self.check_lengths(vectors.iter().flatten())?;
         self.node.commit_if_due()?;
         let before = (self.state.clone(), self.stm_bytes);
         let outcome = self.run(sequence, vectors);
@@ -169,8 +172,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`EngineError::EmptyStm`]; [`EngineError::Index`] when the node is full; [`EngineError::Store`] when an automatic commit
-    /// was due and failed.
+    /// [`EngineError::EmptyStm`]; [`EngineError::Index`] when the node is full; [`EngineError::VectorLength`] when the node has
+    /// learned vectors of another length meanwhile; [`EngineError::Store`] when an automatic commit was due and failed.
     pub fn learn(&mut self) -> Result<LearnOutcome, EngineError> {
         if self.state.stm.is_empty() {
             return Err(EngineError::EmptyStm);
@@ -201,6 +204,28 @@ impl Session {
         self.node.clear()?;
         self.clear_stm();
         Ok(())
+    }
+
+    /// Refuses vectors that are not as long as each other, those observed before and those of the node, where the options ask for
+    /// it: they could never be nearest to each other, and the node would forget them.
+    fn check_lengths<'v>(
+        &self,
+        vectors: impl IntoIterator<Item = &'v SummedVector>,
+    ) -> Result<(), EngineError> {
+        let mut vectors = vectors.into_iter().peekable();
+        if vectors.peek().is_none() || !self.node.options().one_vector_length {
+            return Ok(());
+        }
+        let observed = self
+            .state
+            .vectors
+            .iter()
+            .map(|(_, elements)| elements.len());
+        // One without elements is stored nowhere.
+        let observed = observed.filter(|&length| length > 0).last();
+        let expected = observed.or_else(|| self.node.dimension());
+        let lengths = vectors.map(|vector| vector.elements.len());
+        self.node.check_lengths(expected, lengths)
     }
 
     fn observed(&self, auto_learned: Option<PatternName>) -> Observed {

@@ -102,6 +102,11 @@ impl VectorIndex {
         true
     }
 
+    /// Elements of every vector; `None` before the first.
+    pub(crate) const fn dimension(&self) -> Option<usize> {
+        self.dimension
+    }
+
     /// Names of the nearest vectors, at most [`N_NEAREST`]; of equally near ones the smaller names. None for a vector of
     /// another dimension.
     pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {

@@ -12,6 +12,7 @@ use crate::budget::Budget;
 use crate::events::Events;
 use crate::meters::Meters;
 use crate::options::Options;
+use crate::repeated::Repeated;
 use crate::routes::{self, Route};
 use crate::workers::Workers;
 
@@ -28,6 +29,8 @@ pub(crate) struct App {
     pub(crate) request_memory: Arc<Budget>,
     /// Memory for answers until they are sent.
     pub(crate) answer_memory: Arc<Budget>,
+    /// Requests that failed for a reason that is the log's.
+    pub(crate) failed_requests: Repeated,
     pub(crate) started: Instant,
     /// The OpenAPI document, made when it is first asked for.
     pub(crate) openapi: OnceLock<Bytes>,
@@ -52,6 +55,7 @@ impl App {
             in_flight: InFlight::new(options.max_concurrent_requests),
             request_memory: Budget::new(options.max_request_memory),
             answer_memory: Budget::new(options.max_answer_memory),
+            failed_requests: Repeated::default(),
             started: Instant::now(),
             openapi: OnceLock::new(),
             options,

@@ -18,6 +18,7 @@ use tokio::time;
 
 use crate::app::App;
 use crate::dispatch;
+use crate::repeated::Repeated;
 use crate::stall::StallGuard;
 
 /// How long to wait before accepting again when the system has no more file descriptors.
@@ -50,6 +51,7 @@ impl Connections {
     /// Accepts connections until `stop` is ready. While all places are taken, new ones wait in the system's queue.
     pub(crate) async fn accept(&mut self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
+        let failures = Repeated::default();
         loop {
             let next = async {
                 let place = Arc::clone(&self.places).acquire_owned().await;
@@ -70,7 +72,9 @@ impl Connections {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    if let Some(n_left_out) = failures.tell() {
+                        tracing::warn!(%error, n_left_out, "a connection was not accepted");
+                    }
                     time::sleep(ACCEPT_PAUSE).await;
                 }
             }

@@ -63,10 +63,13 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     headers.insert(TRACE_ID, trace_id.clone());
     let took = started.elapsed();
     let status = response.status();
-    if let Some(Cause(cause)) = response.extensions_mut().remove() {
+    if let Some(Cause(cause)) = response.extensions_mut().remove()
+        && let Some(n_left_out) = app.failed_requests.tell()
+    {
         tracing::error!(
             trace_id = trace_id.to_str().unwrap_or_default(),
             cause,
+            n_left_out,
             "request failed"
         );
     }

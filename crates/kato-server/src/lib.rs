@@ -54,6 +54,7 @@ mod openapi;
 mod options;
 mod query;
 mod refusal;
+mod repeated;
 mod reply;
 mod routes;
 mod server;

@@ -191,6 +191,18 @@ fn engine(error: &EngineError) -> Refusal {
                 "vector_name": null,
             }),
         ),
+        EngineError::VectorLength {
+            expected, found, ..
+        } => Refusal::new(
+            BAD,
+            json!({
+                "error": "VectorDimensionError",
+                "message": chain(error),
+                "expected_dimension": expected,
+                "actual_dimension": found,
+                "vector_name": null,
+            }),
+        ),
         EngineError::TooLarge { .. } => Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, chain(error)),
         EngineError::EmptyStm
         | EngineError::Vectors(_)

@@ -41,6 +41,7 @@
 mod answer;
 mod charge;
 mod clock;
+mod directory_lock;
 mod error;
 mod figures;
 mod genes;

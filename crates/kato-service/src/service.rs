@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 pub use self::maintain::Maintained;
 use crate::clock::Micros;
+use crate::directory_lock::DirectoryLock;
 use crate::error::StorageFailure;
 use crate::figures::{Counters, Figures, Health};
 use crate::journal::Journal;
@@ -65,6 +66,8 @@ struct Shared {
     is_closed: AtomicBool,
     /// Held while maintaining.
     maintenance: Mutex<()>,
+    /// Given back after the journal, whose fields come before it.
+    _directory: Option<DirectoryLock>,
     /// What went wrong in the last round of maintenance.
     fold_failure: Mutex<Option<StorageFailure>>,
 }
@@ -91,6 +94,7 @@ impl Service {
             path: nodes_dir.clone(),
             source,
         })?;
+        let lock = DirectoryLock::acquire(dir, &dir.join(JOURNAL))?;
         let journal = Journal::open(&dir.join(JOURNAL)).map_err(|error| match error {
             // The caller knows the directory, not what is in it.
             ServiceError::InUse { .. } => ServiceError::InUse {
@@ -100,7 +104,7 @@ impl Service {
         })?;
         let now = Micros::of(options.clock.now());
         let nodes = Nodes::new(options.service_name.clone(), Some(nodes_dir));
-        let service = Self::of(options, Some(journal), nodes);
+        let service = Self::of(options, Some((journal, lock)), nodes);
         let shared = &service.shared;
         if let Some(journal) = &shared.journal {
             shared.nodes.restore(journal, now)?;
@@ -112,7 +116,8 @@ impl Service {
         Ok(service)
     }
 
-    fn of(options: ServiceOptions, journal: Option<Journal>, nodes: Nodes) -> Self {
+    fn of(options: ServiceOptions, opened: Option<(Journal, DirectoryLock)>, nodes: Nodes) -> Self {
+        let (journal, directory) = opened.unzip();
         let shared = Shared {
             options,
             journal,
@@ -124,6 +129,7 @@ impl Service {
             writing: RwLock::default(),
             is_closed: AtomicBool::new(false),
             maintenance: Mutex::default(),
+            _directory: directory,
             fold_failure: Mutex::default(),
         };
         Self {

@@ -72,6 +72,11 @@ impl NodeMemory {
         self.vectors.nearest(elements)
     }
 
+    /// Elements of every vector; `None` before the first.
+    pub(crate) const fn dimension(&self) -> Option<usize> {
+        self.vectors.dimension()
+    }
+
     /// The latest emotives of a pattern, oldest first.
     pub(crate) fn emotives(&self, name: &PatternName) -> Vec<EmotiveMap> {
         let window = self.windows.get(name).cloned();

@@ -133,7 +133,7 @@ impl Session {
             metadata,
             vectors: &state.vectors,
         };
-        let outcome = self.node.learn(&lesson)?;
+        let outcome = self.node.learn_observed(&lesson)?;
         if let (Some(taught), Some(_)) = (&mut self.taught, outcome.name()) {
             taught.push(lesson.to_lesson());
         }

@@ -1,7 +1,7 @@
 //! Vectors: named, stored with the node on learning, and found again by nearness.
 
 use kato_embeddings::Embeddings;
-use kato_engine::{Engine, Observation, SessionConfig};
+use kato_engine::{Engine, EngineError, EngineOptions, Observation, Sequence, SessionConfig};
 use kato_model::VectorName;
 
 use crate::support::NODE;
@@ -45,6 +45,51 @@ fn up_to_three_nearest_stored_vectors_join_the_own_name() {
         names(&[&[0.0, 0.0], &[1.0, 0.0], &[2.0, 0.0]])
     );
     assert_eq!(found(&[7.0]), names(&[&[7.0]]));
+}
+
+#[test]
+fn vectors_of_differing_lengths_are_refused_wherever_they_meet_if_that_is_asked_for() {
+    let mut options = EngineOptions::default();
+    options.one_vector_length = true;
+    let engine = Engine::in_memory_with(&[NODE], options);
+    let node = engine.node(NODE).unwrap();
+    let mut session = node.session(SessionConfig::default());
+    let refused = |outcome: Result<(), EngineError>, lengths: (usize, usize)| {
+        let error = outcome.unwrap_err();
+        assert!(
+            matches!(&error, EngineError::VectorLength { node, expected, found }
+                if node == NODE && (*expected, *found) == lengths),
+            "{error}"
+        );
+    };
+    // In a sequence, before anything is taken in.
+    let sequence = Sequence::of([vector(&[1.0, 2.0]), vector(&[1.0, 2.0, 3.0])]);
+    refused(session.observe_sequence(sequence).map(drop), (2, 3));
+    assert!(session.stm().is_empty());
+    // In one session.
+    session.observe(vector(&[1.0, 2.0])).unwrap();
+    refused(session.observe(vector(&[1.0])).map(drop), (2, 1));
+    refused(session.observe(vector(&[])).map(drop), (2, 0));
+    assert_eq!(session.stm().len(), 1);
+    // In two sessions, of which neither has learned: who learns first decides.
+    let mut other = node.session(SessionConfig::default());
+    other.observe(vector(&[1.0, 2.0, 3.0])).unwrap();
+    other.observe(Observation::strings(["a"])).unwrap();
+    session.observe(Observation::strings(["a"])).unwrap();
+    session.learn().unwrap();
+    refused(other.learn().map(drop), (2, 3));
+    assert_eq!((other.stm().len(), node.totals().patterns), (2, 1));
+    other.clear_stm();
+    // With what the node has learned.
+    refused(other.observe(vector(&[1.0, 2.0, 3.0])).map(drop), (2, 3));
+    other.observe(vector(&[3.0, 4.0])).unwrap();
+    // One element is added to every other, as in KATO.
+    let added = Observation::vectors(vec![vec![1.0], vec![3.0, 4.0]]);
+    other.observe(added).unwrap();
+    node.clear().unwrap();
+    let mut fresh = node.session(SessionConfig::default());
+    fresh.observe(vector(&[])).unwrap();
+    fresh.observe(vector(&[1.0, 2.0, 3.0])).unwrap();
 }
 
 #[test]

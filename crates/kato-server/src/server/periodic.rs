@@ -10,6 +10,7 @@ use tokio::time::{self, Interval, MissedTickBehavior};
 use crate::app::App;
 use crate::meters::Sampler;
 use crate::refusal::chain;
+use crate::repeated::Repeated;
 
 /// How often the service's periodic work is done.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
@@ -51,17 +52,32 @@ async fn next(interval: &mut Interval, ending: &mut watch::Receiver<bool>) -> bo
 pub(super) async fn maintain(app: Arc<App>, mut ending: watch::Receiver<bool>) {
     let mut interval = time::interval(MAINTENANCE_INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let failures = Repeated::default();
+    let mut is_failing = false;
     while next(&mut interval, &mut ending).await {
         let service = app.service.clone();
-        match task::spawn_blocking(move || service.maintain()).await {
+        let maintained = task::spawn_blocking(move || service.maintain()).await;
+        let failed = !matches!(maintained, Ok(Ok(_)));
+        if is_failing && !failed {
+            tracing::info!("periodic work succeeds again");
+        }
+        is_failing = failed;
+        match maintained {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
-                tracing::warn!(
-                    error = chain(&error),
-                    "periodic work failed, and is tried again"
-                );
+                if let Some(n_left_out) = failures.tell() {
+                    tracing::warn!(
+                        error = chain(&error),
+                        n_left_out,
+                        "periodic work failed, and is tried again"
+                    );
+                }
             }
-            Err(error) => tracing::error!(%error, "periodic work ended unexpectedly"),
+            Err(error) => {
+                if let Some(n_left_out) = failures.tell() {
+                    tracing::error!(%error, n_left_out, "periodic work ended unexpectedly");
+                }
+            }
         }
     }
 }

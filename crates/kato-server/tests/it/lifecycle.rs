@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use kato_engine::EngineOptions;
+use kato_service::{Service, ServiceOptions};
+use serde_json::{Value, json};
 
 use crate::support::{Request, Running};
 
@@ -66,10 +68,9 @@ async fn genes_of_the_older_generation_can_be_set_and_read() {
 
 #[tokio::test]
 async fn a_token_opens_everything_and_nothing_else_does() {
-    let server = Running::of(
-        kato_service::Service::in_memory(kato_service::ServiceOptions::default()),
-        |builder| builder.with_token("secret-1").with_token("secret-2"),
-    )
+    let server = Running::of(Service::in_memory(ServiceOptions::default()), |builder| {
+        builder.with_token("secret-1").with_token("secret-2")
+    })
     .await;
     assert_eq!(server.get("/").await.status, 200);
     assert_eq!(server.get("/health").await.status, 200);
@@ -155,4 +156,30 @@ async fn vectors_of_differing_lengths_are_refused_and_change_nothing() {
         server.get(&format!("/sessions/{id}/stm")).await.json()["length"],
         0
     );
+}
+
+#[tokio::test]
+async fn a_vector_that_is_not_as_long_as_those_before_is_taken_as_kato_does_or_refused() {
+    for refuses in [false, true] {
+        let mut engine = EngineOptions::default();
+        engine.one_vector_length = refuses;
+        let options = ServiceOptions::default().with_engine(engine);
+        let server = Running::of(Service::in_memory(options), |builder| builder).await;
+        let id = server.session("n").await;
+        let target = format!("/sessions/{id}/observe");
+        let observe = |vector: Value| server.post(&target, json!({"vectors": [vector]}));
+        assert_eq!(observe(json!([1.0, 2.0])).await.status, 200);
+        let answer = observe(json!([1.0, 2.0, 3.0])).await;
+        if !refuses {
+            assert_eq!(answer.json()["stm_length"], 2);
+            continue;
+        }
+        let detail = answer.json()["detail"].clone();
+        assert_eq!(answer.status, 400);
+        assert_eq!(detail["error"], "VectorDimensionError");
+        assert_eq!(
+            (&detail["expected_dimension"], &detail["actual_dimension"]),
+            (&json!(2), &json!(3))
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! What is there after closing, folding and opening again.
 
+use std::fs;
 use std::time::Duration;
 
 use kato_engine::Observation;
@@ -188,4 +189,24 @@ fn figures_are_true() {
     assert_eq!(figures.journal_syncs, 2);
     assert!(figures.journal_records > 4 && figures.journal_bytes > 100 && figures.disk_bytes > 0);
     assert!(figures.failure.is_none());
+}
+
+#[test]
+fn a_lock_file_that_was_deleted_keeps_nobody_out_and_lets_nobody_else_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Service::open(dir.path(), ServiceOptions::default());
+    let service = open().unwrap();
+    let id = create(&service, "n");
+    let name = teach(&service, &id, ["a", "b", "c"]);
+    let lock = dir.path().join("journal").join("lock");
+    fs::remove_file(&lock).unwrap();
+    // It is in use, file or no file.
+    assert!(matches!(open(), Err(ServiceError::InUse { path }) if path == dir.path()));
+    service.close().unwrap();
+    drop(service);
+
+    fs::remove_file(&lock).ok();
+    let service = open().unwrap();
+    assert_eq!(frequency(&service, "n", &name), 1);
+    assert!(service.check(&id));
 }

@@ -45,9 +45,13 @@ pub(crate) fn import(
             }
             _ => {}
         }
-        let text = str::from_utf8(&bytes)
-            .map_err(|_| ExchangeError::NotUtf8 { line })?
-            .trim_ascii();
+        let text = str::from_utf8(&bytes).map_err(|_| ExchangeError::NotUtf8 { line })?;
+        // Editors and shells of Windows put a byte order mark before the first line.
+        let text = match line {
+            1 => text.strip_prefix('\u{feff}').unwrap_or(text),
+            _ => text,
+        };
+        let text = text.trim_ascii();
         if text.is_empty() {
             continue;
         }

@@ -198,6 +198,15 @@ fn a_line_that_cannot_be_taken_imports_nothing_and_is_named() {
 }
 
 #[test]
+fn a_byte_order_mark_before_the_first_line_is_passed_over() {
+    let store = MemoryStore::new(&["node0"], Value::Null);
+    assert_eq!(import(&store, 0, &format!("\u{feff}{ABC}\r\n")).unwrap(), 1);
+    assert_eq!(import(&store, 0, "\u{feff}").unwrap(), 0);
+    let error = import(&store, 0, &format!("{ABC}\n\u{feff}{ABC}\n")).unwrap_err();
+    assert!(matches!(error, ExchangeError::Record { line: 2, .. }));
+}
+
+#[test]
 fn an_error_has_the_reason_as_its_source() {
     let store = InMemory.create(&["node0"], Value::Null, AttributeLimits::default());
     let error = import(&store, 0, &ABC.replace("[\"a\"]", "[\"x\"]")).unwrap_err();
