@@ -216,13 +216,10 @@ impl Session {
         if vectors.peek().is_none() || !self.node.options().one_vector_length {
             return Ok(());
         }
-        let observed = self
-            .state
-            .vectors
-            .iter()
-            .map(|(_, elements)| elements.len());
+        let observed = &self.state.vectors;
+        let mut observed = observed.iter().map(|(_, elements)| elements.len());
         // One without elements is stored nowhere.
-        let observed = observed.filter(|&length| length > 0).last();
+        let observed = observed.rfind(|&length| length > 0);
         let expected = observed.or_else(|| self.node.dimension());
         let lengths = vectors.map(|vector| vector.elements.len());
         self.node.check_lengths(expected, lengths)
