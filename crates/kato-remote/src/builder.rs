@@ -89,7 +89,8 @@ impl RemoteBackendBuilder {
         self
     }
 
-    /// Longest time for one answer; to a question it is at least 10 s, as far as the patience allows. Default 60 s. To a stock server never more is sent than it learns in an eighth of this.
+    /// Longest time for one answer; to a question it is at least 10 s, as far as the patience allows. Default 60 s. To a stock server
+    /// never more is sent than it learns in an eighth of this.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self

@@ -181,17 +181,8 @@ fn engine(error: &EngineError) -> Refusal {
     match error {
         EngineError::Vectors(VectorError::LengthMismatch {
             expected, found, ..
-        }) => Refusal::new(
-            BAD,
-            json!({
-                "error": "VectorDimensionError",
-                "message": chain(error),
-                "expected_dimension": expected,
-                "actual_dimension": found,
-                "vector_name": null,
-            }),
-        ),
-        EngineError::VectorLength {
+        })
+        | EngineError::VectorLength {
             expected, found, ..
         } => Refusal::new(
             BAD,
