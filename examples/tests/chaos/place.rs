@@ -13,6 +13,8 @@ use crate::program::program;
 /// Chunk sizes of the levels.
 const LEVELS: &str = "4,3,2";
 pub(crate) const N_LEVELS: usize = 3;
+/// Seconds: longer than a machine stands still that is busy with writing what was built, shorter than a session that hangs.
+const PATIENCE: &str = "90";
 
 pub(crate) struct Place {
     dir: TempDir,
@@ -92,8 +94,19 @@ impl Place {
             .args(["--skip-errors", "--json", "--progress", "json"]);
         match self.backend {
             Backend::Embedded => command.args(["--kb", &self.run]),
-            _ => command.args(["--backend", place, "--run", &self.run, "--patience", "20"]),
+            _ => command.args([
+                "--backend",
+                place,
+                "--run",
+                &self.run,
+                "--patience",
+                PATIENCE,
+            ]),
         };
+        if self.backend.is_ours() {
+            // What had no answer is sent again or asked for within the patience, also when a disk stood still.
+            command.args(["--timeout", "20"]);
+        }
         if self.backend.keeps_sightings() {
             command.arg("--provenance");
         }
