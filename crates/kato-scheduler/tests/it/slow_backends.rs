@@ -243,6 +243,8 @@ fn workers_fit_the_connections() {
         // The budget for memory of the tests is nothing: one worker.
         assert_eq!(report.unwrap().num_workers, 1);
         options.memory_budget = 1 << 30;
+        // Shared out in advance, so that all that fit have work, and not as many as pay.
+        options.distribution = Distribution::RoundRobin;
         let report = train_elsewhere(&corpus, &backend, &options, |_| {}).unwrap();
         assert_eq!(
             (
