@@ -1,5 +1,6 @@
 //! What each endpoint does.
 
+pub(crate) mod admin;
 pub(crate) mod documents;
 pub(crate) mod extensions;
 pub(crate) mod genes;

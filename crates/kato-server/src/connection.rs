@@ -11,6 +11,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kato_service::Descriptors;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -20,6 +22,8 @@ use crate::app::App;
 use crate::dispatch;
 use crate::repeated::Repeated;
 use crate::stall::StallGuard;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 
 /// How long to wait before accepting again when the system has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -35,17 +39,32 @@ pub(crate) struct Connections {
     tasks: JoinSet<()>,
     places: Arc<Semaphore>,
     closing: watch::Sender<bool>,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
 }
 
 impl Connections {
     pub(crate) fn new(app: Arc<App>) -> Self {
-        let places = app.options.max_connections.min(Semaphore::MAX_PERMITS);
+        // Some descriptors are kept back: without them neither knowledge nor the next connection could be opened.
+        let places = app
+            .options
+            .max_connections
+            .min(Descriptors::of_process().connections());
+        let places = places.min(Semaphore::MAX_PERMITS);
         Self {
             app,
             tasks: JoinSet::new(),
             places: Arc::new(Semaphore::new(places)),
             closing: watch::Sender::new(false),
+            #[cfg(feature = "tls")]
+            tls: None,
         }
+    }
+
+    /// Has all connections begin with a handshake.
+    #[cfg(feature = "tls")]
+    pub(crate) fn secure(&mut self, tls: Option<Tls>) {
+        self.tls = tls;
     }
 
     /// Accepts connections until `stop` is ready. While all places are taken, new ones wait in the system's queue.
@@ -65,9 +84,19 @@ impl Connections {
             while self.tasks.try_join_next().is_some() {}
             match accepted {
                 Ok((stream, _)) => {
-                    let serve = serve(Arc::clone(&self.app), stream, self.closing.subscribe());
+                    let app = Arc::clone(&self.app);
+                    let closing = self.closing.subscribe();
+                    #[cfg(feature = "tls")]
+                    let tls = self.tls.clone();
                     self.tasks.spawn(async move {
-                        serve.await;
+                        let stream = guarded(&app, stream);
+                        #[cfg(feature = "tls")]
+                        match tls {
+                            Some(tls) => serve_securely(app, tls, stream, closing).await,
+                            None => serve(app, stream, closing).await,
+                        }
+                        #[cfg(not(feature = "tls"))]
+                        serve(app, stream, closing).await;
                         drop(place);
                     });
                 }
@@ -98,13 +127,39 @@ impl Connections {
     }
 }
 
-/// Serves one connection.
-async fn serve(app: Arc<App>, stream: TcpStream, mut closing: watch::Receiver<bool>) {
+fn guarded(app: &App, stream: TcpStream) -> StallGuard {
     // Answers are written whole: waiting for more would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection waits for full packets");
     }
-    let io = TokioIo::new(StallGuard::new(stream, app.options.write_timeout));
+    StallGuard::new(stream, app.options.write_timeout)
+}
+
+/// Shakes hands, then serves one connection.
+#[cfg(feature = "tls")]
+async fn serve_securely(
+    app: Arc<App>,
+    tls: Tls,
+    stream: StallGuard,
+    mut closing: watch::Receiver<bool>,
+) {
+    let within = app.options.read_timeout;
+    let shaken = tokio::select! {
+        shaken = tls.accept(stream, within) => shaken,
+        _ = closing.changed() => return,
+    };
+    match shaken {
+        Ok(stream) => serve(app, stream, closing).await,
+        Err(error) => tracing::debug!(%error, "a client did not shake hands"),
+    }
+}
+
+/// Serves one connection.
+async fn serve<S>(app: Arc<App>, stream: S, mut closing: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let io = TokioIo::new(stream);
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())

@@ -22,6 +22,7 @@ use crate::call::Call;
 use crate::cors;
 use crate::events;
 use crate::held::Held;
+use crate::options::Options;
 use crate::query;
 use crate::refusal::Refusal;
 use crate::reply::{Answer, Cause, Outcome, Reply};
@@ -214,7 +215,7 @@ async fn route(
             in_session(app, guarded, (route.work, &node, &cancel), act).await?
         }
         elsewhere => {
-            let reply = no_route(parts, elsewhere);
+            let reply = no_route(&app.options, parts, elsewhere);
             let work = if guarded.is_some() {
                 Work::Short
             } else {
@@ -262,7 +263,7 @@ fn node_of(app: &App, route: &Route, call: &Call) -> String {
 }
 
 /// The answer to a request that no route takes.
-fn no_route(parts: &Parts, found: Found) -> Reply {
+fn no_route(options: &Options, parts: &Parts, found: Found) -> Reply {
     match found {
         Found::WrongMethod(route) => {
             let allow = match (&route.method, route.allows_head()) {
@@ -274,21 +275,22 @@ fn no_route(parts: &Parts, found: Found) -> Reply {
             Reply::from(detail).with_header(header::ALLOW, allow)
         }
         Found::Redirect(path) => {
-            redirect(parts, &path).unwrap_or_else(|| Refusal::not_found().into())
+            redirect(options, parts, &path).unwrap_or_else(|| Refusal::not_found().into())
         }
         Found::Route(..) | Found::Nothing => Refusal::not_found().into(),
     }
 }
 
 /// Sends the client to the path without trailing slashes, as itself named the server.
-fn redirect(parts: &Parts, path: &str) -> Option<Reply> {
+fn redirect(options: &Options, parts: &Parts, path: &str) -> Option<Reply> {
     let host = parts.headers.get(header::HOST)?.to_str().ok()?;
     let query = parts
         .uri
         .query()
         .map(|query| format!("?{query}"))
         .unwrap_or_default();
-    let location = format!("http://{host}{}{query}", query::encode_path(path));
+    let scheme = if options.is_https() { "https" } else { "http" };
+    let location = format!("{scheme}://{host}{}{query}", query::encode_path(path));
     let location = HeaderValue::from_str(&location).ok()?;
     let reply = Reply::empty(StatusCode::TEMPORARY_REDIRECT);
     Some(reply.with_header(header::LOCATION, location))

@@ -23,6 +23,15 @@ pub enum ServerError {
         /// Its position among the tokens.
         idx: usize,
     },
+    /// The certificate or its key cannot be used.
+    #[cfg(feature = "tls")]
+    #[error("read {}: it must be a PEM file, of a certificate and those that lead to its root or of the certificate's key", path.display())]
+    Tls {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Requests were answered, but the service could not be closed.
     #[error("close the service")]
     Close(#[source] ServiceError),

@@ -33,6 +33,8 @@
 //!   answer.
 //! * No async thread matches patterns, waits for a session or touches a disk.
 //!
+//! The feature `tls` has the server speak HTTPS itself: `ServerBuilder::with_tls`.
+//!
 //! Logs go to the crate `tracing`, one event a request with its trace id; bodies and tokens never do.
 
 mod access;
@@ -60,6 +62,8 @@ mod routes;
 mod server;
 mod stall;
 mod timestamp;
+#[cfg(feature = "tls")]
+mod tls;
 mod validate;
 mod workers;
 

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -27,6 +28,9 @@ pub(crate) struct Options {
     pub(crate) read_timeout: Duration,
     pub(crate) write_timeout: Duration,
     pub(crate) shutdown_timeout: Duration,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::tls::TlsFiles>,
+    pub(crate) backups: Option<PathBuf>,
     pub(crate) allowed: Allowed,
     pub(crate) cors: bool,
     pub(crate) docs: bool,
@@ -53,6 +57,9 @@ impl Default for Options {
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(30),
+            #[cfg(feature = "tls")]
+            tls: None,
+            backups: None,
             allowed: Allowed::default(),
             cors: false,
             docs: true,
@@ -63,6 +70,18 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Whether clients speak HTTPS to the server itself.
+    pub(crate) fn is_https(&self) -> bool {
+        #[cfg(feature = "tls")]
+        let is_https = self.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        let is_https = {
+            let _ = self;
+            false
+        };
+        is_https
+    }
+
     /// Bytes of a batch of learns that are read whatever its sequences are.
     pub(crate) fn max_batch_bytes(&self) -> usize {
         let room = largest_share(self.max_request_memory);

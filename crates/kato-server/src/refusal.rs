@@ -157,7 +157,9 @@ impl From<ServiceError> for Refusal {
                 "the prediction took longer than the server allows and was ended; it would again: ask with a shorter \
                  short-term memory, or narrow the patterns with a filter_pipeline",
             ),
-            ServiceError::RunReplaced { .. } => Self::new(StatusCode::CONFLICT, chain(&error)),
+            ServiceError::RunReplaced { .. } | ServiceError::InMemory => {
+                Self::new(StatusCode::CONFLICT, chain(&error))
+            }
             ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {
                 Self::overloaded(&chain(&error))
             }

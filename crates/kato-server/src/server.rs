@@ -4,11 +4,12 @@ mod periodic;
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use kato_service::Service;
+use kato_service::{Descriptors, Service};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task;
@@ -89,7 +90,8 @@ settings! {
     /// Requests at most that are answered at a time, up to the last byte of their answers, those that wait for a thread included; others get status 503 and
     /// `Retry-After`. Default 4096.
     with_max_concurrent_requests max_concurrent_requests: usize;
-    /// Connections at most; others wait to be accepted. Default 16,384.
+    /// Connections at most; others wait to be accepted. Default 16,384, and never more than half of the files that the process may
+    /// open (see [`Descriptors`]), so that knowledge can always be read and written.
     with_max_connections max_connections: usize;
     /// Clients of the event stream at most. Default 256.
     with_max_event_clients max_event_clients: usize;
@@ -150,6 +152,25 @@ impl ServerBuilder {
         self
     }
 
+    /// Has `POST /admin/backups` copy the running service ([`Service::backup`]) into a new directory below this one, named by the time.
+    /// Whoever may use the server may then fill the disk with copies: with a token, or where nobody but programs of one's own
+    /// reaches it. Without, the path is answered with status 404.
+    pub fn with_backups(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.options.backups = Some(dir.into());
+        self
+    }
+
+    /// Speaks HTTPS with a certificate, PEM with those that lead to its root, and its key, PEM as well. The files are read by
+    /// [`bind`](Self::bind), and a new certificate when the server is started again.
+    #[cfg(feature = "tls")]
+    pub fn with_tls(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        self.options.tls = Some(crate::tls::TlsFiles {
+            certificate: certificate.into(),
+            key: key.into(),
+        });
+        self
+    }
+
     fn app(mut self) -> Result<Arc<App>, ServerError> {
         for (idx, token) in self.tokens.iter().enumerate() {
             if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -160,7 +181,7 @@ impl ServerBuilder {
         Ok(Arc::new(App::new(self.service, self.options)))
     }
 
-    /// The server as a router, to be served or tested by other means. Time-outs of connections, the periodic work of the service
+    /// The server as a router, to be served or tested by other means. Time-outs of connections, TLS, the periodic work of the service
     /// ([`Service::maintain`]) and samples of the machine's load are then the caller's.
     ///
     /// # Errors
@@ -171,13 +192,23 @@ impl ServerBuilder {
         Ok(Router::new().fallback(move |request| dispatch::handle(Arc::clone(&app), request)))
     }
 
-    /// Opens the port. Must be called, as all that follows, within a tokio runtime with its timer and I/O on.
+    /// Opens the port, and raises the process's limit of open files as far as it goes. Must be called, as all that follows, within a
+    /// tokio runtime with its timer and I/O on.
     ///
     /// # Errors
     ///
-    /// [`ServerError::Bind`], [`ServerError::Token`].
+    /// [`ServerError::Bind`], [`ServerError::Token`]; with the feature `tls`, `ServerError::Tls`.
     pub async fn bind(self) -> Result<BoundServer, ServerError> {
+        // Before the connections are shared out.
+        Descriptors::raise();
         let app = self.app()?;
+        #[cfg(feature = "tls")]
+        let tls = app
+            .options
+            .tls
+            .as_ref()
+            .map(crate::tls::TlsFiles::read)
+            .transpose()?;
         let addr = app.options.addr;
         let bind = |source| ServerError::Bind { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(bind)?;
@@ -186,6 +217,8 @@ impl ServerBuilder {
             app,
             listener,
             local_addr,
+            #[cfg(feature = "tls")]
+            tls,
         })
     }
 }
@@ -197,6 +230,8 @@ pub struct BoundServer {
     app: Arc<App>,
     listener: TcpListener,
     local_addr: SocketAddr,
+    #[cfg(feature = "tls")]
+    tls: Option<crate::tls::Tls>,
 }
 
 /// How a server ended.
@@ -230,12 +265,16 @@ impl BoundServer {
             app,
             listener,
             local_addr,
+            #[cfg(feature = "tls")]
+            tls,
         } = self;
         tracing::info!(%local_addr, "serving");
         let ending = watch::Sender::new(false);
         let maintaining = Periodic::of(maintain(Arc::clone(&app), ending.subscribe()));
         let sampling = Periodic::of(sample(Arc::clone(&app), ending.subscribe()));
         let mut connections = Connections::new(Arc::clone(&app));
+        #[cfg(feature = "tls")]
+        connections.secure(tls);
         connections.accept(listener, shutdown).await;
         let stopping = Instant::now();
         tracing::info!("stopping");

@@ -1,49 +1,40 @@
-//! The lock on a service's directory: that of the directory itself, which nobody can delete, beside the journal's lock file.
+//! The lock on a service's directory: that of the directory itself, which nobody can delete.
 
 use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::ServiceError;
 
-/// The file that the journal's database locks. It makes it with the database, and wants it to be there ever after.
-const JOURNAL_LOCK: &str = "lock";
+/// Locked instead where the system or the file system does not lock directories.
+const LOCK_FILE: &str = "LOCK";
 
 /// Held as long as the service has the directory open; the operating system releases it when the process ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
-    /// `None` where the system or the file system does not lock directories: then the journal's lock file alone keeps others out.
-    _dir: Option<File>,
+    _locked: File,
 }
 
 impl DirectoryLock {
-    /// Locks the directory. As nobody else has it then, a lock file of the journal that is gone, as after a clean-up of files that
-    /// look left over, is made anew.
-    pub(crate) fn acquire(dir: &Path, journal: &Path) -> Result<Self, ServiceError> {
-        let locked = match File::open(dir).map(|file| (file.try_lock(), file)) {
-            Ok((Ok(()), file)) => Some(file),
-            Ok((Err(TryLockError::WouldBlock), _)) => {
-                return Err(ServiceError::InUse {
-                    path: dir.to_owned(),
-                });
-            }
-            Ok((Err(TryLockError::Error(_)), _)) | Err(_) => None,
+    /// Locks the directory.
+    pub(crate) fn acquire(dir: &Path) -> Result<Self, ServiceError> {
+        let in_use = || ServiceError::InUse {
+            path: dir.to_owned(),
         };
-        if locked.is_some() && journal.is_dir() {
-            restore(&journal.join(JOURNAL_LOCK))?;
+        match File::open(dir).map(|file| (file.try_lock(), file)) {
+            Ok((Ok(()), locked)) => return Ok(Self { _locked: locked }),
+            Ok((Err(TryLockError::WouldBlock), _)) => return Err(in_use()),
+            Ok((Err(TryLockError::Error(_)), _)) | Err(_) => {}
         }
-        Ok(Self { _dir: locked })
-    }
-}
-
-/// Makes the file, if it is not there.
-fn restore(path: &Path) -> Result<(), ServiceError> {
-    match File::create_new(path) {
-        Err(source) if source.kind() != ErrorKind::AlreadyExists => Err(ServiceError::Io {
-            action: "make the lock file",
-            path: path.to_owned(),
-            source,
-        }),
-        _ => Ok(()),
+        let path = dir.join(LOCK_FILE);
+        let failed = ServiceError::io("lock", &path);
+        // Opened as it is: another process may hold it.
+        let mut options = File::options();
+        let file = options.create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _locked: file }),
+            Err(TryLockError::WouldBlock) => Err(in_use()),
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
     }
 }

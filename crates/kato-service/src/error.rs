@@ -2,11 +2,14 @@
 
 use std::error::Error;
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kato_engine::{ConfigError, EngineError};
 use kato_prediction::Cancelled;
+
+use crate::loss::Loss;
 
 /// Why the service did not do what it was asked. Session and node are as before the call, where a variant says nothing else.
 #[derive(Debug, thiserror::Error)]
@@ -145,6 +148,37 @@ pub enum ServiceError {
         /// Its nodes.
         found: usize,
     },
+    /// Something was lost, and going on without it was not allowed.
+    #[error(
+        "{loss}; put it back from a copy, or go on without it for good (`accept_losses`; `serve --accept-losses`)"
+    )]
+    Lost {
+        /// What was lost.
+        loss: Loss,
+    },
+    /// The journal cannot be opened.
+    #[error("open the journal {}; if a file of it is damaged, restore the service's directory from a copy", path.display())]
+    OpenJournal {
+        /// Its directory.
+        path: PathBuf,
+        /// The journal's error.
+        source: StorageFailure,
+    },
+    /// A service in memory has nothing to copy.
+    #[error("copy the service: it is in memory alone; keep it in a directory")]
+    InMemory,
+    /// A directory to be made is there already and holds something.
+    #[error("copy the service to {}: it is not empty; choose a new directory", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory holds a copy that was not finished.
+    #[error("open {}: it holds a copy that was broken off; make another one", path.display())]
+    Unfinished {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A directory cannot be made or read.
     #[error("{action} {}", path.display())]
     Io {
@@ -155,7 +189,7 @@ pub enum ServiceError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The journal cannot be opened or read.
+    /// The journal cannot be read.
     #[error("{action}")]
     Journal {
         /// What was tried.
@@ -170,6 +204,14 @@ impl ServiceError {
         move |source| Self::Journal {
             action,
             source: StorageFailure::of(source),
+        }
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
         }
     }
 

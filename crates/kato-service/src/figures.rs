@@ -41,7 +41,12 @@ pub struct Figures {
     pub journal_bytes: u64,
     /// Flushes of the journal to the disk.
     pub journal_syncs: u64,
-    /// Mean time of one.
+    /// Bytes at the end of the journal that opening cut off, because they were no whole write: of one that was broken off by a
+    /// kill, or [lost](crate::Service::losses).
+    pub journal_bytes_cut_off: u64,
+    /// [Losses](crate::Service::losses) that are not mended.
+    pub losses: usize,
+    /// Mean time of a flush.
     pub journal_sync_mean: Duration,
     /// Bytes on the disk: the journal, and the stores of the nodes in memory.
     pub disk_bytes: u64,

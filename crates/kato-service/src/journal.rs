@@ -1,21 +1,28 @@
 //! The write-ahead journal: sessions, lessons and idempotency keys, written in groups by one thread.
 
+mod copy;
+mod log;
+mod mark;
+mod opening;
 mod record;
 mod tables;
 mod unfinished;
+mod versions;
+mod witness;
 mod writer;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
+pub(crate) use self::copy::copy;
 pub(crate) use self::record::{
-    KeyRecord, LessonsRecord, NodeRecord, SessionHeader, StateRecord, key_of_key, key_of_lessons,
-    key_of_time, sequence_of, time_of,
+    KeyRecord, LessonsRecord, NodeRecord, SessionHeader, StateRecord, StoredAnswer, key_of_key,
+    key_of_lessons, key_of_time, old_key_of_key, sequence_of, time_of,
 };
 #[cfg(test)]
 pub(crate) use self::tables::Fault;
@@ -23,6 +30,7 @@ pub(crate) use self::tables::{Table, Tables};
 use self::unfinished::Unfinished;
 use self::writer::{Writer, WriterFigures};
 use crate::error::StorageFailure;
+use crate::loss::Loss;
 use crate::receipt::Acknowledgement;
 use crate::{Figures, ServiceError};
 
@@ -62,6 +70,19 @@ pub(crate) struct Journal {
     /// `None` when closed.
     queue: Mutex<Option<Sender<Queued>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Bytes at the end of the log that opening cut off.
+    bytes_cut_off: u64,
+    /// Read while the store of a node is changed, written while all of them must stay as they are.
+    stores: RwLock<()>,
+}
+
+/// What opening a journal found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// What is lost, accepted or only told.
+    pub(crate) losses: Vec<Loss>,
+    /// Was it made just now?
+    pub(crate) is_new: bool,
 }
 
 impl Entry {
@@ -75,9 +96,10 @@ impl Entry {
 }
 
 impl Journal {
-    /// Opens the journal of a directory, or makes one.
-    pub(crate) fn open(dir: &Path) -> Result<Self, ServiceError> {
-        let tables = Arc::new(Tables::open(dir)?);
+    /// Opens the journal of a service's directory, or makes one.
+    pub(crate) fn open(dir: &Path, accepts_losses: bool) -> Result<(Self, Found), ServiceError> {
+        let opened = opening::open(dir, accepts_losses)?;
+        let tables = Arc::new(opened.tables);
         let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
         let failure = Arc::new(OnceLock::new());
         let figures = Arc::new(WriterFigures::default());
@@ -96,14 +118,21 @@ impl Journal {
                 path: dir.to_owned(),
                 source,
             })?;
-        Ok(Self {
+        let journal = Self {
             tables,
             figures,
             failure,
             writer,
             queue: Mutex::new(Some(sender)),
             thread: Mutex::new(Some(thread)),
-        })
+            bytes_cut_off: opened.bytes_cut_off,
+            stores: RwLock::default(),
+        };
+        let found = Found {
+            losses: opened.losses,
+            is_new: opened.is_new,
+        };
+        Ok((journal, found))
     }
 
     pub(crate) fn tables(&self) -> &Tables {
@@ -116,6 +145,7 @@ impl Journal {
         figures.journal_records = writer.records.load(load);
         figures.journal_bytes = writer.bytes.load(load);
         figures.journal_syncs = writer.syncs.load(load);
+        figures.journal_bytes_cut_off = self.bytes_cut_off;
         let nanos = writer.sync_nanos.load(load);
         figures.journal_sync_mean =
             Duration::from_nanos(nanos.checked_div(figures.journal_syncs).unwrap_or(0));
@@ -170,6 +200,16 @@ impl Journal {
             sync: true,
             ..Entry::default()
         })
+    }
+
+    /// The right to change the store of a node, which a copy that is being made waits for.
+    pub(crate) fn changing_store(&self) -> RwLockReadGuard<'_, ()> {
+        self.stores.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The right to look at all stores while none is changed.
+    pub(crate) fn stores_at_rest(&self) -> RwLockWriteGuard<'_, ()> {
+        self.stores.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The failure that ended all writing, if one did.

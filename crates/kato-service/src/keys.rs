@@ -8,10 +8,15 @@ use serde::Serialize;
 
 use crate::ServiceError;
 use crate::clock::Micros;
-use crate::journal::{Entry, Journal, KeyRecord, Table, key_of_key, key_of_time};
+use crate::journal::{
+    Entry, Journal, KeyRecord, StoredAnswer, Table, key_of_key, key_of_time, old_key_of_key,
+};
 
 /// What a request asks, so that the same one is known again.
-pub(crate) type Digest = [u8; 32];
+///
+/// 128 bits: a digest is compared only with that of the request that had the same key before. Two different requests with one
+/// digest are met by chance once in 2¹²⁸ such pairs; whoever searches for them, 2⁶⁴ steps, is answered his own first answer.
+pub(crate) type Digest = [u8; 16];
 
 /// Longest key, in bytes.
 const MAX_LENGTH: usize = 255;
@@ -26,7 +31,9 @@ pub(crate) fn digest(method: &str, body: &impl Serialize) -> Digest {
     hasher.update(&[0]);
     serde_json::to_writer(&mut hasher, body)
         .expect("a body is plain data, and hashing cannot fail");
-    *hasher.finalize().as_bytes()
+    let mut digest = Digest::default();
+    hasher.finalize_xof().fill(&mut digest);
+    digest
 }
 
 /// All keys of a service. A key is scoped by the node's knowledge base: a client whose session ended can repeat a request
@@ -63,7 +70,7 @@ pub(crate) enum Claim {
     /// It is the first with this key.
     New(Claimed),
     /// It was carried out; the answer. Its record may still be on its way to the disk.
-    Seen(Vec<u8>),
+    Seen(StoredAnswer),
 }
 
 /// A key that is this request's; dropping it before [`keep`](Self::keep) gives it back.
@@ -132,8 +139,10 @@ impl Keys {
         let Some(journal) = journal else {
             return Ok(Claim::New(claimed));
         };
-        let stored = journal.tables().get(Table::Keys, &claimed.key)?;
-        let stored = stored.map(|bytes| KeyRecord::read(&bytes)).transpose()?;
+        let mut stored = read(journal, &claimed.key)?;
+        if stored.is_none() {
+            stored = read(journal, &old_key_of_key(scope, key))?;
+        }
         match stored.filter(is_young) {
             None => Ok(Claim::New(claimed)),
             Some(record) if record.digest == digest => Ok(Claim::Seen(record.answer)),
@@ -151,6 +160,11 @@ impl Keys {
         }
         n_forgotten
     }
+}
+
+fn read(journal: &Journal, key: &[u8]) -> Result<Option<KeyRecord>, ServiceError> {
+    let stored = journal.tables().get(Table::Keys, key)?;
+    stored.map(|bytes| KeyRecord::read(key, &bytes)).transpose()
 }
 
 impl AllKnown {
@@ -183,7 +197,7 @@ impl Shared {
 
 impl Claimed {
     /// Keeps the key with the answer, as part of the request's journal entry where there is a journal.
-    pub(crate) fn keep(mut self, answer: Vec<u8>, entry: Option<&mut Entry>) {
+    pub(crate) fn keep(mut self, answer: StoredAnswer, entry: Option<&mut Entry>) {
         self.is_kept = true;
         let record = KeyRecord {
             digest: self.digest,

@@ -41,6 +41,7 @@
 mod answer;
 mod charge;
 mod clock;
+mod descriptors;
 mod directory_lock;
 mod error;
 mod figures;
@@ -48,6 +49,7 @@ mod genes;
 mod journal;
 mod kept;
 mod keys;
+mod loss;
 mod node;
 mod nodes;
 mod options;
@@ -62,8 +64,10 @@ pub use answer::{
     ObserveOutcome, SequenceAnswer, SessionPage, SessionView,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use descriptors::Descriptors;
 pub use error::{ServiceError, StorageFailure};
 pub use figures::{Figures, Health};
+pub use loss::Loss;
 pub use options::{Durability, ServiceOptions};
 pub use receipt::Receipt;
 pub use runs::RunRecord;

@@ -2,6 +2,7 @@
 
 mod fold;
 mod lazy_store;
+mod lineage;
 mod loaded;
 
 use std::path::Path;
@@ -12,11 +13,13 @@ use kato_engine::EngineOptions;
 use serde_json::{Map, Value};
 
 pub(crate) use self::lazy_store::directory_of;
+pub(crate) use self::lineage::sequence_of_store;
 pub(crate) use self::loaded::LoadedNode;
 use crate::ServiceError;
-use crate::clock::Micros;
+use crate::clock::{Clock, Micros};
 use crate::journal::{Entry, Journal, NodeRecord, Table};
 use crate::kept::Kept;
+use crate::loss::Losses;
 
 /// A node that the service knows, in memory or not.
 #[derive(Debug)]
@@ -35,9 +38,21 @@ pub(crate) struct NodeEntry {
 /// Where a node's knowledge comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
-    /// The journal and the directory of the knowledge bases; `None` in memory.
-    pub(crate) disk: Option<(&'a Journal, &'a Path)>,
+    /// `None` in memory.
+    pub(crate) disk: Option<Disk<'a>>,
     pub(crate) engine: &'a EngineOptions,
+}
+
+/// What a service has on the disk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Disk<'a> {
+    pub(crate) journal: &'a Journal,
+    /// Directory of the knowledge bases.
+    pub(crate) nodes_dir: &'a Path,
+    pub(crate) losses: &'a Losses,
+    /// Whether nodes go on without what is lost.
+    pub(crate) accepts_losses: bool,
+    pub(crate) clock: &'a dyn Clock,
 }
 
 impl NodeEntry {
@@ -159,6 +174,15 @@ impl NodeEntry {
                 Ok(true)
             }
             _ => Ok(false),
+        }
+    }
+
+    /// Whether it is in memory, or just coming or going.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        match self.loaded.try_lock() {
+            Ok(loaded) => loaded.is_some(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().is_some(),
+            Err(TryLockError::WouldBlock) => true,
         }
     }
 

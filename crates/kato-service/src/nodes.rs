@@ -10,7 +10,8 @@ use kato_store::EmbeddedStore;
 use crate::ServiceError;
 use crate::clock::Micros;
 use crate::journal::{Journal, NodeRecord, Table, key_of_lessons};
-use crate::node::{NodeEntry, directory_of};
+use crate::loss::Losses;
+use crate::node::{NodeEntry, directory_of, sequence_of_store};
 
 /// All nodes of a service.
 #[derive(Debug)]
@@ -41,6 +42,30 @@ impl Nodes {
             self.lock().insert(processor_id.to_owned(), Arc::new(entry));
         }
         Ok(())
+    }
+
+    /// Tells what is missing of the nodes that the journal knows.
+    pub(crate) fn tell_losses(
+        &self,
+        journal: &Journal,
+        losses: &Losses,
+    ) -> Result<(), ServiceError> {
+        let Some(dir) = self.dir() else { return Ok(()) };
+        for entry in self.all() {
+            if let Some(loss) = entry.find_loss(journal, dir)? {
+                losses.tell(loss);
+            }
+        }
+        Ok(())
+    }
+
+    /// Knowledge bases that a journal has fed.
+    pub(crate) fn count_fed(&self) -> usize {
+        let listed = self.dir().and_then(|dir| std::fs::read_dir(dir).ok());
+        let found = listed.into_iter().flatten().flatten();
+        let is_fed =
+            |path: &Path| matches!(sequence_of_store(path), Ok(Some(sequence)) if sequence > 0);
+        found.filter(|entry| is_fed(&entry.path())).count()
     }
 
     pub(crate) fn dir(&self) -> Option<&Path> {

@@ -54,7 +54,9 @@ pub struct ServiceOptions {
     pub key_retention: Duration,
     /// Sequences of one batch at most. Default 100,000.
     pub max_batch_sequences: usize,
-    /// Nodes kept in memory though no session uses them. Default 100.
+    /// Nodes kept in memory though no session uses them. Default 100. All nodes in memory together are as many as the process's
+    /// [descriptors](crate::Descriptors::nodes) allow; beyond that those go that were not used for longest, sessions or not, and come
+    /// back when they are used.
     pub max_loaded_nodes: usize,
     /// Bytes at most, as JSON, of what is kept of a client's own for each session and node: node id and metadata of a session, its
     /// settings, genes of a node. Default 64 KiB each.
@@ -62,6 +64,9 @@ pub struct ServiceOptions {
     /// Bytes of memory at most that all sessions take together, about; beyond it nothing more is observed and no session made until
     /// others are cleared, deleted or over. Default 512 MiB.
     pub max_session_memory: usize,
+    /// Whether to go on without what is [lost](crate::Loss), for good: it is written down in the directory's file `LOSSES`.
+    /// Default `false`: a damaged journal is not opened, and a node that lacks knowledge is not served.
+    pub accept_losses: bool,
     /// Where the time comes from. Default: the machine's clock as it is when these options are made, going on from there.
     pub clock: Arc<dyn Clock>,
 }
@@ -84,6 +89,7 @@ impl Default for ServiceOptions {
             max_loaded_nodes: 100,
             max_kept_bytes: 64 << 10,
             max_session_memory: 512 << 20,
+            accept_losses: false,
             clock: Arc::new(SystemClock::new()),
         }
     }
@@ -119,6 +125,7 @@ setters! {
     with_max_loaded_nodes max_loaded_nodes: usize,
     with_max_kept_bytes max_kept_bytes: usize,
     with_max_session_memory max_session_memory: usize,
+    with_accept_losses accept_losses: bool,
     with_clock clock: Arc<dyn Clock>,
 }
 

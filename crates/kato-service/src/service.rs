@@ -1,11 +1,14 @@
 //! The service: what all its parts share, opening and closing.
 
+mod backup;
 mod batch;
 #[cfg(test)]
 mod faults;
 mod maintain;
 mod nodes;
 mod operate;
+mod packed;
+mod room;
 mod runs;
 mod sessions;
 mod work;
@@ -17,19 +20,19 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 pub use self::maintain::Maintained;
 use crate::clock::Micros;
+use crate::descriptors::Descriptors;
 use crate::directory_lock::DirectoryLock;
 use crate::error::StorageFailure;
 use crate::figures::{Counters, Figures, Health};
-use crate::journal::Journal;
+use crate::journal::{Found, Journal};
 use crate::keys::Keys;
-use crate::node::Source;
+use crate::loss::{Loss, Losses};
+use crate::node::{Disk, Source};
 use crate::nodes::Nodes;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
 use crate::{ServiceError, ServiceOptions};
 
-/// Name of the journal in the service's directory.
-const JOURNAL: &str = "journal";
 /// Name of the directory of the knowledge bases in the service's directory.
 const NODES: &str = "nodes";
 
@@ -61,6 +64,7 @@ struct Shared {
     keys: Keys,
     runs: Runs,
     counters: Counters,
+    losses: Losses,
     /// Read by writes while they run, written by closing.
     writing: RwLock<()>,
     is_closed: AtomicBool,
@@ -68,6 +72,8 @@ struct Shared {
     maintenance: Mutex<()>,
     /// Given back after the journal, whose fields come before it.
     _directory: Option<DirectoryLock>,
+    /// Held while a copy is made.
+    copying: Mutex<()>,
     /// What went wrong in the last round of maintenance.
     fold_failure: Mutex<Option<StorageFailure>>,
 }
@@ -77,46 +83,39 @@ impl Service {
     #[must_use]
     pub fn in_memory(options: ServiceOptions) -> Self {
         let nodes = Nodes::new(options.service_name.clone(), None);
-        Self::of(options, None, nodes)
+        Self::of(options, None, nodes, Losses::default())
     }
 
     /// Opens a service's directory, or makes one, with everything that was acknowledged before.
     ///
-    /// One process at a time may have it open. Knowledge bases are loaded when they are first used.
+    /// One process at a time may have it open. Knowledge bases are loaded when they are first used. What is found lost is told by
+    /// [`losses`](Self::losses).
     ///
     /// # Errors
     ///
-    /// [`ServiceError::InUse`], [`ServiceError::Version`], [`ServiceError::Journal`], [`ServiceError::Io`].
+    /// [`ServiceError::InUse`], [`ServiceError::Version`], [`ServiceError::Lost`] when the journal is not whole and losses are not
+    /// [accepted](ServiceOptions::accept_losses), [`ServiceError::OpenJournal`], [`ServiceError::Journal`],
+    /// [`ServiceError::Unfinished`], [`ServiceError::Io`].
     pub fn open(dir: &Path, options: ServiceOptions) -> Result<Self, ServiceError> {
         let nodes_dir = dir.join(NODES);
-        fs::create_dir_all(&nodes_dir).map_err(|source| ServiceError::Io {
-            action: "create",
-            path: nodes_dir.clone(),
-            source,
-        })?;
-        let lock = DirectoryLock::acquire(dir, &dir.join(JOURNAL))?;
-        let journal = Journal::open(&dir.join(JOURNAL)).map_err(|error| match error {
-            // The caller knows the directory, not what is in it.
-            ServiceError::InUse { .. } => ServiceError::InUse {
-                path: dir.to_owned(),
-            },
-            error => error,
-        })?;
-        let now = Micros::of(options.clock.now());
+        fs::create_dir_all(&nodes_dir).map_err(ServiceError::io("create", &nodes_dir))?;
+        let lock = DirectoryLock::acquire(dir)?;
+        Self::check_copies(dir)?;
+        Descriptors::of_process().limit_segments();
+        let losses = Losses::open(dir)?;
+        let (journal, found) = Journal::open(dir, options.accept_losses)?;
         let nodes = Nodes::new(options.service_name.clone(), Some(nodes_dir));
-        let service = Self::of(options, Some((journal, lock)), nodes);
-        let shared = &service.shared;
-        if let Some(journal) = &shared.journal {
-            shared.nodes.restore(journal, now)?;
-            let most = shared.options.max_session_ttl;
-            shared
-                .sessions
-                .restore(journal, &shared.nodes, (now, most))?;
-        }
+        let service = Self::of(options, Some((journal, lock)), nodes, losses);
+        service.shared.restore(found)?;
         Ok(service)
     }
 
-    fn of(options: ServiceOptions, opened: Option<(Journal, DirectoryLock)>, nodes: Nodes) -> Self {
+    fn of(
+        options: ServiceOptions,
+        opened: Option<(Journal, DirectoryLock)>,
+        nodes: Nodes,
+        losses: Losses,
+    ) -> Self {
         let (journal, directory) = opened.unzip();
         let shared = Shared {
             options,
@@ -126,10 +125,12 @@ impl Service {
             keys: Keys::default(),
             runs: Runs::default(),
             counters: Counters::default(),
+            losses,
             writing: RwLock::default(),
             is_closed: AtomicBool::new(false),
             maintenance: Mutex::default(),
             _directory: directory,
+            copying: Mutex::default(),
             fold_failure: Mutex::default(),
         };
         Self {
@@ -185,6 +186,15 @@ impl Service {
         }
     }
 
+    /// What was found lost and is not mended: told since the service was opened, or since it was met. Empty is how it should be.
+    ///
+    /// A node's loss is mended by putting its knowledge base back; losses of the journal stay until their list in the directory,
+    /// `LOSSES`, is removed and the service opened again.
+    #[must_use]
+    pub fn losses(&self) -> Vec<Loss> {
+        self.shared.losses.all()
+    }
+
     /// What the service did since it was opened, and how it is. Costs some milliseconds with very many nodes.
     #[must_use]
     pub fn figures(&self) -> Figures {
@@ -210,6 +220,7 @@ impl Service {
             uncommitted_learns: uncommitted.sum(),
             folds: counters.folds.get(),
             disk_bytes: store_bytes,
+            losses: shared.losses.all().len(),
             failure: shared.fold_failure().clone(),
             ..Figures::default()
         };
@@ -225,9 +236,47 @@ impl Shared {
         Micros::of(self.options.clock.now())
     }
 
+    /// Takes in what a journal knows, and tells what is lost.
+    fn restore(&self, found: Found) -> Result<(), ServiceError> {
+        let Some(journal) = &self.journal else {
+            return Ok(());
+        };
+        let clock_now = self.options.clock.now();
+        let now = Micros::of(clock_now);
+        let was_lost = !found.losses.is_empty();
+        for loss in found.losses {
+            self.losses.write_down(loss, clock_now)?;
+        }
+        let fed = if found.is_new {
+            self.nodes.count_fed()
+        } else {
+            0
+        };
+        if let Some(dir) = self.nodes.dir().filter(|_| fed > 0 && !was_lost) {
+            let loss = Loss::Unwitnessed {
+                path: dir.to_owned(),
+                reason: format!(
+                    "{fed} knowledge bases here were fed by a journal, and the journal beside them is new: sessions, keys and lessons that were in the old one alone are not there"
+                ),
+            };
+            self.losses.write_down(loss, clock_now)?;
+        }
+        self.nodes.restore(journal, now)?;
+        self.nodes.tell_losses(journal, &self.losses)?;
+        let most = self.options.max_session_ttl;
+        self.sessions.restore(journal, &self.nodes, (now, most))
+    }
+
     fn source(&self) -> Source<'_> {
+        let disk = self.journal.as_ref().zip(self.nodes.dir());
         Source {
-            disk: self.journal.as_ref().zip(self.nodes.dir()),
+            disk: disk.map(|(journal, nodes_dir)| Disk {
+                journal,
+                nodes_dir,
+                losses: &self.losses,
+                accepts_losses: self.options.accept_losses,
+                clock: &*self.options.clock,
+            }),
             engine: &self.options.engine,
         }
     }

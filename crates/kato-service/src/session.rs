@@ -43,7 +43,7 @@ pub(crate) struct Body {
 
 #[derive(Debug)]
 enum Phase {
-    /// Not used since it was created or the service was opened: its memory is in the journal, or empty.
+    /// Not used since it was created, the service was opened or its node left memory: its memory is in the journal, or empty.
     Resting(SessionConfig),
     Live(Box<Live>),
     Ended,
@@ -193,7 +193,7 @@ impl SessionEntry {
     ) -> Result<(), ServiceError> {
         let record = match &body.phase {
             Phase::Live(live) => StateRecord::of(self.expires(), Some(live.session.state())),
-            // Its memory is in the journal since the service was opened: nothing in the queue can change it.
+            // Its memory is in the journal since it rests: nothing in the queue can change it.
             Phase::Resting(_) => {
                 let stored = journal.tables().get(Table::States, self.id.as_bytes())?;
                 StateRecord::with_expiry(self.expires(), stored.as_deref())
@@ -211,6 +211,13 @@ impl SessionEntry {
         entry.remove(Table::States, self.id.as_bytes());
     }
 
+    /// Puts the session to rest, so that its node may leave memory. What it remembers must be in the journal, and not in the queue.
+    pub(crate) fn rest(body: &mut Body) {
+        if let Phase::Live(live) = &body.phase {
+            body.phase = Phase::Resting(live.session.config().clone());
+        }
+    }
+
     /// The session in memory, brought there if it rests.
     pub(crate) fn wake<'a>(
         &self,
@@ -220,8 +227,11 @@ impl SessionEntry {
         if let Phase::Resting(config) = &body.phase {
             let node = self.node.load(source)?;
             let state = match source.disk {
-                Some((journal, _)) => {
-                    let stored = journal.tables().get(Table::States, self.id.as_bytes())?;
+                Some(disk) => {
+                    let stored = disk
+                        .journal
+                        .tables()
+                        .get(Table::States, self.id.as_bytes())?;
                     stored
                         .map(|record| StateRecord::state(&record))
                         .transpose()?
@@ -241,6 +251,11 @@ impl SessionEntry {
 }
 
 impl Body {
+    /// Whether the session is in memory.
+    pub(crate) const fn is_live(&self) -> bool {
+        matches!(self.phase, Phase::Live(_))
+    }
+
     /// The settings; `None` when the session has ended.
     pub(crate) const fn config(&self) -> Option<&SessionConfig> {
         match &self.phase {

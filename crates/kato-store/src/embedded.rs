@@ -20,19 +20,20 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use serde_json::Value;
 
 use self::directory::{
-    entry_of, parent_of, refuse_occupied, remove_files, segment_dir, segment_path,
+    Files, entry_of, parent_of, refuse_occupied, remove_files, segment_dir, segment_path,
 };
 use self::generation::Found;
 pub use self::generation::Recovery;
 use self::lock::WriteLock;
 use self::manifest::{FORMAT_VERSION, Manifest, PREVIOUS_FILE, SegmentEntry, sync_dir};
 pub use self::options::{DamagePolicy, EmbeddedOptions};
+pub use self::segment::set_max_open_segments;
 use self::segment::{Segment, WrittenSegment};
 use self::staged::{StagedSegment, write_batch};
 use crate::contract::{check_node, check_node_count};
@@ -84,6 +85,8 @@ struct State {
     newest: Generation,
     /// Segments of the generation before, whose files stay until the next.
     previous: Vec<SegmentEntry>,
+    /// Segments of earlier generations that may still be read from.
+    retired: Vec<Weak<Segment>>,
 }
 
 /// A manifest and what it names.
@@ -175,7 +178,7 @@ impl EmbeddedStore {
             });
         }
         let lock = WriteLock::acquire(dir)?;
-        let found = generation::find(dir, options.damage_policy)?;
+        let found = generation::find(dir, options.damage_policy, Files::Own)?;
         generation::settle(dir, &found)?;
         Ok(Self::of_found(dir, found, options, Some(lock)))
     }
@@ -188,7 +191,7 @@ impl EmbeddedStore {
     /// As [`open`](Self::open), without [`StoreError::Locked`].
     pub fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
         let options = EmbeddedOptions::default();
-        let found = generation::find(dir, options.damage_policy)?;
+        let found = generation::find(dir, options.damage_policy, Files::Lent)?;
         Ok(Self::of_found(dir, found, options, None))
     }
 
@@ -196,6 +199,31 @@ impl EmbeddedStore {
     #[must_use]
     pub fn exists(dir: &Path) -> bool {
         Manifest::exists(dir)
+    }
+
+    /// The checkpoint of a directory's newest commit, without opening its knowledge base; `None` if it holds none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`], [`StoreError::Version`], I/O errors.
+    pub fn checkpoint_of(dir: &Path) -> Result<Option<Value>, StoreError> {
+        let manifest = Manifest::read(dir, manifest::FILE)?;
+        Ok(manifest.map(|manifest| manifest.checkpoint))
+    }
+
+    /// The files that a copy of a directory's newest commit consists of, relative to the directory, the manifest last; `None` if it
+    /// holds no knowledge base. They never change; a writer removes them some commits later.
+    ///
+    /// # Errors
+    ///
+    /// As [`checkpoint_of`](Self::checkpoint_of).
+    pub fn files_of(dir: &Path) -> Result<Option<Vec<PathBuf>>, StoreError> {
+        let Some(manifest) = Manifest::read(dir, manifest::FILE)? else {
+            return Ok(None);
+        };
+        let segments = segment_dir(Path::new(""));
+        let files = manifest.files().map(|file| segments.join(file));
+        Ok(Some(files.chain([manifest::FILE.into()]).collect()))
     }
 
     /// What opening found damaged, if it went back to the commit before the newest one.
@@ -248,6 +276,7 @@ impl EmbeddedStore {
             state: Mutex::new(State {
                 newest: Generation { manifest, segments },
                 previous,
+                retired: Vec::new(),
             }),
             lock: lock.map(Arc::new),
         }
@@ -272,8 +301,10 @@ impl EmbeddedStore {
         next.manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
         sync_dir(&segment_dir(&self.dir))?;
         next.manifest.commit(&self.dir)?;
-        let last = std::mem::replace(&mut state.newest, next);
-        let dropped = std::mem::replace(&mut state.previous, last.manifest.segments);
+        let Generation { manifest, segments } = std::mem::replace(&mut state.newest, next);
+        let dropped = std::mem::replace(&mut state.previous, manifest.segments);
+        state.retired.extend(segments.iter().map(Arc::downgrade));
+        drop(segments);
         self.remove_unnamed(state, &dropped);
         Ok(())
     }
@@ -288,11 +319,24 @@ impl EmbeddedStore {
         }
     }
 
-    fn remove_unnamed(&self, state: &State, dropped: &[SegmentEntry]) {
-        let previous = state.previous.iter().map(|entry| entry.file.as_str());
-        let named: HashSet<&str> = state.newest.manifest.files().chain(previous).collect();
+    fn remove_unnamed(&self, state: &mut State, dropped: &[SegmentEntry]) {
+        let State {
+            newest,
+            previous,
+            retired,
+        } = state;
+        let previous = previous.iter().map(|entry| entry.file.as_str());
+        let named: HashSet<&str> = newest.manifest.files().chain(previous).collect();
         let dropped = dropped.iter().map(|entry| entry.file.as_str());
-        remove_files(&self.dir, dropped.filter(|file| !named.contains(file)));
+        let removable = dropped.filter(|file| !named.contains(file));
+        remove_files(&self.dir, removable.filter(|file| is_held(retired, file)));
+        let is_in_newest = |segment: &Weak<Segment>| {
+            let newest = newest.segments.iter();
+            newest
+                .map(Arc::as_ptr)
+                .any(|newest| newest == segment.as_ptr())
+        };
+        retired.retain(|segment| segment.strong_count() > 0 && !is_in_newest(segment));
     }
 
     fn writer(&self) -> Result<&Arc<WriteLock>, StoreError> {
@@ -483,6 +527,14 @@ impl PatternStore for EmbeddedStore {
                 .sum(),
         )
     }
+}
+
+/// Lets whoever still reads from a segment go on when its name is gone; whether it may go. What stays is removed by the next writer.
+fn is_held(retired: &[Weak<Segment>], file: &str) -> bool {
+    let is_file = |segment: &Segment| segment.path().file_name().is_some_and(|name| name == file);
+    let live = retired.iter().filter_map(Weak::upgrade);
+    live.filter(|segment| is_file(segment))
+        .all(|segment| segment.hold().is_ok())
 }
 
 impl Generation {

@@ -43,7 +43,7 @@ mod trace;
 mod visit;
 
 pub use contract::{PatternStore, Scan, StagedBatch, SymbolCounts, Totals};
-pub use embedded::{DamagePolicy, EmbeddedOptions, EmbeddedStore, Recovery};
+pub use embedded::{DamagePolicy, EmbeddedOptions, EmbeddedStore, Recovery, set_max_open_segments};
 pub use error::StoreError;
 pub use exchange::ExchangeError;
 pub use knowledge_base::KnowledgeBase;

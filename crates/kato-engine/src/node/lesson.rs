@@ -72,6 +72,12 @@ impl Lesson {
         self.events.iter().map(Event::len).sum()
     }
 
+    /// The name of the pattern that it teaches; `None` if it has too few symbols for one.
+    #[must_use]
+    pub fn pattern_name(&self) -> Option<PatternName> {
+        (self.n_symbols() >= MIN_SYMBOLS).then(|| PatternName::of_events(&self.events))
+    }
+
     /// Checks what an observation of the same content would be checked for.
     ///
     /// # Errors

@@ -9,21 +9,19 @@ use kato_protocol::{
     BatchItemResult, Extensions, LearnBatchExtension, LearnBatchResult, RunRecord,
     RunRecordReplaced,
 };
-use kato_service::{ListedSession, SessionPage};
 use serde_json::json;
 
 use super::acknowledged;
 use crate::app::App;
 use crate::bodies;
 use crate::call::Call;
-use crate::query;
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
-use crate::timestamp;
 
 pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
     let prometheus = ("prometheus".to_owned(), json!("/metrics/prometheus"));
     let sessions = ("sessions".to_owned(), json!("/admin/sessions"));
+    let backups = ("backups".to_owned(), json!("/admin/backups"));
     Ok(Reply::ok(&Extensions {
         run_records: true,
         server: "kato-rs".to_owned(),
@@ -33,39 +31,8 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
             max_bytes: app.options.max_batch_bytes(),
         }),
         idempotency_keys: true,
-        other: BTreeMap::from([prometheus, sessions]),
+        other: BTreeMap::from([prometheus, sessions, backups]),
     })
-    .into())
-}
-
-/// Sessions of one page at most.
-const PAGE: i64 = 1000;
-
-pub(crate) fn list_sessions(app: &App, call: &Call) -> Outcome {
-    let limit = query::integer(&call.query, "limit", 100)?.clamp(1, PAGE);
-    let page = SessionPage {
-        node_id: query::parameter(&call.query, "node_id").filter(|id| !id.is_empty()),
-        after: query::parameter(&call.query, "after").unwrap_or_default(),
-        limit: usize::try_from(limit).unwrap_or(1),
-    };
-    let sessions = app.service.list_sessions(&page);
-    let is_full = sessions.len() == page.limit;
-    let next = sessions.last().filter(|_| is_full);
-    let listed = |session: &ListedSession| {
-        json!({
-            "session_id": session.session_id,
-            "node_id": session.node_id,
-            "created_at": timestamp::iso_z(session.created_at),
-            "last_used_at": timestamp::iso_z(session.last_used_at),
-            "expires_at": timestamp::iso_z(session.expires_at),
-            "ttl_seconds": session.ttl_seconds,
-        })
-    };
-    Ok(Reply::ok(&json!({
-        "sessions": sessions.iter().map(listed).collect::<Vec<_>>(),
-        "active_session_count": app.service.n_sessions(),
-        "next": next.map(|last| &last.session_id),
-    }))
     .into())
 }
 

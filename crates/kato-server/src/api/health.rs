@@ -57,6 +57,18 @@ pub(super) fn condition(app: &App) -> Condition {
         }
         _ => true,
     };
+    // Looked up in memory; the log has what may not be told to everybody.
+    for loss in app.service.losses() {
+        status = if status == "unhealthy" {
+            status
+        } else {
+            "degraded"
+        };
+        issue(&format!(
+            "{}; the server's log and its file LOSSES say more",
+            loss.summary()
+        ));
+    }
     Condition {
         status,
         issues,

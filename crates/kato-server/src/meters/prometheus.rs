@@ -87,6 +87,11 @@ fn write_all(
             "Flushes of the journal to the disk.",
             figures.journal_syncs,
         ),
+        (
+            "journal_cut_off_bytes",
+            "Bytes at the end of the journal that were cut off at the start, as they were no whole write.",
+            figures.journal_bytes_cut_off,
+        ),
     ];
     for (name, help, value) in counters {
         writeln!(
@@ -127,6 +132,11 @@ fn write_all(
             "storage_degraded",
             "1 if what was learned cannot be moved from the journal into the stores.",
             is(matches!(health, Health::Degraded(_))),
+        ),
+        (
+            "losses",
+            "Losses that were found and are not mended.",
+            figures.losses as f64,
         ),
         (
             "requests_in_flight",

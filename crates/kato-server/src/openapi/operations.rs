@@ -156,6 +156,7 @@ pub(super) fn of(method: &Method, template: &str) -> Operation {
                 ("limit", "integer"),
             ])
         }
+        ("POST", "/admin/backups") => op("Copy everything into a new directory", "Backup"),
         ("GET", "/extensions") => op("What the server offers beyond KATO", "Extensions"),
         _ => op("", ""),
     }

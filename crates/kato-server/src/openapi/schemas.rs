@@ -222,7 +222,7 @@ fn other() -> Value {
         ]),
         "Extensions": object(&[
             ("server", text()), ("version", text()), ("learn_batch", nullable(&limits)), ("idempotency_keys", flag()),
-            ("prometheus", text()), ("run_records", flag()), ("sessions", text()),
+            ("prometheus", text()), ("run_records", flag()), ("sessions", text()), ("backups", text()),
         ]),
         "ListedSession": object(&[
             ("session_id", text()), ("node_id", text()), ("created_at", text()), ("last_used_at", text()),
@@ -232,6 +232,7 @@ fn other() -> Value {
             ("sessions", list_of(&reference("ListedSession"))), ("active_session_count", integer()),
             ("next", nullable(&text())),
         ]),
+        "Backup": object(&[("backup", text()), ("created_at", text())]),
         "RunRecord": object(&[("version", integer()), ("record", any_map())]),
         "RunRecordReplaced": object(&[("version", integer())]),
     })

@@ -6,7 +6,7 @@ use super::Group::{Docs, Extension, Generation2025, Kato};
 use super::Route;
 use super::Work::{Light, Long, Short};
 use crate::api::{
-    documents, extensions, genes, health, lifecycle, monitoring, nodes, pools, sessions,
+    admin, documents, extensions, genes, health, lifecycle, monitoring, nodes, pools, sessions,
 };
 
 macro_rules! routes {
@@ -70,5 +70,6 @@ routes! {
     GET "/runs/{run}" Extension Short false extensions::run_record;
     PUT "/runs/{run}" Extension Short true extensions::replace_run_record;
     GET "/extensions" Extension Light false extensions::describe;
-    GET "/admin/sessions" Extension Short false extensions::list_sessions;
+    GET "/admin/sessions" Extension Short false admin::list_sessions;
+    POST "/admin/backups" Extension Long false admin::back_up;
 }

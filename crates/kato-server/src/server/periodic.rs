@@ -54,7 +54,13 @@ pub(super) async fn maintain(app: Arc<App>, mut ending: watch::Receiver<bool>) {
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let failures = Repeated::default();
     let mut is_failing = false;
+    let mut logged = Vec::new();
     while next(&mut interval, &mut ending).await {
+        let losses = app.service.losses();
+        for loss in losses.iter().filter(|loss| !logged.contains(*loss)) {
+            tracing::error!(%loss, "something was lost");
+        }
+        logged = losses;
         let service = app.service.clone();
         let maintained = task::spawn_blocking(move || service.maintain()).await;
         let failed = !matches!(maintained, Ok(Ok(_)));

@@ -22,4 +22,6 @@ mod semantics;
 mod slow_clients;
 mod storage;
 mod support;
+#[cfg(feature = "tls")]
+mod tls;
 mod validation;

@@ -187,3 +187,88 @@ async fn work_that_has_begun_ends_before_the_service_closes() {
     let service = Service::open(dir.path(), options).unwrap();
     assert_eq!(service.stm(&id).unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn what_was_lost_is_told_on_health_and_the_node_is_not_served_as_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let server = Running::of(service, |builder| builder).await;
+    let id = server.session("n").await;
+    for word in ["a", "b"] {
+        let target = format!("/sessions/{id}/observe");
+        server.post(&target, json!({"strings": [word]})).await;
+    }
+    let learned = server
+        .post(&format!("/sessions/{id}/learn"), json!({}))
+        .await;
+    assert_eq!(learned.status, 200);
+    server.stop().await.unwrap().unwrap();
+    std::fs::remove_dir_all(dir.path().join("nodes/n_kato")).unwrap();
+
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let server = Running::of(service, |builder| builder).await;
+    let health = server.get("/health").await.json();
+    assert_eq!(health["status"], "degraded");
+    let issues = health["issues"].to_string();
+    assert!(
+        issues.contains("knowledge base of a node is gone"),
+        "{issues}"
+    );
+    assert!(!issues.contains("n_kato"), "{issues}");
+    let symbols = server.get("/symbols/stats?node_id=n").await;
+    assert_eq!(symbols.status, 500);
+    let prometheus = server.get("/metrics/prometheus").await.text();
+    assert!(prometheus.contains("\nkato_losses 1\n"));
+    let other = server.session("other").await;
+    let target = format!("/sessions/{other}/observe");
+    assert_eq!(
+        server.post(&target, json!({"strings": ["a"]})).await.status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_running_server_is_copied_on_request_and_the_copy_is_whole() {
+    let dirs = tempfile::tempdir().unwrap();
+    let (data, backups) = (dirs.path().join("data"), dirs.path().join("backups"));
+    let service = Service::open(&data, ServiceOptions::default()).unwrap();
+    let server = Running::of(service, |builder| builder.with_backups(&backups)).await;
+    let id = server.session("n").await;
+    let batch = json!({"sequences": [{"events": [["a"], ["b"]]}]});
+    let learned = server
+        .post(&format!("/sessions/{id}/learn-batch"), batch)
+        .await;
+    let name = learned.json()["results"][0]["pattern_name"].clone();
+    let copied = server.post("/admin/backups", json!({})).await;
+    assert_eq!(copied.status, 201, "{}", copied.text());
+    // A page elsewhere has no say in it.
+    let elsewhere = Request::new("POST", "/admin/backups").header("origin", "http://elsewhere");
+    assert_eq!(server.send(elsewhere).await.status, 403);
+
+    let copy = backups.join(copied.json()["backup"].as_str().unwrap());
+    let service = Service::open(&copy, ServiceOptions::default()).unwrap();
+    assert!(service.losses().is_empty(), "{:?}", service.losses());
+    let of_copy = Running::of(service, |builder| builder).await;
+    let target = format!(
+        "/pattern/{}?node_id=n",
+        name.as_str().unwrap().replace('|', "%7C")
+    );
+    let pattern = of_copy.get(&target).await.json();
+    assert_eq!(pattern["pattern"]["pattern"]["frequency"], 1, "{pattern}");
+    assert_eq!(of_copy.get(&format!("/sessions/{id}")).await.status, 200);
+    // It has no directory for copies of its own.
+    let refused = of_copy.post("/admin/backups", json!({})).await;
+    assert_eq!(refused.status, 404);
+    assert!(refused.text().contains("--backups"), "{}", refused.text());
+    assert_eq!(std::fs::read_dir(&backups).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_copy_that_cannot_be_made_leaves_nothing_behind() {
+    let dirs = tempfile::tempdir().unwrap();
+    let in_memory = Service::in_memory(ServiceOptions::default());
+    let server = Running::of(in_memory, |builder| builder.with_backups(dirs.path())).await;
+    let refused = server.post("/admin/backups", json!({})).await;
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert_eq!(std::fs::read_dir(dirs.path()).unwrap().count(), 0);
+}

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::ServiceError;
 use crate::clock::Micros;
+use crate::keys::Digest;
 
 /// Who a session is, and its settings. JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,10 +46,27 @@ pub(crate) enum LessonsRecord {
 /// A request that was carried out under an idempotency key. Postcard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeyRecord {
-    pub(crate) digest: [u8; 32],
+    pub(crate) digest: Digest,
     /// When the key is forgotten.
     pub(crate) until: Micros,
-    pub(crate) answer: Vec<u8>,
+    pub(crate) answer: StoredAnswer,
+}
+
+/// The first answer to a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum StoredAnswer {
+    /// All of it, Postcard.
+    Whole(Vec<u8>),
+    /// What the request, when it is repeated, does not tell.
+    Packed(Vec<u8>),
+}
+
+/// The record of an idempotency key as format version 1 has it, with a longer digest. Postcard.
+#[derive(Debug, Deserialize)]
+struct OldKeyRecord {
+    digest: [u8; 32],
+    until: Micros,
+    answer: Vec<u8>,
 }
 
 impl StateRecord {
@@ -112,6 +130,12 @@ impl LessonsRecord {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, ServiceError> {
         from_postcard("read what a node was taught", bytes)
     }
+
+    /// Whether these are the bytes of [`Cleared`](Self::Cleared).
+    pub(crate) fn is_cleared(bytes: &[u8]) -> bool {
+        // The number of the variant.
+        bytes == [1]
+    }
 }
 
 impl KeyRecord {
@@ -119,16 +143,41 @@ impl KeyRecord {
         to_postcard(self)
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ServiceError> {
-        from_postcard("read an idempotency key", bytes)
+    /// Reads the record under a key of [`key_of_key`] or [`old_key_of_key`].
+    pub(crate) fn read(key: &[u8], bytes: &[u8]) -> Result<Self, ServiceError> {
+        const ACTION: &str = "read an idempotency key";
+        if key.last() == Some(&END_OF_KEY) {
+            return from_postcard(ACTION, bytes);
+        }
+        let OldKeyRecord {
+            digest,
+            until,
+            answer,
+        } = from_postcard(ACTION, bytes)?;
+        // The first bytes of a longer BLAKE3 digest are the shorter one.
+        let (digest, _) = digest
+            .split_first_chunk()
+            .ok_or_else(|| ServiceError::corrupt(ACTION, "its digest"))?;
+        Ok(Self {
+            digest: *digest,
+            until,
+            answer: StoredAnswer::Whole(answer),
+        })
+    }
+}
+
+impl StoredAnswer {
+    pub(crate) fn whole<T: Serialize>(value: &T) -> Self {
+        Self::Whole(to_postcard(value))
     }
 
-    pub(crate) fn answer_of<T: Serialize>(value: &T) -> Vec<u8> {
-        to_postcard(value)
+    pub(crate) fn packed<T: Serialize>(value: &T) -> Self {
+        Self::Packed(to_postcard(value))
     }
 
-    pub(crate) fn read_answer<T: DeserializeOwned>(answer: &[u8]) -> Result<T, ServiceError> {
-        from_postcard("read the answer to an idempotency key", answer)
+    /// The value that was made into the answer's bytes.
+    pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ServiceError> {
+        from_postcard("read the answer to an idempotency key", bytes)
     }
 }
 
@@ -146,8 +195,18 @@ pub(crate) fn sequence_of(key: &[u8]) -> Option<u64> {
     key.last_chunk().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// Key of an idempotency key: length of the processor id, the processor id, the key.
+/// Ends the key of an idempotency key, which has visible characters alone; those of format version 1 have no end.
+const END_OF_KEY: u8 = 0;
+
+/// Key of an idempotency key: length of the processor id, the processor id, the key, its end.
 pub(crate) fn key_of_key(processor_id: &str, key: &str) -> Vec<u8> {
+    let mut scoped = old_key_of_key(processor_id, key);
+    scoped.push(END_OF_KEY);
+    scoped
+}
+
+/// [`key_of_key`] as format version 1 has it.
+pub(crate) fn old_key_of_key(processor_id: &str, key: &str) -> Vec<u8> {
     let mut scoped = scoped(processor_id);
     scoped.extend_from_slice(key.as_bytes());
     scoped

@@ -1,25 +1,16 @@
-//! The tables of the journal.
+//! The tables of the journal: reading them, and writing what belongs together as one.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use fjall::{Database, Keyspace, PersistMode, Readable, Snapshot};
 
-use super::Change;
+use super::mark::{Checksum, MARK_KEY, Mark};
+use super::witness::{Testimony, Witness};
+use super::{Change, log};
 use crate::ServiceError;
-
-/// Version of the records; see `docs/file-format.md`.
-const FORMAT_VERSION: u64 = 1;
-const FORMAT_KEY: &str = "format_version";
-
-/// Memory for reading back; almost everything that is read lies in memory anyway.
-const CACHE_BYTES: u64 = 8 << 20;
-
-/// Bytes of its own log that the database keeps: what it reads when it is opened, at most.
-const LOG_BYTES: u64 = 128 << 20;
-
-/// Memory of a table above which it is written to a file of its own.
-const TABLE_BYTES: u64 = 4 << 20;
+use crate::error::StorageFailure;
 
 /// A table of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +29,12 @@ pub(crate) enum Table {
     Nodes,
     /// Name of a training run → its record.
     Runs,
+    /// Processor id → sequence number of the last lessons that were folded into its store.
+    Folds,
 }
 
-const TABLES: [(Table, &str); 7] = [
+/// All tables, each at its place as a number.
+pub(super) const TABLES: [(Table, &str); 8] = [
     (Table::Sessions, "sessions"),
     (Table::States, "states"),
     (Table::Lessons, "lessons"),
@@ -48,6 +42,7 @@ const TABLES: [(Table, &str); 7] = [
     (Table::KeyTimes, "key_times"),
     (Table::Nodes, "nodes"),
     (Table::Runs, "runs"),
+    (Table::Folds, "folds"),
 ];
 
 /// A record: key and value.
@@ -55,11 +50,30 @@ pub(crate) type Row = (fjall::Slice, fjall::Slice);
 
 /// The open tables.
 pub(crate) struct Tables {
-    db: Database,
-    keyspaces: [Keyspace; TABLES.len()],
+    pub(super) db: Database,
+    pub(super) dir: PathBuf,
+    pub(super) meta: Keyspace,
+    pub(super) keyspaces: [Keyspace; TABLES.len()],
+    pub(super) position: Mutex<Position>,
     /// What tests make fail.
     #[cfg(test)]
-    fault: std::sync::Mutex<Option<Fault>>,
+    pub(super) fault: Mutex<Option<Fault>>,
+}
+
+/// How far writing has come.
+#[derive(Debug)]
+pub(super) struct Position {
+    /// Number of the last write.
+    pub(super) number: u64,
+    /// Whether numbers before the next write may be missing.
+    pub(super) follows_loss: bool,
+    pub(super) witness: Witness,
+}
+
+/// The tables as they were at one moment.
+pub(crate) struct Moment<'a> {
+    tables: &'a Tables,
+    snapshot: Snapshot,
 }
 
 /// What fails, once, in a test.
@@ -74,51 +88,22 @@ pub(crate) enum Fault {
     Panic,
 }
 
-impl Tables {
-    pub(super) fn open(dir: &Path) -> Result<Self, ServiceError> {
-        const ACTION: &str = "open the journal";
-        let opened = Database::builder(dir)
-            .worker_threads(1)
-            .cache_size(CACHE_BYTES)
-            .max_journaling_size(LOG_BYTES)
-            .open();
-        let db = opened.map_err(|error| match error {
-            fjall::Error::Locked => ServiceError::InUse {
-                path: dir.to_owned(),
-            },
-            error => ServiceError::journal(ACTION)(error),
-        })?;
-        let open = |name: &str| {
-            let options = || KeyspaceCreateOptions::default().max_memtable_size(TABLE_BYTES);
-            db.keyspace(name, options)
-                .map_err(ServiceError::journal(ACTION))
-        };
-        let meta = open("meta")?;
-        check_format(&meta, dir)?;
-        let mut keyspaces = Vec::with_capacity(TABLES.len());
-        for (_, name) in TABLES {
-            keyspaces.push(open(name)?);
-        }
-        let keyspaces = keyspaces
-            .try_into()
-            .map_err(|_| ())
-            .expect("there is one keyspace a table");
-        Ok(Self {
-            db,
-            keyspaces,
-            #[cfg(test)]
-            fault: std::sync::Mutex::default(),
-        })
-    }
+/// Something went wrong in a directory of the journal.
+#[derive(Debug, thiserror::Error)]
+#[error("in {}", path.display())]
+struct InDirectory {
+    path: PathBuf,
+    source: fjall::Error,
+}
 
+impl Tables {
     pub(crate) fn get(
         &self,
         table: Table,
         key: &[u8],
     ) -> Result<Option<fjall::Slice>, ServiceError> {
-        self.keyspace(table)
-            .get(key)
-            .map_err(ServiceError::journal("read the journal"))
+        let keyspace = self.keyspace(table);
+        keyspace.get(key).map_err(unread(keyspace.path()))
     }
 
     /// All records whose key begins so, in key order.
@@ -127,31 +112,99 @@ impl Tables {
         table: Table,
         prefix: &[u8],
     ) -> impl Iterator<Item = Result<Row, ServiceError>> + use<> {
-        let rows = self.keyspace(table).prefix(prefix);
-        rows.map(|row| {
-            row.into_inner()
-                .map_err(ServiceError::journal("read the journal"))
-        })
+        let keyspace = self.keyspace(table);
+        rows(keyspace, keyspace.prefix(prefix))
     }
 
     /// Carries out all changes or none, and hands them to the operating system.
     pub(super) fn write(&self, changes: Vec<Change>) -> fjall::Result<()> {
         #[cfg(test)]
         self.meet(Fault::Write)?;
-        let mut batch = self.db.batch().durability(Some(PersistMode::Buffer));
-        for change in changes {
-            match change {
-                Change::Put(table, key, value) => batch.insert(self.keyspace(table), key, value),
-                Change::Remove(table, key) => batch.remove(self.keyspace(table), key),
-            }
+        if changes.is_empty() {
+            return Ok(());
         }
-        batch.commit()
+        let changes = changes.into_iter().map(|change| match change {
+            Change::Put(table, key, value) => (self.keyspace(table), key, Some(value)),
+            Change::Remove(table, key) => (self.keyspace(table), key, None),
+        });
+        self.write_all(changes)
     }
 
+    /// Writes records into the tables, and removes those that have no value: all or none.
+    pub(super) fn write_all<'a>(
+        &'a self,
+        changes: impl Iterator<Item = (&'a Keyspace, Vec<u8>, Option<Vec<u8>>)>,
+    ) -> fjall::Result<()> {
+        // Held until the witness has spoken: numbers, places and writes have one order.
+        let mut position = self.position();
+        let mut batch = self.db.batch().durability(Some(PersistMode::Buffer));
+        let mut checksum = Checksum::default();
+        for (keyspace, key, value) in changes {
+            checksum.add(
+                keyspace.id(),
+                value.is_none(),
+                &key,
+                value.as_deref().unwrap_or_default(),
+            );
+            match value {
+                Some(value) => batch.insert(keyspace, key, value),
+                None => batch.remove(keyspace, key),
+            }
+        }
+        let mark = Mark {
+            number: position.number + 1,
+            // What the database gives the next write; nothing else asks it for one.
+            place: self.db.seqno(),
+            follows_loss: position.follows_loss,
+        };
+        batch.insert(&self.meta, MARK_KEY, mark.encode(checksum));
+        batch.commit()?;
+        (position.number, position.follows_loss) = (mark.number, false);
+        let testimony = Testimony {
+            written: mark.number,
+            ..*position.witness.now()
+        };
+        Ok(position.witness.say(testimony)?)
+    }
+
+    /// Waits until everything that was written is on the disk.
     pub(super) fn sync(&self) -> fjall::Result<()> {
         #[cfg(test)]
         self.meet(Fault::Sync)?;
-        self.db.persist(PersistMode::SyncData)
+        let mut position = self.position();
+        self.db.persist(PersistMode::SyncData)?;
+        let testimony = Testimony {
+            flushed: position.number,
+            ..*position.witness.now()
+        };
+        Ok(position.witness.say(testimony)?)
+    }
+
+    /// Tells the witness which log files there are.
+    pub(crate) fn witness_log_files(&self) -> Result<(), ServiceError> {
+        // Before they are listed: a file may go meanwhile, and none comes back.
+        let mut position = self.position();
+        let files = log::list(&self.dir)?;
+        let testimony = Testimony {
+            oldest_log: files.first().copied().unwrap_or(0),
+            newest_log: files.last().copied().unwrap_or(0),
+            ..*position.witness.now()
+        };
+        let said = position.witness.say(testimony);
+        said.map_err(|source| position.witness.failed(source))
+    }
+
+    /// Waits until the disk holds what the witness says.
+    pub(super) fn sync_witness(&self) -> Result<(), ServiceError> {
+        self.position().witness.sync()
+    }
+
+    /// Everything as it is now, while writing goes on.
+    pub(crate) fn moment(&self) -> Moment<'_> {
+        Moment {
+            tables: self,
+            snapshot: self.db.snapshot(),
+        }
     }
 
     /// Bytes on the disk.
@@ -180,36 +233,47 @@ impl Tables {
         })
     }
 
-    fn keyspace(&self, table: Table) -> &Keyspace {
+    pub(super) fn keyspace(&self, table: Table) -> &Keyspace {
         &self.keyspaces[table as usize]
+    }
+
+    pub(super) fn position(&self) -> MutexGuard<'_, Position> {
+        self.position.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Moment<'_> {
+    /// All records of a table, in key order.
+    pub(crate) fn rows(
+        &self,
+        table: Table,
+    ) -> impl Iterator<Item = Result<Row, ServiceError>> + use<> {
+        let keyspace = self.tables.keyspace(table);
+        rows(keyspace, self.snapshot.iter(keyspace))
+    }
+}
+
+fn rows(
+    keyspace: &Keyspace,
+    rows: fjall::Iter,
+) -> impl Iterator<Item = Result<Row, ServiceError>> + use<> {
+    let path = keyspace.path().to_owned();
+    rows.map(move |row| row.into_inner().map_err(unread(&path)))
+}
+
+/// The error of a table that cannot be read.
+fn unread(path: &Path) -> impl FnOnce(fjall::Error) -> ServiceError {
+    |source| ServiceError::Journal {
+        action: "read the journal; if a file of it is damaged, restore the service's directory from a copy",
+        source: StorageFailure::of(InDirectory {
+            path: path.to_owned(),
+            source,
+        }),
     }
 }
 
 impl fmt::Debug for Tables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tables").finish_non_exhaustive()
-    }
-}
-
-fn check_format(meta: &Keyspace, dir: &Path) -> Result<(), ServiceError> {
-    const ACTION: &str = "read the version of the journal";
-    let found = meta
-        .get(FORMAT_KEY)
-        .map_err(ServiceError::journal(ACTION))?;
-    let Some(found) = found else {
-        let version = FORMAT_VERSION.to_be_bytes();
-        return meta
-            .insert(FORMAT_KEY, version)
-            .map_err(ServiceError::journal("write the version of the journal"));
-    };
-    let bytes =
-        <[u8; 8]>::try_from(&*found).map_err(|error| ServiceError::corrupt(ACTION, error))?;
-    match u64::from_be_bytes(bytes) {
-        FORMAT_VERSION => Ok(()),
-        found => Err(ServiceError::Version {
-            path: dir.to_owned(),
-            found,
-            supported: FORMAT_VERSION,
-        }),
     }
 }

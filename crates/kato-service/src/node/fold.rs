@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use super::loaded::{LoadedNode, checkpoint};
+use super::loaded::{LoadedNode, checkpoint, record_folded};
 use crate::ServiceError;
 use crate::clock::Micros;
 use crate::error::StorageFailure;
@@ -32,6 +32,7 @@ impl LoadedNode {
             let pending = self.engine().begin_commit();
             (pending, gate.folded, gate.latest, gate.since.take())
         };
+        let _changing = journal.changing_store();
         let unfinished = journal.unfinished();
         // What the store has the journal must have, too: it says what became of the sessions and keys of these lessons.
         let written = journal
@@ -47,6 +48,7 @@ impl LoadedNode {
         let sequences: Vec<u64> = (folded + 1..=latest).collect();
         for part in sequences.chunks(REMOVED_AT_ONCE) {
             let mut entry = Entry::default();
+            record_folded(processor_id, latest, &mut entry);
             for &sequence in part {
                 entry.remove(Table::Lessons, key_of_lessons(processor_id, Some(sequence)));
             }
@@ -66,7 +68,12 @@ impl LoadedNode {
         mut entry: Entry,
     ) -> Result<(), ServiceError> {
         let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = journal.changing_store();
         let mut gate = self.gate();
+        if gate.latest == 0 && self.sequence_of_store().is_none() {
+            // It was never taught: there is nothing to forget, and no store to be made for it.
+            return journal.append_and_wait(entry);
+        }
         let unfinished = journal.unfinished();
         gate.record_cleared(processor_id, &mut entry);
         journal.append_and_wait(entry)?;

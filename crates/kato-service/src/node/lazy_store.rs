@@ -23,6 +23,9 @@ pub(crate) fn directory_of(nodes_dir: &Path, processor_id: &str) -> PathBuf {
     nodes_dir.join(name)
 }
 
+/// Segments of a node above which a fold merges the smaller ones.
+const MAX_SEGMENTS: usize = 8;
+
 /// An embedded store of one node, or an empty one until something is staged or committed.
 #[derive(Debug)]
 pub(super) struct LazyStore {
@@ -43,6 +46,8 @@ impl LazyStore {
     ) -> Result<Self, StoreError> {
         let mut options = EmbeddedOptions::default();
         options.attribute_limits = attribute_limits;
+        // A fold a minute adds one: few, so that what is held of them in memory stays little.
+        options.max_segments = MAX_SEGMENTS;
         // The journal forgets what the newest commit holds: an older one would lack lessons, and nobody would know.
         options.damage_policy = DamagePolicy::Refuse;
         let embedded = OnceLock::new();
@@ -105,10 +110,8 @@ impl PatternStore for LazyStore {
     }
 
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
-        // What was never created has nothing to forget.
-        self.embedded
-            .get()
-            .map_or(Ok(()), |store| store.clear(checkpoint))
+        // Also where nothing was created yet: its checkpoint says which lessons need not be there.
+        self.create()?.clear(checkpoint)
     }
 
     fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError> {

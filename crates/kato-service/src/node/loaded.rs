@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kato_engine::{Engine, EngineOptions, Lesson, Node};
 use serde_json::{Value, json};
 
-use super::Source;
 use super::lazy_store::{LazyStore, directory_of};
+use super::lineage::{self, Lineage};
+use super::{Disk, Source};
 use crate::ServiceError;
 use crate::clock::Micros;
-use crate::journal::{Entry, Journal, LessonsRecord, Table, key_of_lessons, sequence_of};
+use crate::journal::{Entry, LessonsRecord, Table, key_of_lessons, sequence_of};
+use crate::loss::Loss;
 
 /// Key of the checkpoint under which a store keeps the sequence number of the last lessons folded into it.
 const CHECKPOINT_KEY: &str = "journal";
@@ -76,12 +78,21 @@ impl LoadedNode {
         let mut options = *source.engine;
         // The service decides when to fold.
         options.commit_after = None;
-        let Some((journal, nodes_dir)) = source.disk else {
+        let Some(disk) = source.disk else {
             return Self::of(Engine::in_memory_with(&[node_id], options), Gate::default());
         };
-        let engine = open(processor_id, node_id, nodes_dir, options)?;
+        let dir = directory_of(disk.nodes_dir, processor_id);
+        let engine = open(node_id, &dir, options)?;
         let loaded = Self::of(engine, Gate::default())?;
-        loaded.replay(processor_id, journal)?;
+        let lineage = Lineage::new(node_id, &dir);
+        match loaded.replay(processor_id, lineage, disk) {
+            Err(ServiceError::Lost { loss }) => {
+                disk.losses.tell(loss.clone());
+                return Err(ServiceError::Lost { loss });
+            }
+            replayed => replayed?,
+        }
+        disk.losses.mended(&dir);
         Ok(loaded)
     }
 
@@ -98,13 +109,29 @@ impl LoadedNode {
         })
     }
 
-    fn replay(&self, processor_id: &str, journal: &Journal) -> Result<(), ServiceError> {
-        let folded = self.folded_by_store();
+    /// Learns what the journal has and the store has not; everything must be there, unless losses are accepted.
+    fn replay(
+        &self,
+        processor_id: &str,
+        mut lineage: Lineage<'_>,
+        disk: Disk<'_>,
+    ) -> Result<(), ServiceError> {
+        let mut accepted = Vec::new();
+        let mut check = |loss: Option<Loss>| match loss {
+            Some(loss) if !disk.accepts_losses => Err(ServiceError::Lost { loss }),
+            loss => {
+                accepted.extend(loss);
+                Ok(())
+            }
+        };
+        let found = self.sequence_of_store();
+        check(lineage.begin(lineage::folded(processor_id, disk.journal)?, found))?;
+        let folded = lineage.last();
         let mut gate = self.gate();
-        (gate.latest, gate.folded) = (folded, folded);
-        let mut stale = Entry::default();
+        gate.folded = folded;
+        let (mut stale, mut taught) = (Entry::default(), Entry::default());
         let prefix = key_of_lessons(processor_id, None);
-        for row in journal.tables().prefix(Table::Lessons, &prefix) {
+        for row in disk.journal.tables().prefix(Table::Lessons, &prefix) {
             let (key, value) = row?;
             let sequence = sequence_of(&key)
                 .ok_or_else(|| ServiceError::corrupt("read what a node was taught", "its key"))?;
@@ -112,28 +139,49 @@ impl LoadedNode {
                 stale.remove(Table::Lessons, &*key);
                 continue;
             }
-            match LessonsRecord::read(&value)? {
+            let record = LessonsRecord::read(&value)?;
+            check(lineage.follow(sequence, record == LessonsRecord::Cleared))?;
+            match record {
                 LessonsRecord::Taught(lessons) => {
                     for lesson in &lessons {
                         self.node.teach(lesson)?;
                     }
                     gate.since.get_or_insert_default();
                 }
-                LessonsRecord::Cleared => self.engine.clear(checkpoint(sequence))?,
+                LessonsRecord::Cleared => {
+                    let _changing = disk.journal.changing_store();
+                    self.engine.clear(checkpoint(sequence))?;
+                }
             }
-            gate.latest = sequence;
+            taught.remove(Table::Lessons, &*key);
+        }
+        gate.latest = lineage.last();
+        if !accepted.is_empty() {
+            // What there is becomes all there ever was, so that the loss is told once.
+            let _changing = disk.journal.changing_store();
+            let unfinished = disk.journal.unfinished();
+            self.engine.begin_commit().finish(checkpoint(gate.latest))?;
+            gate.folded = gate.latest;
+            gate.since = None;
+            stale.changes.append(&mut taught.changes);
+            record_folded(processor_id, gate.latest, &mut stale);
+            for loss in accepted {
+                disk.losses.write_down(loss, disk.clock.now())?;
+            }
+            unfinished.done();
         }
         if !stale.changes.is_empty() {
             // Nobody waits: should they stay, they are skipped again.
-            drop(journal.append(stale));
+            drop(disk.journal.append(stale));
         }
         Ok(())
     }
 
-    fn folded_by_store(&self) -> u64 {
-        let store = self.engine.store();
-        let checkpoint = store.map(|store| store.checkpoint()).unwrap_or_default();
-        checkpoint[CHECKPOINT_KEY].as_u64().unwrap_or(0)
+    /// Number of the last lessons that the store has; `None` if there is no store yet.
+    pub(super) fn sequence_of_store(&self) -> Option<u64> {
+        let checkpoint = self.engine.store()?.checkpoint();
+        // The first commit is a fold.
+        (!checkpoint.is_null()).then(|| sequence_in(&checkpoint))
     }
 
     pub(crate) const fn engine(&self) -> &Engine {
@@ -154,14 +202,19 @@ pub(super) fn checkpoint(sequence: u64) -> Value {
     json!({ CHECKPOINT_KEY: sequence })
 }
 
-fn open(
-    processor_id: &str,
-    node_id: &str,
-    nodes_dir: &Path,
-    options: EngineOptions,
-) -> Result<Engine, ServiceError> {
-    let dir = directory_of(nodes_dir, processor_id);
-    let store = LazyStore::open(&dir, node_id, options.attribute_limits).map_err(|source| {
+/// The sequence number in a checkpoint; 0 in one that no fold made.
+pub(super) fn sequence_in(checkpoint: &Value) -> u64 {
+    checkpoint[CHECKPOINT_KEY].as_u64().unwrap_or(0)
+}
+
+/// Adds to an entry that the store has the lessons up to a sequence number.
+pub(super) fn record_folded(processor_id: &str, sequence: u64, entry: &mut Entry) {
+    let sequence = sequence.to_be_bytes().to_vec();
+    entry.put(Table::Folds, processor_id.as_bytes(), sequence);
+}
+
+fn open(node_id: &str, dir: &Path, options: EngineOptions) -> Result<Engine, ServiceError> {
+    let store = LazyStore::open(dir, node_id, options.attribute_limits).map_err(|source| {
         kato_engine::EngineError::Store {
             action: "open a node's knowledge base",
             source,
@@ -169,7 +222,10 @@ fn open(
     })?;
     let found = kato_store::PatternStore::nodes(&store).len();
     if found != 1 {
-        return Err(ServiceError::SeveralNodes { path: dir, found });
+        return Err(ServiceError::SeveralNodes {
+            path: dir.to_owned(),
+            found,
+        });
     }
     Ok(Engine::open_with(Arc::new(store), options)?)
 }

@@ -1,12 +1,16 @@
 //! Learning many sequences as one operation.
 
+use std::cell::Cell;
+
 use kato_engine::{EngineError, LearnOutcome, Lesson};
 use kato_model::Event;
 
 use super::Service;
-use super::operate::Keyed;
+use super::operate::{Form, Keyed};
+use super::packed::PackedBatch;
 use crate::answer::BatchOutcome;
 use crate::error::StorageFailure;
+use crate::journal::StoredAnswer;
 use crate::keys::digest;
 use crate::session::Live;
 use crate::{Receipt, ServiceError};
@@ -44,16 +48,25 @@ impl Service {
             digest: digest("learn-batch", &items),
             outlives_session: true,
         });
-        self.operate(
+        // Either the first time or a repetition needs them.
+        let items = Cell::new(items);
+        let is_sorted = Cell::new(false);
+        let form = Form {
+            store: &|outcome| StoredAnswer::packed(&PackedBatch::of(outcome, is_sorted.get())),
+            read: &|answer| PackedBatch::read(&answer, items.take()),
+        };
+        self.operate_as(
             id,
             keyed,
+            &form,
             |_| true,
             |live, entry| {
                 let sorts = match options.engine.session_sort_symbols {
                     true => live.session.config().sort_symbols,
                     false => options.engine.sort_symbols,
                 };
-                let mut lessons = items;
+                is_sorted.set(sorts);
+                let mut lessons = items.take();
                 if sorts {
                     lessons.iter_mut().for_each(sort);
                 }
@@ -80,7 +93,7 @@ impl Service {
     }
 }
 
-fn sort(lesson: &mut Lesson) {
+pub(super) fn sort(lesson: &mut Lesson) {
     for event in &mut lesson.events {
         if !event.symbols().is_sorted() {
             *event = Event::new(event.symbols().iter().map(String::as_str));

@@ -80,8 +80,10 @@ impl Service {
             // All of them, whatever becomes of one.
             .fold(Ok(()), Result::and);
         let evicted = self.evict_idle(nodes, journal, done);
+        done.nodes_evicted += self.shared.make_room(journal);
         let forgotten = Self::forget_keys(journal, now, done);
-        folded.and(evicted).and(forgotten)
+        let witnessed = journal.tables().witness_log_files();
+        folded.and(evicted).and(forgotten).and(witnessed)
     }
 
     fn fold_if_due(
@@ -137,7 +139,9 @@ impl Service {
             }
             entry.remove(Table::KeyTimes, &*time_key);
             let record = journal.tables().get(Table::Keys, key)?;
-            let record = record.map(|bytes| KeyRecord::read(&bytes)).transpose()?;
+            let record = record
+                .map(|bytes| KeyRecord::read(key, &bytes))
+                .transpose()?;
             // A key may have been used anew since.
             if record.is_some_and(|record| record.until == until) {
                 entry.remove(Table::Keys, key);
@@ -157,9 +161,19 @@ impl Service {
         journal.sync()?;
         let unfolded = shared.nodes.unfolded(journal);
         let fold = |entry: &Arc<NodeEntry>| {
-            let node = entry.load(shared.source())?;
+            let was_in_memory = entry.is_in_memory();
+            let node = match entry.load(shared.source()) {
+                // It is told, and what is left of it stays where it is.
+                Err(ServiceError::Lost { .. }) => return Ok(()),
+                loaded => loaded?,
+            };
             let folded = node.fold(entry.processor_id(), journal)?;
             shared.counters.folds.add(u64::from(folded));
+            drop(node);
+            if !was_in_memory {
+                // There may be more of them than fit.
+                entry.evict(journal)?;
+            }
             Ok(())
         };
         unfolded.iter().map(fold).fold(Ok(()), Result::and)

@@ -150,6 +150,7 @@ impl Service {
     fn node(&self, node_id: &str) -> Result<Option<Arc<LoadedNode>>, ServiceError> {
         let shared = &self.shared;
         let entry = shared.nodes.find(node_id, shared.now());
-        entry.map(|entry| entry.load(shared.source())).transpose()
+        let load = |entry: Arc<crate::node::NodeEntry>| entry.load(shared.source_for(&entry));
+        entry.map(load).transpose()
     }
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Service, Shared};
 use crate::clock::Micros;
-use crate::journal::{Entry, Journal, KeyRecord};
+use crate::journal::{Entry, Journal, StoredAnswer};
 use crate::keys::{Claim, Claimed, Digest};
 use crate::options::Durability;
 use crate::receipt::Acknowledgement;
@@ -32,6 +32,26 @@ pub(super) struct Keyed<'a> {
 /// What became of an operation: its answer, and what it taught the node.
 pub(super) type Acted<T> = (Result<T, ServiceError>, Vec<Lesson>);
 
+/// How an answer is kept for when its request is repeated.
+pub(super) struct Form<'a, T> {
+    pub(super) store: &'a dyn Fn(&T) -> StoredAnswer,
+    pub(super) read: &'a dyn Fn(StoredAnswer) -> Result<T, ServiceError>,
+}
+
+impl<T: Serialize + DeserializeOwned> Form<'_, T> {
+    /// All of it.
+    pub(super) fn whole() -> Self {
+        Self {
+            store: &StoredAnswer::whole,
+            read: &|answer| match answer {
+                StoredAnswer::Whole(bytes) | StoredAnswer::Packed(bytes) => {
+                    StoredAnswer::read(&bytes)
+                }
+            },
+        }
+    }
+}
+
 /// Whether a key was claimed, or its request was carried out before.
 pub(super) enum Begun<T> {
     New(Option<Claimed>),
@@ -47,15 +67,27 @@ impl Service {
         can_teach: impl FnOnce(&SessionConfig) -> bool,
         act: impl FnOnce(&mut Live, &SessionEntry) -> Acted<T>,
     ) -> Result<Receipt<T>, ServiceError> {
+        self.operate_as(id, keyed, &Form::whole(), can_teach, act)
+    }
+
+    /// Runs an operation of a session whose answer is kept in a form of its own.
+    pub(super) fn operate_as<T>(
+        &self,
+        id: &str,
+        keyed: Option<Keyed<'_>>,
+        form: &Form<'_, T>,
+        can_teach: impl FnOnce(&SessionConfig) -> bool,
+        act: impl FnOnce(&mut Live, &SessionEntry) -> Acted<T>,
+    ) -> Result<Receipt<T>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
         let entry = shared.live(id)?;
-        let claimed = match shared.begin(&entry, keyed)? {
+        let claimed = match shared.begin(&entry, keyed, form)? {
             Begun::New(claimed) => claimed,
             Begun::Done(receipt) => return Ok(receipt),
         };
         let mut body = entry.lock();
-        let live = entry.wake(&mut body, shared.source())?;
+        let live = entry.wake(&mut body, shared.source_for(&entry.node))?;
         let node = Arc::clone(&live.node);
         // Until the entry is in the queue: lessons have one order in the node and in the journal.
         let mut gate = can_teach(live.session.config()).then(|| node.gate());
@@ -89,7 +121,7 @@ impl Service {
         if let Some(journal) = &shared.journal {
             entry.record_state(&body, journal, &mut written)?;
         }
-        shared.keep(claimed, &answer, &mut written);
+        shared.keep(claimed, || (form.store)(&answer), &mut written);
         let pending = shared.append(written)?;
         if let Some(unfinished) = unfinished {
             unfinished.done();
@@ -158,10 +190,11 @@ impl Shared {
     }
 
     /// Claims the request's key, or answers as the first time.
-    pub(super) fn begin<T: DeserializeOwned>(
+    pub(super) fn begin<T>(
         &self,
         entry: &SessionEntry,
         keyed: Option<Keyed<'_>>,
+        form: &Form<'_, T>,
     ) -> Result<Begun<T>, ServiceError> {
         let Some(keyed) = keyed else {
             return Ok(Begun::New(None));
@@ -176,7 +209,7 @@ impl Shared {
         let journal = self.journal.as_ref();
         let answer = match self.keys.claim(journal, scope, key, digest, times)? {
             Claim::New(claimed) => return Ok(Begun::New(Some(claimed))),
-            Claim::Seen(answer) => KeyRecord::read_answer(&answer)?,
+            Claim::Seen(answer) => (form.read)(answer)?,
         };
         self.counters.replays.add(1);
         // Its record may still be in the queue: this comes after it.
@@ -189,15 +222,15 @@ impl Shared {
     }
 
     /// Adds the request's key and its answer to the entry.
-    pub(super) fn keep<T: Serialize>(
+    pub(super) fn keep(
         &self,
         claimed: Option<Claimed>,
-        answer: &T,
+        answer: impl FnOnce() -> StoredAnswer,
         written: &mut Entry,
     ) {
         let Some(claimed) = claimed else { return };
         let entry = self.journal.is_some().then_some(&mut *written);
-        claimed.keep(KeyRecord::answer_of(answer), entry);
+        claimed.keep(answer(), entry);
     }
 
     /// Makes a session live on, as a write does.

@@ -9,9 +9,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Service;
-use super::operate::{Acted, Begun, Keyed};
+use super::operate::{Acted, Begun, Form, Keyed};
 use crate::answer::{Cognition, Finalized, Learned, ObserveOutcome, SequenceAnswer};
-use crate::journal::Entry;
+use crate::journal::{Entry, StoredAnswer};
 use crate::keys::digest;
 use crate::session::{Live, SessionEntry};
 use crate::{Receipt, ServiceError};
@@ -151,25 +151,25 @@ impl Service {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
         let entry = shared.live(id)?;
-        let claimed = match shared.begin(&entry, keyed(key, "clear-all"))? {
+        let claimed = match shared.begin(&entry, keyed(key, "clear-all"), &Form::whole())? {
             Begun::New(claimed) => claimed,
             Begun::Done(receipt) => return Ok(receipt),
         };
         let mut body = entry.lock();
-        let live = entry.wake(&mut body, shared.source())?;
+        let live = entry.wake(&mut body, shared.source_for(&entry.node))?;
         let node = std::sync::Arc::clone(&live.node);
         live.session.clear_stm();
         entry.weigh(&body);
         shared.renew(&entry, shared.now());
         let Some(journal) = &shared.journal else {
             node.engine().clear(Value::Null)?;
-            shared.keep(claimed, &(), &mut Entry::default());
+            shared.keep(claimed, || StoredAnswer::whole(&()), &mut Entry::default());
             return Ok(Receipt::new((), None));
         };
         let mut written = Entry::default();
         entry.node.record_once(&mut written);
         entry.record_state(&body, journal, &mut written)?;
-        shared.keep(claimed, &(), &mut written);
+        shared.keep(claimed, || StoredAnswer::whole(&()), &mut written);
         // Whatever the setting: a store that is emptied must not run ahead of the journal.
         written.sync = true;
         node.clear(entry.node.processor_id(), journal, written)?;
@@ -283,7 +283,7 @@ impl Service {
     ) -> Result<T, ServiceError> {
         let entry = self.shared.live(id)?;
         let mut body = entry.lock();
-        let live = entry.wake(&mut body, self.shared.source())?;
+        let live = entry.wake(&mut body, self.shared.source_for(&entry.node))?;
         let found = look(live, &entry);
         // It may have come into memory just now.
         entry.weigh(&body);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kato_engine::{Observation, Sequence};
 use kato_service::{Service, ServiceError, ServiceOptions};
 
-use crate::support::{create, frequency, timed, words};
+use crate::support::{create, frequency, lesson, timed, words};
 
 fn abc() -> Sequence {
     Sequence::of(words(["a", "b", "c"])).learn_at_end()
@@ -185,4 +185,81 @@ fn without_a_journal_the_latest_keys_are_known_and_memory_is_bounded() {
     }
     assert!(clear(100_000).replayed() && clear(1).replayed());
     assert!(!clear(0).replayed(), "the oldest made room");
+}
+
+/// Bytes that a batch of so many sequences puts into the journal.
+fn journaled(n: usize, key: Option<&str>) -> u64 {
+    let dir = tempfile::tempdir().unwrap();
+    let service = Service::open(dir.path(), ServiceOptions::default()).unwrap();
+    let id = create(&service, "n");
+    let items = (0..n).map(|n| lesson([&n.to_string(), "b", "c"])).collect();
+    let before = service.figures().journal_bytes;
+    service
+        .learn_batch(&id, items, key)
+        .unwrap()
+        .wait()
+        .unwrap();
+    service.figures().journal_bytes - before
+}
+
+#[test]
+fn a_key_costs_a_few_bytes_a_learn_and_not_its_name() {
+    const LEARNS: u64 = 1000;
+    let key = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    let with_key = journaled(LEARNS as usize, Some(key));
+    let bytes = with_key - journaled(LEARNS as usize, None);
+    println!("{bytes} bytes for {LEARNS} learns under one key");
+    assert!(bytes <= 4 * LEARNS, "{bytes}");
+}
+
+#[test]
+fn the_answer_to_a_batch_is_the_first_one_whoever_asks_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let unsorted = || {
+        let words = ["b", "a"].map(str::to_owned).to_vec();
+        let event = kato_model::Event::in_given_order(words);
+        vec![
+            kato_engine::Lesson::of([event]),
+            lesson(["x"]),
+            lesson(["c", "d"]),
+            lesson(["c", "d"]),
+        ]
+    };
+    let mut first = Vec::new();
+    for round in 0..2 {
+        let mut options = ServiceOptions::default();
+        options.engine.session_sort_symbols = true;
+        let service = Service::open(dir.path(), options).unwrap();
+        for (key, sorts) in [("sorted", true), ("given", false)] {
+            let session = |sorts: bool| {
+                let config = crate::support::object(serde_json::json!({"sort_symbols": sorts}));
+                let new = kato_service::NewSession {
+                    config: Some(config),
+                    ..kato_service::NewSession::of("n")
+                };
+                service
+                    .create_session(new)
+                    .unwrap()
+                    .wait()
+                    .unwrap()
+                    .session_id
+            };
+            if round == 0 {
+                let asked = service.learn_batch(&session(sorts), unsorted(), Some(key));
+                first.push(asked.unwrap().wait().unwrap());
+            }
+            // Another session, which sorts otherwise.
+            let again = service
+                .learn_batch(&session(!sorts), unsorted(), Some(key))
+                .unwrap();
+            assert!(again.replayed());
+            assert_eq!(
+                &again.wait().unwrap(),
+                &first[usize::from(!sorts)],
+                "{key} {round}"
+            );
+        }
+        service.close().unwrap();
+    }
+    assert_ne!(first[0].outcomes[0].name(), first[1].outcomes[0].name());
 }

@@ -5,15 +5,19 @@
     reason = "helpers of tests may fail by panic, as tests do"
 )]
 
+mod backups;
 mod batches;
 mod bounds;
 mod crashes;
+mod descriptors;
 mod durability;
 mod faults;
 mod genes;
 mod keys;
 mod kills;
+mod losses;
 mod nodes;
+mod releases;
 mod runs;
 mod scripts;
 mod sessions;

@@ -59,20 +59,38 @@ pub(super) fn refuse_occupied(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// What becomes of the files of a knowledge base while it is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Files {
+    /// Nobody else removes them: they are opened when they are read.
+    Own,
+    /// A writer may remove them: they are held open.
+    Lent,
+}
+
 /// Opens the segments that the manifest names.
 pub(super) fn open_segments(
     dir: &Path,
     manifest: &Manifest,
+    files: Files,
 ) -> Result<Vec<Arc<Segment>>, StoreError> {
     let n_nodes = manifest.nodes.len();
-    let open = |entry| open_segment(dir, entry, n_nodes).map(Arc::new);
+    let open = |entry| open_segment(dir, entry, n_nodes, files).map(Arc::new);
     manifest.segments.iter().map(open).collect()
 }
 
 /// Opens a segment and compares it with what the manifest says of it: it may be the segment of another knowledge base.
-fn open_segment(dir: &Path, entry: &SegmentEntry, n_nodes: usize) -> Result<Segment, StoreError> {
+fn open_segment(
+    dir: &Path,
+    entry: &SegmentEntry,
+    n_nodes: usize,
+    files: Files,
+) -> Result<Segment, StoreError> {
     let path = segment_dir(dir).join(&entry.file);
     let segment = Segment::open(&path)?;
+    if files == Files::Lent {
+        segment.hold()?;
+    }
     let totals = segment.all_totals();
     if totals.len() != n_nodes
         || !totals.eq(entry.nodes.iter().copied())

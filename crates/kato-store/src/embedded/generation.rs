@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::directory::{missing_is_corrupt, open_segments, remove_orphans};
+use super::directory::{Files, missing_is_corrupt, open_segments, remove_orphans};
 use super::manifest::{FILE, Manifest, PREVIOUS_FILE, SegmentEntry};
 use super::options::DamagePolicy;
 use super::segment::Segment;
@@ -55,14 +55,14 @@ pub(super) struct Found {
 }
 
 /// Finds the newest commit of a directory, or the one before it.
-pub(super) fn find(dir: &Path, policy: DamagePolicy) -> Result<Found, StoreError> {
-    let mut newest = open_newest(dir);
+pub(super) fn find(dir: &Path, policy: DamagePolicy, files: Files) -> Result<Found, StoreError> {
+    let mut newest = open_newest(dir, files);
     for _ in 1..ATTEMPTS {
         // A writer may remove segments between reading the manifest and opening them; the next manifest names others.
         if !is_missing_file(&newest.result) {
             break;
         }
-        newest = open_newest(dir);
+        newest = open_newest(dir, files);
     }
     let damage = match newest.result.map_err(missing_is_corrupt) {
         Ok((manifest, segments)) => {
@@ -83,7 +83,7 @@ pub(super) fn find(dir: &Path, policy: DamagePolicy) -> Result<Found, StoreError
     let Ok(Some(previous)) = Manifest::read(dir, PREVIOUS_FILE) else {
         return Err(damage);
     };
-    let Ok(segments) = open_segments(dir, &previous) else {
+    let Ok(segments) = open_segments(dir, &previous, files) else {
         return Err(damage);
     };
     let lost = |newest: u64| newest.saturating_sub(previous.n_commits);
@@ -119,7 +119,7 @@ struct Newest {
     n_commits: Option<u64>,
 }
 
-fn open_newest(dir: &Path) -> Newest {
+fn open_newest(dir: &Path, files: Files) -> Newest {
     let manifest = match Manifest::read(dir, FILE) {
         Ok(Some(manifest)) => Ok(manifest),
         Ok(None) if Manifest::exists(dir) => {
@@ -133,7 +133,7 @@ fn open_newest(dir: &Path) -> Newest {
     Newest {
         n_commits: manifest.as_ref().ok().map(|manifest| manifest.n_commits),
         result: manifest.and_then(|manifest| {
-            let segments = open_segments(dir, &manifest)?;
+            let segments = open_segments(dir, &manifest, files)?;
             Ok((manifest, segments))
         }),
     }

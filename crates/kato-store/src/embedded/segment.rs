@@ -16,6 +16,7 @@ mod block;
 mod dictionary;
 mod file;
 mod footer;
+mod handles;
 mod reader;
 mod record;
 mod vector;
@@ -23,6 +24,7 @@ mod writer;
 
 pub(crate) use dictionary::Dictionary;
 pub(crate) use footer::NodeTotals;
+pub use handles::set_max_open_segments;
 pub(crate) use reader::{BlockBuffer, NodeCursor, Segment, VectorCursor};
 pub(crate) use record::{Extras, RawRecord};
 pub(crate) use writer::{SegmentWriter, WrittenSegment};

@@ -1,39 +1,71 @@
 //! Positioned, checked reads of a segment file.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::footer::Part;
+use super::handles::Handle;
 use crate::StoreError;
 
-/// An open segment file. Reads carry their own position, so threads share it.
+/// A segment file. Reads carry their own position, so threads share it.
 #[derive(Debug)]
 pub(super) struct SegmentFile {
-    file: File,
     path: PathBuf,
+    /// Open whenever it is read, unless it is held.
+    handle: Handle,
+    /// The file, where it must be there to the end whatever becomes of its name.
+    held: OnceLock<File>,
 }
 
 impl SegmentFile {
+    /// A file that is opened when it is read; its name must last as long.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = File::open(path).map_err(|source| StoreError::io("open", path, source))?;
-        Ok(Self {
-            file,
+        let file = Self {
             path: path.to_owned(),
-        })
+            handle: Handle::new(),
+            held: OnceLock::new(),
+        };
+        file.with(|_| Ok(()))
+            .map_err(|source| StoreError::io("open", path, source))?;
+        Ok(file)
+    }
+
+    /// Keeps the file open from now on, so that it can be read when its name is gone.
+    pub(super) fn hold(&self) -> Result<(), StoreError> {
+        if self.held.get().is_none() {
+            let file = File::open(&self.path)
+                .map_err(|source| StoreError::io("open", &self.path, source))?;
+            // Whoever was first has the same file.
+            self.held.get_or_init(|| file);
+        }
+        Ok(())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn with<T>(&self, read: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+        match self.held.get() {
+            Some(file) => read(file),
+            None => read(&*self.handle.file(&self.path)?),
+        }
     }
 
     pub(super) fn bytes(&self) -> Result<u64, StoreError> {
         let metadata = self
-            .file
-            .metadata()
+            .with(File::metadata)
             .map_err(|source| StoreError::io("examine", &self.path, source))?;
         Ok(metadata.len())
     }
 
     /// Fills `buffer` from `offset` on.
     pub(super) fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StoreError> {
-        read_exact_at(&self.file, buffer, offset).map_err(|source| match source.kind() {
-            std::io::ErrorKind::UnexpectedEof => self.corrupt("it is shorter than its footer says"),
+        let read = self.with(|file| read_exact_at(file, buffer, offset));
+        read.map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => self.corrupt("it is shorter than its footer says"),
             _ => StoreError::io("read", &self.path, source),
         })
     }
@@ -63,17 +95,17 @@ impl SegmentFile {
 }
 
 #[cfg(unix)]
-fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
 }
 
 #[cfg(windows)]
-fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io::Result<()> {
+fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
     use std::os::windows::fs::FileExt;
 
     while !buffer.is_empty() {
         match file.seek_read(buffer, offset)? {
-            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             read => {
                 buffer = &mut buffer[read..];
                 offset += read as u64;

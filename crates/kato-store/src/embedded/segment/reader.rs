@@ -20,7 +20,7 @@ pub(crate) use vectors::VectorCursor;
 /// Bytes after the footer: its length, its CRC-32, the magic.
 const TAIL_BYTES: u64 = 4 + 4 + MAGIC.len() as u64;
 
-/// An open segment. Holds the block indexes in memory (0.08 bytes a pattern) and dictionaries once they are used.
+/// A segment that can be read. Holds the block indexes in memory (0.08 bytes a pattern) and dictionaries once they are used.
 #[derive(Debug)]
 pub(crate) struct Segment {
     file: SegmentFile,
@@ -54,6 +54,16 @@ impl Segment {
             footer,
             nodes,
         })
+    }
+
+    /// Keeps the file open from now on, so that the segment can be read when its file is removed.
+    pub(crate) fn hold(&self) -> Result<(), StoreError> {
+        self.file.hold()
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
     }
 
     /// Size of the file.

@@ -1,0 +1,375 @@
+//! The log files of the journal's database, read without changing them: which writes they hold, and from where on they are not
+//! whole. The database cuts a log at the first place that it cannot read, whatever follows; so this is looked at first.
+//!
+//! A log file of fjall 3 (`N.jnl`) is a sequence of writes: a start (1, number of items, place), items (2, kind, compression,
+//! table, lengths of key, value and stored value, key, value), an end (3, checksum, `FJL` 3). Zeros follow the last.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::mark::{Checksum, MARK_BYTES, MARK_KEY, Mark};
+use crate::ServiceError;
+use crate::loss::Loss;
+
+const EXTENSION: &str = "jnl";
+
+/// Ends a write.
+const TRAILER: [u8; 4] = [b'F', b'J', b'L', 3];
+
+const START: u8 = 1;
+const ITEM: u8 = 2;
+const END: u8 = 3;
+
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// What the log files hold.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    /// Numbers of the files, ascending.
+    pub(super) files: Vec<u64>,
+    /// The first write.
+    pub(super) first: Option<Mark>,
+    /// The last whole write.
+    pub(super) last: Option<Mark>,
+    /// Place of the last whole write, marked or not.
+    last_place: Option<u64>,
+    /// Where it is not whole; nothing behind it was looked at.
+    pub(super) fault: Option<Fault>,
+}
+
+/// A place from which on a log is not whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) path: PathBuf,
+    /// Number of the file.
+    file: u64,
+    /// Where the last whole write ends.
+    pub(super) at: u64,
+    /// Bytes behind it, without the zeros at the end of the file.
+    pub(super) bytes: u64,
+    /// Is it in the newest file, where a write may have been broken off?
+    pub(super) is_in_newest: bool,
+    reason: &'static str,
+}
+
+impl Fault {
+    /// Whether a whole write later than this number follows: then no write was broken off there, and what follows can be saved.
+    pub(super) fn is_followed_by_writes(&self, last: Option<Mark>) -> Result<bool, ServiceError> {
+        let read = ServiceError::io("read", &self.path);
+        let mut reader = LogReader::open(&self.path).map_err(read)?;
+        let mut bytes = vec![0; usize::try_from(self.bytes).unwrap_or(usize::MAX)];
+        reader.stand_at(self.at).map_err(read)?;
+        reader.take(&mut bytes).map_err(read)?;
+        // A write begins where another ends.
+        for (idx, _) in bytes
+            .windows(TRAILER.len())
+            .enumerate()
+            .filter(|(_, found)| *found == TRAILER)
+        {
+            reader
+                .stand_at(self.at + (idx + TRAILER.len()) as u64)
+                .map_err(read)?;
+            if let Next::Write(Write {
+                mark: Some(mark), ..
+            }) = reader.next_write().map_err(read)?
+                && last.is_none_or(|last| mark.number > last.number)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// As a loss, where it is none of a write that was broken off.
+    pub(super) fn loss(&self) -> Loss {
+        Loss::Journal {
+            path: self.path.clone(),
+            reason: format!(
+                "from byte {} on {}; {} bytes follow",
+                self.at, self.reason, self.bytes
+            ),
+        }
+    }
+}
+
+/// The numbers of the log files in a directory, ascending.
+pub(super) fn list(dir: &Path) -> Result<Vec<u64>, ServiceError> {
+    let listed = ServiceError::io("list", dir);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).map_err(listed)? {
+        let path = entry.map_err(listed)?.path();
+        if path.extension().is_some_and(|found| found == EXTENSION)
+            && let Some(number) = path
+                .file_stem()
+                .and_then(|stem| stem.to_str()?.parse().ok())
+        {
+            files.push(number);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// The path of a log file.
+pub(super) fn path_of(dir: &Path, file: u64) -> PathBuf {
+    dir.join(format!("{file}.{EXTENSION}"))
+}
+
+/// Reads the log files of a directory.
+pub(super) fn read(dir: &Path) -> Result<Log, ServiceError> {
+    let mut log = Log {
+        files: list(dir)?,
+        ..Log::default()
+    };
+    let newest = log.files.last().copied();
+    for file in log.files.clone() {
+        let path = path_of(dir, file);
+        let read = ServiceError::io("read", &path);
+        let mut reader = LogReader::open(&path).map_err(read)?;
+        let reason = loop {
+            match reader.next_write() {
+                Ok(Next::Write(write)) => match log.take_in(&write) {
+                    Ok(()) => reader.whole = reader.at,
+                    Err(reason) => break reason,
+                },
+                Ok(Next::Zeros) => break "nothing was written",
+                Ok(Next::Broken(reason)) => break reason,
+                Err(source) => return Err(read(source)),
+            }
+        };
+        let (at, used) = (reader.whole, reader.used().map_err(read)?);
+        if used > at {
+            log.fault = Some(Fault {
+                path,
+                file,
+                at,
+                bytes: used - at,
+                is_in_newest: Some(file) == newest,
+                reason,
+            });
+            return Ok(log);
+        }
+    }
+    Ok(log)
+}
+
+/// Cuts the log at a fault: what follows goes out of the way, and so do later files, under names that end in `.lost`.
+pub(super) fn cut(dir: &Path, log: &Log, fault: &Fault) -> Result<(), ServiceError> {
+    let cut = ServiceError::io("cut", &fault.path);
+    let kept = fault.path.with_extension(format!("{EXTENSION}.lost"));
+    fs::copy(&fault.path, kept).map_err(cut)?;
+    let file = File::options().write(true).open(&fault.path).map_err(cut)?;
+    file.set_len(fault.at)
+        .and_then(|()| file.sync_all())
+        .map_err(cut)?;
+    put_away(
+        dir,
+        log.files.iter().copied().filter(|&file| file > fault.file),
+    )
+}
+
+/// Renames log files, so that the database does not read them.
+pub(super) fn put_away(dir: &Path, files: impl Iterator<Item = u64>) -> Result<(), ServiceError> {
+    for file in files {
+        let path = path_of(dir, file);
+        fs::rename(&path, path.with_extension(format!("{EXTENSION}.lost")))
+            .map_err(ServiceError::io("rename", &path))?;
+    }
+    Ok(())
+}
+
+impl Log {
+    /// Takes in the next write, if it may follow those before it.
+    fn take_in(&mut self, write: &Write) -> Result<(), &'static str> {
+        if self.last_place.is_some_and(|last| write.place <= last) {
+            return Err("the order of writes is not the one in which they were made");
+        }
+        match write.mark {
+            Some(mark) => {
+                if mark.place != write.place {
+                    return Err("the order of writes is not the one in which they were made");
+                }
+                if let Some(last) = self.last {
+                    let follows = match mark.follows_loss {
+                        true => mark.number > last.number,
+                        false => mark.number == last.number + 1,
+                    };
+                    if !follows {
+                        return Err("writes are missing");
+                    }
+                }
+                self.first.get_or_insert(mark);
+                self.last = Some(mark);
+            }
+            // Those of earlier releases, and of the tables' making.
+            None if self.last.is_none() => {}
+            None => return Err("there is a write that is not the service's"),
+        }
+        self.last_place = Some(write.place);
+        Ok(())
+    }
+}
+
+/// A whole write.
+struct Write {
+    place: u64,
+    mark: Option<Mark>,
+}
+
+enum Next {
+    Write(Write),
+    /// Nothing was written here.
+    Zeros,
+    Broken(&'static str),
+}
+
+struct LogReader {
+    reader: BufReader<File>,
+    bytes: u64,
+    /// Where the reader stands.
+    at: u64,
+    /// Where the last whole write ends.
+    whole: u64,
+    path: PathBuf,
+    body: Vec<u8>,
+}
+
+/// Not read on: the write is not whole.
+const CUT_OFF: &str = "a write is cut off";
+const UNREADABLE: &str = "a write is damaged";
+
+impl LogReader {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self {
+            bytes: file.metadata()?.len(),
+            reader: BufReader::with_capacity(BUFFER_BYTES, file),
+            at: 0,
+            whole: 0,
+            path: path.to_owned(),
+            body: Vec::new(),
+        })
+    }
+
+    fn stand_at(&mut self, at: u64) -> io::Result<()> {
+        self.at = at;
+        self.reader.seek(SeekFrom::Start(at)).map(drop)
+    }
+
+    fn next_write(&mut self) -> io::Result<Next> {
+        match self.read_write() {
+            Ok(next) => Ok(next),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Next::Broken(CUT_OFF)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_write(&mut self) -> io::Result<Next> {
+        if self.at == self.bytes {
+            return Ok(Next::Zeros);
+        }
+        match self.number::<1>()? as u8 {
+            0 => return Ok(Next::Zeros),
+            START => {}
+            _ => return Ok(Next::Broken(UNREADABLE)),
+        }
+        let n_items = self.number::<4>()?;
+        let place = self.number::<8>()?;
+        let mut checksum = Checksum::default();
+        // Table, whether it was removed, and bytes of the key; key and value are the reader's body.
+        let mut item: Option<(u64, bool, usize)> = None;
+        for _ in 0..n_items {
+            if let Some((table, is_removed, key)) = item {
+                let (key, value) = self.body.split_at(key);
+                checksum.add(table, is_removed, key, value);
+            }
+            if self.number::<1>()? as u8 != ITEM {
+                return Ok(Next::Broken(UNREADABLE));
+            }
+            let (kind, compression) = (self.number::<1>()?, self.number::<1>()?);
+            let table = self.number::<8>()?;
+            let key = self.number::<2>()?;
+            let (value, stored) = (self.number::<4>()?, self.number::<4>()?);
+            if kind > 1 || compression != 0 || value != stored {
+                return Ok(Next::Broken(UNREADABLE));
+            }
+            self.body(key + value)?;
+            item = Some((table, kind == 1, key as usize));
+        }
+        if self.number::<1>()? as u8 != END {
+            return Ok(Next::Broken(UNREADABLE));
+        }
+        // The database's own checksum, which it looks at itself.
+        self.number::<8>()?;
+        let mut trailer = [0; TRAILER.len()];
+        self.take(&mut trailer)?;
+        if trailer != TRAILER {
+            return Ok(Next::Broken(UNREADABLE));
+        }
+        let mark = match item {
+            Some((_, false, key)) if self.is_mark(key) => {
+                let bytes = &self.body[key..];
+                let mark = Mark::decode(bytes).filter(|_| Mark::ends(bytes, checksum));
+                match mark {
+                    Some(mark) => Some(mark),
+                    None => return Ok(Next::Broken(UNREADABLE)),
+                }
+            }
+            _ => None,
+        };
+        Ok(Next::Write(Write { place, mark }))
+    }
+
+    fn is_mark(&self, key: usize) -> bool {
+        let (key, value) = self.body.split_at(key);
+        key == MARK_KEY && value.len() == MARK_BYTES
+    }
+
+    /// The next so many bytes as a little-endian number.
+    fn number<const N: usize>(&mut self) -> io::Result<u64> {
+        let mut bytes = [0; N];
+        self.take(&mut bytes)?;
+        Ok(bytes
+            .iter()
+            .rev()
+            .fold(0, |number, &byte| number << 8 | u64::from(byte)))
+    }
+
+    fn take(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.reader.read_exact(bytes)?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Reads so many bytes, if the file has as many: lengths are not under a checksum that was looked at by now.
+    fn body(&mut self, bytes: u64) -> io::Result<()> {
+        if bytes > self.bytes.saturating_sub(self.at) {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        self.body.resize(bytes as usize, 0);
+        self.reader.read_exact(&mut self.body)?;
+        self.at += bytes;
+        Ok(())
+    }
+
+    /// Bytes of the file without the zeros at its end.
+    fn used(&self) -> io::Result<u64> {
+        let mut reader = File::open(&self.path)?;
+        reader.seek(SeekFrom::Start(self.whole))?;
+        let (mut at, mut used) = (self.whole, self.whole);
+        let mut buffer = vec![0; BUFFER_BYTES];
+        loop {
+            let n = match reader.read(&mut buffer) {
+                Ok(0) => return Ok(used),
+                Ok(n) => n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if let Some(last) = buffer[..n].iter().rposition(|&byte| byte != 0) {
+                used = at + last as u64 + 1;
+            }
+            at += n as u64;
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! Opening the journal. What must be there is looked at before the database is, which makes anew what it does not find and
+//! cuts off what it cannot read; then what is there is compared with what was acknowledged.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use uuid::Uuid;
+
+use super::log::{self, Log};
+use super::mark::{MARK_KEY, Mark};
+use super::tables::{Position, TABLES, Tables};
+use super::versions::{self, CURRENT};
+use super::witness::{self, Testimony, Witness, sync_parent};
+use crate::ServiceError;
+use crate::error::StorageFailure;
+use crate::loss::Loss;
+
+/// Name of the journal in the service's directory.
+pub(super) const JOURNAL: &str = "journal";
+
+/// Version of the records; see `docs/file-format.md`.
+const FORMAT_VERSION: u64 = 2;
+
+/// The version without marks, witness and folds, which is read and made this one.
+const UNMARKED_VERSION: u64 = 1;
+
+/// The table of what concerns the journal as a whole, and its keys.
+const META: &str = "meta";
+const FORMAT_KEY: &[u8] = b"format_version";
+const ID_KEY: &[u8] = b"journal_id";
+
+/// The database's own: its version, the directory of its tables, the table of tables in it, and its lock.
+const DATABASE_VERSION: &str = "version";
+const KEYSPACES: &str = "keyspaces";
+/// The file that the database locks. It makes it with the database, and wants it to be there ever after.
+const DATABASE_LOCK: &str = "lock";
+const TABLE_OF_TABLES: u64 = 0;
+
+/// Memory for reading back; almost everything that is read lies in memory anyway.
+const CACHE_BYTES: u64 = 8 << 20;
+
+/// Bytes of its own log that the database keeps: what it reads when it is opened, at most.
+const LOG_BYTES: u64 = 128 << 20;
+
+/// Memory of a table above which it is written to a file of its own.
+const TABLE_BYTES: u64 = 4 << 20;
+
+/// Files of tables that are held open at most.
+const OPEN_FILES: usize = 32;
+
+/// Places that the making of tables takes, at most: between two writes there may be as many.
+const PLACES_OF_TABLES: u64 = 16;
+
+const ACTION: &str = "open the journal";
+
+/// An opened journal, and what opening it found.
+pub(super) struct Opened {
+    pub(super) tables: Tables,
+    /// What is lost, accepted or told.
+    pub(super) losses: Vec<Loss>,
+    /// Bytes at the end of the log that were cut off, as they were no whole write.
+    pub(super) bytes_cut_off: u64,
+    /// Was it made just now?
+    pub(super) is_new: bool,
+}
+
+/// The panic of a library that met what it did not expect.
+#[derive(Debug, thiserror::Error)]
+#[error("a file has an unexpected form")]
+struct Unexpected;
+
+/// Opens the journal of a service's directory, or makes one.
+pub(super) fn open(service_dir: &Path, accepts_losses: bool) -> Result<Opened, ServiceError> {
+    let (witness, said) = Witness::open(service_dir)?;
+    let opening = Opening {
+        dir: service_dir.join(JOURNAL),
+        witness_path: service_dir.join(witness::FILE),
+        accepts_losses,
+        losses: Vec::new(),
+    };
+    match said {
+        // A start was broken off before anything was written.
+        Some(said) if said.is_of_nothing() => {
+            opening.remove()?;
+            opening.create(witness)
+        }
+        Some(said) => opening.open_known(witness, said),
+        None if opening.holds_anything() => opening.open_unwitnessed(witness),
+        None => opening.create(witness),
+    }
+}
+
+struct Opening {
+    dir: PathBuf,
+    witness_path: PathBuf,
+    accepts_losses: bool,
+    losses: Vec<Loss>,
+}
+
+impl Opening {
+    fn holds_anything(&self) -> bool {
+        let holds = |name: &str| self.dir.join(name).exists();
+        holds(DATABASE_VERSION)
+            || holds(KEYSPACES)
+            || log::list(&self.dir).is_ok_and(|log| !log.is_empty())
+    }
+
+    /// Refuses a loss, or takes note that it was accepted.
+    fn lost(&mut self, loss: Loss) -> Result<(), ServiceError> {
+        if !self.accepts_losses {
+            return Err(ServiceError::Lost { loss });
+        }
+        self.losses.push(loss);
+        Ok(())
+    }
+
+    fn journal_loss(&mut self, path: &Path, reason: impl Into<String>) -> Result<(), ServiceError> {
+        self.lost(Loss::Journal {
+            path: path.to_owned(),
+            reason: reason.into(),
+        })
+    }
+
+    fn remove(&self) -> Result<(), ServiceError> {
+        match fs::remove_dir_all(&self.dir) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(ServiceError::io("remove", &self.dir)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a journal where there is none.
+    fn create(self, mut witness: Witness) -> Result<Opened, ServiceError> {
+        let journal = *Uuid::new_v4().as_bytes();
+        let nothing = Testimony {
+            journal,
+            ..Testimony::default()
+        };
+        // First: should this break off, the next start knows that nothing is lost.
+        witness
+            .say(nothing)
+            .map_err(|source| witness.failed(source))?;
+        witness.sync()?;
+        let db = self.database(1)?;
+        let mut opened = self.tables(db, witness, None, 0)?;
+        opened.is_new = true;
+        opened.settle(journal)?;
+        Ok(opened)
+    }
+
+    /// Opens a journal that the witness knows.
+    fn open_known(mut self, witness: Witness, said: Testimony) -> Result<Opened, ServiceError> {
+        if !self.check_directories(&said)? {
+            // What is left of it is kept, and of no use to the database.
+            self.put_aside()?;
+            return self.create(witness);
+        }
+        let mut log = log::read(&self.dir)?;
+        if self.check_files(&log, &said)? {
+            log = log::read(&self.dir)?;
+        }
+        let bytes_cut_off = self.check_writes(&log, Some(said.flushed))?;
+        self.check_oldest(&log, &said)?;
+        let db = self.database(1)?;
+        self.check_tables(&db)?;
+        // It has none where making it, or making it one of this version, was broken off.
+        let id = id_of(&open_table(&db, META)?)?;
+        let journal = id.unwrap_or(said.journal);
+        if journal != said.journal || id.is_none() && said.written > 0 {
+            let dir = self.dir.clone();
+            self.journal_loss(&dir, "it is not the journal that was here before")?;
+        }
+        let mut opened = self.tables(db, witness, log.last, bytes_cut_off)?;
+        let number = opened.tables.position().number;
+        if number < said.written {
+            opened.losses.push(Loss::Tail {
+                path: opened.tables.dir.clone(),
+                bytes: bytes_cut_off,
+                writes: said.written - number,
+                were_flushed: number < said.flushed,
+            });
+        }
+        opened.settle(journal)?;
+        Ok(opened)
+    }
+
+    /// Opens a journal of which no witness tells: that of an earlier release, or one whose witness is gone.
+    fn open_unwitnessed(mut self, witness: Witness) -> Result<Opened, ServiceError> {
+        if !self.dir.join(DATABASE_VERSION).exists() {
+            let path = self.dir.join(DATABASE_VERSION);
+            self.journal_loss(&path, "it is gone")?;
+            self.put_aside()?;
+            return self.create(witness);
+        }
+        self.check_lists()?;
+        let log = log::read(&self.dir)?;
+        if log.files.is_empty() {
+            // A database has one from its making on.
+            self.journal_loss(&log::path_of(&self.dir, 0), "it is gone")?;
+        }
+        let bytes_cut_off = self.check_writes(&log, None)?;
+        let db = self.database(1)?;
+        let has_meta = db.keyspace_exists(META);
+        let has_tables = TABLES.iter().any(|(_, name)| db.keyspace_exists(name));
+        if has_tables && !has_meta {
+            let dir = self.dir.clone();
+            self.journal_loss(&dir, format!("its table {META} is gone"))?;
+        }
+        let witness_path = self.witness_path.clone();
+        let mut opened = self.tables(db, witness, log.last, bytes_cut_off)?;
+        let unwitnessed = match opened.version()? {
+            Some(FORMAT_VERSION) => Some((
+                witness_path,
+                "it is gone, and nothing else tells the last write that was acknowledged"
+                    .to_owned(),
+            )),
+            _ if bytes_cut_off > 0 => Some((
+                opened.tables.dir.clone(),
+                format!(
+                    "{bytes_cut_off} bytes at its end were no whole write and were cut off; whether they had been acknowledged the release before did not keep"
+                ),
+            )),
+            _ => None,
+        };
+        if let Some((path, reason)) = unwitnessed {
+            opened.losses.push(Loss::Unwitnessed { path, reason });
+        }
+        let id = id_of(&opened.tables.meta)?;
+        let journal = id.unwrap_or_else(|| *Uuid::new_v4().as_bytes());
+        opened.settle(journal)?;
+        Ok(opened)
+    }
+
+    /// Checks that the database's directories are there; `false` if it cannot go on with what is left.
+    fn check_directories(&mut self, said: &Testimony) -> Result<bool, ServiceError> {
+        let version = self.dir.join(DATABASE_VERSION);
+        if !version.exists() {
+            let path = if self.dir.exists() {
+                version
+            } else {
+                self.dir.clone()
+            };
+            self.journal_loss(&path, "it is gone")?;
+            return Ok(false);
+        }
+        for table in 0..u64::BITS {
+            if said.tables >> table & 1 == 0 {
+                continue;
+            }
+            let dir = self.dir.join(KEYSPACES).join(table.to_string());
+            if let Some(fault) = versions::fault(&dir)? {
+                self.journal_loss(&fault.path, fault.reason)?;
+                if u64::from(table) == TABLE_OF_TABLES {
+                    return Ok(false);
+                }
+                versions::remove(&dir)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// As [`check_directories`](Self::check_directories), of the tables that there are.
+    fn check_lists(&mut self) -> Result<(), ServiceError> {
+        let keyspaces = self.dir.join(KEYSPACES);
+        let listed = ServiceError::io("list", &keyspaces);
+        let entries = match fs::read_dir(&keyspaces) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(listed(error)),
+        };
+        for entry in entries {
+            let dir = entry.map_err(listed)?.path();
+            // One that was being made has none yet.
+            if dir.join(CURRENT).exists()
+                && let Some(fault) = versions::fault(&dir)?
+            {
+                self.journal_loss(&fault.path, fault.reason)?;
+                versions::remove(&dir)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no log file is gone; whether files were put away, as what was between is.
+    fn check_files(&mut self, log: &Log, said: &Testimony) -> Result<bool, ServiceError> {
+        let dir = self.dir.clone();
+        let gone = |file| log::path_of(&dir, file);
+        let Some(&newest) = log.files.last() else {
+            self.journal_loss(&gone(said.newest_log), "it is gone")?;
+            return Ok(false);
+        };
+        if newest < said.newest_log {
+            self.journal_loss(&gone(newest + 1), "it is gone")?;
+        }
+        let gap = log.files.windows(2).find(|pair| pair[1] != pair[0] + 1);
+        if let Some(pair) = gap {
+            self.journal_loss(&gone(pair[0] + 1), "it is gone")?;
+            let later = log.files.iter().copied().filter(|&file| file > pair[0]);
+            log::put_away(&self.dir, later)?;
+        }
+        Ok(gap.is_some())
+    }
+
+    /// Checks that the log holds whole writes in their order; the bytes that the database will cut off at its end.
+    ///
+    /// A write that was broken off is at the end, was not acknowledged, and is none of those that are known to be on the disk.
+    fn check_writes(&mut self, log: &Log, flushed: Option<u64>) -> Result<u64, ServiceError> {
+        let Some(fault) = &log.fault else {
+            return Ok(0);
+        };
+        let has_all_flushed = match (log.last, flushed) {
+            (Some(last), Some(flushed)) => last.number >= flushed,
+            _ => false,
+        };
+        let is_damage =
+            !fault.is_in_newest || !has_all_flushed && fault.is_followed_by_writes(log.last)?;
+        if is_damage {
+            self.lost(fault.loss())?;
+            log::cut(&self.dir, log, fault)?;
+            return Ok(0);
+        }
+        Ok(fault.bytes)
+    }
+
+    /// Checks that the oldest log files are gone because the tables have what they held.
+    fn check_oldest(&mut self, log: &Log, said: &Testimony) -> Result<(), ServiceError> {
+        let (Some(&oldest), Some(first)) = (log.files.first(), log.first) else {
+            return Ok(());
+        };
+        if oldest <= said.oldest_log {
+            return Ok(());
+        }
+        // Without threads, so that it changes nothing. Every write is in the table of marks, too.
+        let db = self.database(0)?;
+        let meta = open_table(&db, META)?;
+        let stored = meta.tree.get_highest_persisted_seqno();
+        drop((meta, db));
+        if stored.unwrap_or(0) + PLACES_OF_TABLES < first.place {
+            let path = log::path_of(&self.dir, said.oldest_log);
+            self.journal_loss(&path, "it is gone")?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the database knows all tables.
+    fn check_tables(&mut self, db: &Database) -> Result<(), ServiceError> {
+        let names = TABLES.iter().map(|(_, name)| *name).chain([META]);
+        for name in names.filter(|name| !db.keyspace_exists(name)) {
+            let is_told = self
+                .losses
+                .iter()
+                .any(|loss| matches!(loss, Loss::Journal { .. }));
+            if !is_told {
+                let dir = self.dir.clone();
+                self.journal_loss(&dir, format!("its table {name} is gone"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_aside(&self) -> Result<(), ServiceError> {
+        if !self.dir.exists() {
+            return Ok(());
+        }
+        let mut n = 0_u64;
+        let aside = loop {
+            let aside = self.dir.with_extension(format!("lost-{n}"));
+            if !aside.exists() {
+                break aside;
+            }
+            n += 1;
+        };
+        fs::rename(&self.dir, &aside).map_err(ServiceError::io("rename", &self.dir))
+    }
+
+    fn database(&self, threads: usize) -> Result<Database, ServiceError> {
+        if self.dir.join(DATABASE_VERSION).exists() {
+            self.restore_lock_file()?;
+        }
+        let opened = panic::catch_unwind(AssertUnwindSafe(|| {
+            Database::builder(&self.dir)
+                .worker_threads_unchecked(threads)
+                .cache_size(CACHE_BYTES)
+                .max_journaling_size(LOG_BYTES)
+                .max_cached_files(Some(OPEN_FILES))
+                .open()
+        }));
+        let unopened = |source| ServiceError::OpenJournal {
+            path: self.dir.clone(),
+            source,
+        };
+        match opened {
+            Ok(Ok(db)) => Ok(db),
+            Ok(Err(fjall::Error::Locked)) => Err(ServiceError::InUse {
+                path: self.dir.clone(),
+            }),
+            Ok(Err(error)) => Err(unopened(StorageFailure::of(error))),
+            Err(_) => Err(unopened(StorageFailure::of(Unexpected))),
+        }
+    }
+
+    /// Makes the database's lock file, if it is gone, as after a clean-up of files that look left over. Nobody else has the database:
+    /// the service's directory is locked.
+    fn restore_lock_file(&self) -> Result<(), ServiceError> {
+        let path = self.dir.join(DATABASE_LOCK);
+        match fs::File::create_new(&path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(ServiceError::io("make the lock file", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens the tables of a database, and makes those that are not there.
+    fn tables(
+        self,
+        db: Database,
+        witness: Witness,
+        last: Option<Mark>,
+        bytes_cut_off: u64,
+    ) -> Result<Opened, ServiceError> {
+        let meta = open_table(&db, META)?;
+        let mut keyspaces = Vec::with_capacity(TABLES.len());
+        for (_, name) in TABLES {
+            keyspaces.push(open_table(&db, name)?);
+        }
+        let keyspaces = keyspaces
+            .try_into()
+            .map_err(|_| ())
+            .expect("there is one keyspace a table");
+        let mark = meta.get(MARK_KEY).map_err(ServiceError::journal(ACTION))?;
+        let stored = mark.and_then(|bytes| Mark::decode(&bytes));
+        let numbers = [stored, last].into_iter().flatten().map(|mark| mark.number);
+        let number = numbers.max().unwrap_or(0);
+        let position = Position {
+            number,
+            // The tables may have later writes than what is left of the log.
+            follows_loss: last.is_some_and(|last| last.number != number),
+            witness,
+        };
+        Ok(Opened {
+            tables: Tables {
+                db,
+                dir: self.dir,
+                meta,
+                keyspaces,
+                position: Mutex::new(position),
+                #[cfg(test)]
+                fault: Mutex::default(),
+            },
+            losses: self.losses,
+            bytes_cut_off,
+            is_new: false,
+        })
+    }
+}
+
+impl Opened {
+    fn version(&self) -> Result<Option<u64>, ServiceError> {
+        const ACTION: &str = "read the version of the journal";
+        let found = self.tables.meta.get(FORMAT_KEY);
+        let Some(found) = found.map_err(ServiceError::journal(ACTION))? else {
+            return Ok(None);
+        };
+        let bytes =
+            <[u8; 8]>::try_from(&*found).map_err(|error| ServiceError::corrupt(ACTION, error))?;
+        match u64::from_be_bytes(bytes) {
+            found @ (UNMARKED_VERSION | FORMAT_VERSION) => Ok(Some(found)),
+            found => Err(ServiceError::Version {
+                path: self.tables.dir.clone(),
+                found,
+                supported: FORMAT_VERSION,
+            }),
+        }
+    }
+
+    /// Makes the journal one of this version, and the witness speak of it as it is now.
+    fn settle(&mut self, journal: [u8; 16]) -> Result<(), ServiceError> {
+        let tables = &self.tables;
+        let is_settled =
+            self.version()? == Some(FORMAT_VERSION) && id_of(&tables.meta)? == Some(journal);
+        tables.position().follows_loss |= !self.losses.is_empty();
+        let ids = tables
+            .keyspaces
+            .iter()
+            .chain([&tables.meta])
+            .map(Keyspace::id);
+        let ids = ids
+            .chain([TABLE_OF_TABLES])
+            .filter(|id| *id < u64::from(u64::BITS));
+        let mask = ids.fold(0, |mask, id| mask | 1 << id);
+        let log = log::list(&tables.dir)?;
+        {
+            let mut position = tables.position();
+            let number = position.number;
+            let said = Testimony {
+                journal,
+                written: number,
+                flushed: position.witness.now().flushed.min(number),
+                tables: mask,
+                oldest_log: log.first().copied().unwrap_or(0),
+                newest_log: log.last().copied().unwrap_or(0),
+            };
+            let witness = &mut position.witness;
+            witness.say(said).map_err(|source| witness.failed(source))?;
+            // Before the version: what has this version has a witness.
+            witness.sync()?;
+        }
+        if !is_settled {
+            let meta = [
+                (FORMAT_KEY, FORMAT_VERSION.to_be_bytes().to_vec()),
+                (ID_KEY, journal.to_vec()),
+            ];
+            let puts = meta.map(|(key, value)| (&tables.meta, key.to_vec(), Some(value)));
+            tables
+                .write_all(puts.into_iter())
+                .and_then(|()| tables.db.persist(PersistMode::SyncAll))
+                .and_then(|()| tables.sync())
+                .map_err(ServiceError::journal("write the version of the journal"))?;
+            tables.sync_witness()?;
+            sync_parent(&tables.dir)?;
+        }
+        Ok(())
+    }
+}
+
+fn id_of(meta: &Keyspace) -> Result<Option<[u8; 16]>, ServiceError> {
+    let found = meta.get(ID_KEY).map_err(ServiceError::journal(ACTION))?;
+    Ok(found.and_then(|bytes| <[u8; 16]>::try_from(&*bytes).ok()))
+}
+
+fn open_table(db: &Database, name: &str) -> Result<Keyspace, ServiceError> {
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(TABLE_BYTES);
+    db.keyspace(name, options)
+        .map_err(ServiceError::journal(ACTION))
+}

@@ -1,0 +1,77 @@
+//! The lists in which the database's tables keep what files they have, checked before it reads them: it takes their lengths for
+//! granted, and one that is not right ends the process for want of memory.
+//!
+//! In a table's directory `current` has the number of the list (8 bytes, little-endian) and XXH3-128 (16 bytes, little-endian) of the
+//! file `vN` that is the list.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::ServiceError;
+
+/// Says which list there is.
+pub(super) const CURRENT: &str = "current";
+
+/// A list that cannot be trusted.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) path: PathBuf,
+    pub(super) reason: &'static str,
+}
+
+/// What is wrong with the list in a table's directory, if anything is.
+pub(super) fn fault(table: &Path) -> Result<Option<Fault>, ServiceError> {
+    let current = table.join(CURRENT);
+    let Some(said) = read(&current)? else {
+        let path = if table.exists() {
+            current
+        } else {
+            table.to_owned()
+        };
+        return Ok(Some(Fault {
+            path,
+            reason: "it is gone",
+        }));
+    };
+    let damaged = |path| {
+        let reason = "it is damaged";
+        Ok(Some(Fault { path, reason }))
+    };
+    let Some((number, rest)) = said.split_first_chunk() else {
+        return damaged(current);
+    };
+    let Some(checksum) = rest.first_chunk() else {
+        return damaged(current);
+    };
+    let list = table.join(format!("v{}", u64::from_le_bytes(*number)));
+    match read(&list)? {
+        None => Ok(Some(Fault {
+            path: list,
+            reason: "it is gone",
+        })),
+        Some(bytes) if xxh3_128(&bytes) != u128::from_le_bytes(*checksum) => damaged(list),
+        Some(_) => Ok(None),
+    }
+}
+
+/// Removes what says which list there is: without it the database makes the table anew, and takes what the log has of it.
+pub(super) fn remove(table: &Path) -> Result<(), ServiceError> {
+    let current = table.join(CURRENT);
+    match fs::remove_file(&current) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(ServiceError::io("remove", &current)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, ServiceError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ServiceError::io("read", path)(error)),
+    }
+}

@@ -1,0 +1,231 @@
+//! Losses: what was there once and is not, or not as it was; told until it is mended, and written down where it was accepted.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use crate::ServiceError;
+
+/// Name of the file in the service's directory that lists what was lost.
+pub(crate) const FILE: &str = "LOSSES";
+
+/// Something that was lost, or that cannot be shown not to be.
+///
+/// `Display` names files and nodes and is for the operator; [`summary`](Self::summary) names none and may be told to anybody.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Loss {
+    /// A part of the journal is gone or damaged.
+    #[error("the journal is not whole: {}: {reason}", path.display())]
+    Journal {
+        /// The file or directory.
+        path: PathBuf,
+        /// What does not add up.
+        reason: String,
+    },
+    /// The journal ends before the last write that was acknowledged.
+    #[error(
+        "the journal {} ends too early: {}, {bytes} bytes of an unfinished write were cut off{}",
+        path.display(),
+        counted(*writes, "acknowledged write is not in it", "acknowledged writes are not in it"),
+        match were_flushed {
+            true => "; some had been on the disk",
+            false => "; all had been handed to the operating system and not to the disk, as `Durability` tells",
+        }
+    )]
+    Tail {
+        /// The journal.
+        path: PathBuf,
+        /// Bytes at its end that were no whole write.
+        bytes: u64,
+        /// Writes that were acknowledged and are not there, at least.
+        writes: u64,
+        /// Whether some of them had been flushed to the disk.
+        were_flushed: bool,
+    },
+    /// Nothing tells whether the journal is the one that was there before.
+    #[error("{}: {reason}", path.display())]
+    Unwitnessed {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// The knowledge base of a node lacks what was folded into it.
+    #[error(
+        "node {node_id:?} has lost knowledge: {} {}, and lessons up to number {folded} had been folded into it",
+        path.display(),
+        match found {
+            None => "is gone".to_owned(),
+            Some(found) => format!("ends with lessons number {found}"),
+        }
+    )]
+    KnowledgeBase {
+        /// The node.
+        node_id: String,
+        /// Its knowledge base.
+        path: PathBuf,
+        /// The last lessons that were folded into it.
+        folded: u64,
+        /// The last that it has; `None` where it is gone.
+        found: Option<u64>,
+    },
+    /// The journal lacks lessons of a node.
+    #[error(
+        "node {node_id:?} has lost knowledge: lessons number {first} to {last} are neither in {} nor in the journal, as in a copy that was made file by file while the server ran",
+        path.display()
+    )]
+    Lessons {
+        /// The node.
+        node_id: String,
+        /// Its knowledge base.
+        path: PathBuf,
+        /// The first that are missing.
+        first: u64,
+        /// The last that are missing.
+        last: u64,
+    },
+    /// What earlier starts found lost.
+    #[error("{} lists {} that earlier starts found; remove it once that is dealt with", path.display(), counted(*count, "loss", "losses"))]
+    Earlier {
+        /// The list.
+        path: PathBuf,
+        /// Its lines.
+        count: u64,
+    },
+}
+
+fn counted(count: u64, one: &str, several: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {several}"),
+    }
+}
+
+impl Loss {
+    /// What was lost, without names of files and nodes.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Journal { .. } => "A part of the journal was gone or damaged".to_owned(),
+            Self::Tail { writes, bytes, .. } => format!(
+                "The journal ended too early: {}, {bytes} bytes were cut off",
+                counted(
+                    *writes,
+                    "acknowledged write is lost",
+                    "acknowledged writes are lost"
+                )
+            ),
+            Self::Unwitnessed { .. } => {
+                "Nothing tells whether the journal is the one that was there before".to_owned()
+            }
+            Self::KnowledgeBase { .. } => {
+                "The knowledge base of a node is gone, or older than it should be".to_owned()
+            }
+            Self::Lessons { .. } => "Lessons of a node are missing".to_owned(),
+            Self::Earlier { count, .. } => format!(
+                "{} when the server was started before",
+                counted(*count, "loss was found", "losses were found")
+            ),
+        }
+    }
+
+    /// The knowledge base that it is about, of a loss that ends when it is put back.
+    fn knowledge_base(&self) -> Option<&Path> {
+        match self {
+            Self::KnowledgeBase { path, .. } | Self::Lessons { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
+/// All that a service found lost.
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    /// Where losses are written down; `None` in memory.
+    list: Option<PathBuf>,
+    found: Mutex<Vec<Told>>,
+}
+
+/// A loss that is told.
+#[derive(Debug)]
+struct Told {
+    loss: Loss,
+    /// Is it in the list? Then nothing mends it.
+    is_listed: bool,
+}
+
+impl Losses {
+    /// Those of a directory, with what its list says of earlier ones.
+    pub(crate) fn open(dir: &Path) -> Result<Self, ServiceError> {
+        let path = dir.join(FILE);
+        let lines = match fs::read(&path) {
+            Ok(text) => text.iter().filter(|&&byte| byte == b'\n').count(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(source) => return Err(ServiceError::io("read", &path)(source)),
+        };
+        let earlier = (lines > 0).then(|| Loss::Earlier {
+            path: path.clone(),
+            count: lines as u64,
+        });
+        Ok(Self {
+            list: Some(path),
+            found: Mutex::new(earlier.into_iter().map(Told::listed).collect()),
+        })
+    }
+
+    /// All that is not mended.
+    pub(crate) fn all(&self) -> Vec<Loss> {
+        self.lock().iter().map(|told| told.loss.clone()).collect()
+    }
+
+    /// Tells a loss from now on, until it is mended.
+    pub(crate) fn tell(&self, loss: Loss) {
+        let mut found = self.lock();
+        if !found.iter().any(|told| told.loss == loss) {
+            found.push(Told {
+                loss,
+                is_listed: false,
+            });
+        }
+    }
+
+    /// Tells a loss that nothing mends, and writes it down, so that a restart does not hide it.
+    pub(crate) fn write_down(&self, loss: Loss, now: SystemTime) -> Result<(), ServiceError> {
+        if let Some(path) = &self.list {
+            let at = humantime::format_rfc3339_seconds(now);
+            append(path, &format!("{at} {loss}\n")).map_err(ServiceError::io("write", path))?;
+        }
+        let mut found = self.lock();
+        found.retain(|told| told.loss != loss);
+        found.push(Told::listed(loss));
+        Ok(())
+    }
+
+    /// Forgets what was told of a knowledge base: it is whole again.
+    pub(crate) fn mended(&self, knowledge_base: &Path) {
+        self.lock()
+            .retain(|told| told.is_listed || told.loss.knowledge_base() != Some(knowledge_base));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Told>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Told {
+    const fn listed(loss: Loss) -> Self {
+        Self {
+            loss,
+            is_listed: true,
+        }
+    }
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    let mut file: File = OpenOptions::new().create(true).append(true).open(path)?;
+    file.write_all(line.as_bytes())?;
+    file.sync_all()
+}
