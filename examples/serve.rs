@@ -51,6 +51,14 @@ struct Args {
     /// File with one bearer token a line; requests must carry one of them, except to / and /health.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Speak HTTPS with this certificate, PEM with those that lead to its root.
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// Key of the certificate, PEM.
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
     /// When a write is acknowledged.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Durability::Disk)]
     durability: Durability,
@@ -64,6 +72,13 @@ struct Args {
     /// for as long as --session-ttl.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     max_sessions: usize,
+    /// Go on without what is found lost, for good: a damaged end of the journal, lessons of a node. DIR/LOSSES lists it.
+    #[arg(long, conflicts_with = "in_memory")]
+    accept_losses: bool,
+    /// Let POST /admin/backups copy the running server into a new directory below this one, named by the time. Whoever may use the
+    /// server may do so.
+    #[arg(long, value_name = "DIR", conflicts_with = "in_memory")]
+    backups: Option<PathBuf>,
     /// Refuse requests larger than this.
     #[arg(long, value_name = "SIZE", default_value = "100MiB")]
     max_body: ByteSize,
@@ -145,7 +160,8 @@ fn run(args: &Args) -> Result<()> {
         // A closed standard output must not end a server.
         drop(writeln!(
             stdout(),
-            "listening on http://{}",
+            "listening on {}://{}",
+            scheme(args),
             server.local_addr()
         ));
         server
@@ -164,6 +180,7 @@ fn open(args: &Args) -> Result<Service> {
         .with_session_ttl(args.session_ttl)
         .with_max_session_ttl(args.max_session_ttl)
         .with_max_sessions(args.max_sessions)
+        .with_accept_losses(args.accept_losses)
         .with_max_session_memory(bytes("--max-session-memory", args.max_session_memory)?);
     Ok(match &args.data {
         Some(dir) => Service::open(dir, options)?,
@@ -187,6 +204,13 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
     if args.no_extensions {
         server = server.with_generation_2025_10(false);
     }
+    #[cfg(feature = "tls")]
+    if let (Some(certificate), Some(key)) = (&args.tls_certificate, &args.tls_key) {
+        server = server.with_tls(certificate, key);
+    }
+    if let Some(dir) = &args.backups {
+        server = server.with_backups(dir);
+    }
     let hosts = args.allow_host.iter();
     server = hosts.fold(server, ServerBuilder::with_allowed_host);
     let origins = args.allow_origin.iter();
@@ -197,6 +221,15 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
             .fold(server, ServerBuilder::with_token);
     }
     Ok(server)
+}
+
+fn scheme(args: &Args) -> &'static str {
+    #[cfg(feature = "tls")]
+    if args.tls_certificate.is_some() {
+        return "https";
+    }
+    let _ = args;
+    "http"
 }
 
 fn bytes(option: &str, size: ByteSize) -> Result<usize> {

@@ -27,6 +27,7 @@ use kato_examples::repository;
 use kato_examples::source::{SOURCE_HELP, SourceArgs, Sources};
 use kato_examples::training::destination::DestinationArgs;
 use kato_examples::training::errors::ErrorArgs;
+use kato_examples::training::flags;
 use kato_examples::training::profile::ProfileArgs;
 use kato_examples::training::reporter::{ProgressMode, Reporter};
 use kato_examples::training::seconds::seconds;
@@ -34,7 +35,8 @@ use kato_examples::training::summary::summary;
 use kato_learner::Recording;
 use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
 use kato_scheduler::{
-    Checkpoint, Distribution, RunConfiguration, TrainingOptions, Workers, loader_at_checkpoint,
+    Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, Workers,
+    loader_at_checkpoint,
 };
 use serde_json::Value;
 
@@ -127,27 +129,41 @@ fn main() -> Result<ExitCode> {
         .unwrap_or_else(|error| error.exit());
     let checked = args.destination.check(args.resume);
     checked.unwrap_or_else(|error| error.format(&mut Args::command()).exit());
+    run(&args).map_err(|error| flags::named(&error))
+}
+
+fn run(args: &Args) -> Result<ExitCode> {
+    let stop = StopSignal::default();
+    let is_stopped = {
+        let stop = stop.clone();
+        move || stop.is_stopped()
+    };
     let probe = args.profile.probe();
     let learner = args.learning.learner(Recording {
         provenance: args.provenance,
         metadata: args.metadata,
     })?;
-    let configuration = RunConfiguration::of(&learner).with_split(split(&args));
+    let configuration = RunConfiguration::of(&learner).with_split(split(args));
     // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run reads what was opened here:
     // listing a remote source twice would take twice as long, and could find two revisions.
     let opened = match args.resume && args.destination.has_position()? {
         true => None,
-        false => Some(loader(&args)?.with_probe(probe.clone()).build()?),
+        false => {
+            let loader = loader(args)?.with_interrupt(is_stopped.clone());
+            Some(loader.with_probe(probe.clone()).build()?)
+        }
     };
-    let mut options = options(&args)?;
+    let mut options = options(args)?;
     options.probe = probe.clone();
+    options.stop = stop;
     stop_on_interrupt(options.stop.clone()).context("failed to listen for Ctrl-C")?;
 
     let resumed = |checkpoint: &Value| -> Result<StreamingDatasetLoader> {
         let builder = match Checkpoint::from_json(checkpoint)? {
-            Some(run) if args.sources.is_empty() => limited(&args, args.source.again(&run.corpus)?),
-            _ => loader(&args)?,
+            Some(run) if args.sources.is_empty() => limited(args, args.source.again(&run.corpus)?),
+            _ => loader(args)?,
         };
+        let builder = builder.with_interrupt(is_stopped.clone());
         Ok(loader_at_checkpoint(
             builder.with_probe(probe.clone()),
             checkpoint,

@@ -1,6 +1,6 @@
 //! What is learned of a text: the arguments that decide it, and the learner they ask for.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use kato_learner::{
     ChunkSpan, Delimiter, HierarchicalConceptLearner, Recording, Segmentation, TailPolicy,
@@ -57,7 +57,9 @@ impl LearningArgs {
     ///
     /// When there is no such tokenizer, and for chunk sizes that cannot be.
     pub fn learner(&self, recording: Recording) -> Result<HierarchicalConceptLearner> {
-        let learner = HierarchicalConceptLearner::builder(kato_tokenizer::load(&self.tokenizer)?)
+        let tokenizer = kato_tokenizer::load(&self.tokenizer);
+        let tokenizer = tokenizer.with_context(|| format!("--tokenizer {}", self.tokenizer))?;
+        let learner = HierarchicalConceptLearner::builder(tokenizer)
             .chunk_sizes(self.levels.iter().copied())
             .text_mode(self.mode)
             .segmentation(self.segmentation)

@@ -2,6 +2,7 @@
 
 pub mod destination;
 pub mod errors;
+pub mod flags;
 pub mod manifest;
 pub mod profile;
 pub mod reporter;

@@ -13,6 +13,7 @@ use crate::error::LoadError;
 use crate::filter::Filter;
 use crate::identity::CorpusIdentity;
 use crate::inputs::{self, Input, Listing};
+use crate::interrupt::Interrupt;
 use crate::loader::StreamingDatasetLoader;
 use crate::mixture::{self, Mixing, Mixture, Part, WhenExhausted};
 use crate::options::{
@@ -57,6 +58,7 @@ pub struct StreamingDatasetLoaderBuilder {
     prefetch: NonZeroUsize,
     prefetch_bytes: usize,
     probe: Probe,
+    interrupt: Interrupt,
     #[cfg(feature = "remote")]
     remote: remote::Access,
 }
@@ -70,6 +72,7 @@ pub(crate) struct Running {
     pub(crate) max_records: u64,
     pub(crate) split: Option<Split>,
     pub(crate) prefetch: NonZeroUsize,
+    pub(crate) interrupt: Interrupt,
 }
 
 impl StreamingDatasetLoaderBuilder {
@@ -92,6 +95,7 @@ impl StreamingDatasetLoaderBuilder {
             prefetch: DEFAULT_PREFETCH,
             prefetch_bytes: DEFAULT_PREFETCH_BYTES,
             probe: Probe::off(),
+            interrupt: Interrupt::default(),
             #[cfg(feature = "remote")]
             remote: remote::Access::default(),
         }
@@ -393,6 +397,17 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
+    /// Says whether reading is to end, as when a user has interrupted the program: asked some times a second while it waits for
+    /// somebody to write into a named pipe, and when a record is bad. Then the stream ends with [`LoadError::Interrupted`].
+    #[must_use]
+    pub fn with_interrupt(
+        mut self,
+        is_interrupted: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.interrupt = Interrupt::new(is_interrupted);
+        self
+    }
+
     /// Continues behind the last document of an earlier run over the same corpus.
     #[must_use]
     pub fn resume_from(mut self, cursor: Cursor) -> Self {
@@ -448,6 +463,7 @@ impl StreamingDatasetLoaderBuilder {
         for (number, (weight, mut dataset)) in mixed.into_iter().enumerate() {
             dataset.check_part(weight)?;
             dataset.selection.shard = self.selection.shard;
+            dataset.interrupt = self.interrupt.clone();
             #[cfg(feature = "remote")]
             dataset.remote.or(&self.remote);
             parts.push(dataset.part(weight, position(number))?);
@@ -480,14 +496,18 @@ impl StreamingDatasetLoaderBuilder {
             max_records: self.max_records.unwrap_or(u64::MAX),
             split: self.split,
             prefetch: self.prefetch,
+            interrupt: self.interrupt.clone(),
         };
         #[cfg(feature = "remote")]
         let cancel = {
-            let remote = self.remote;
-            Arc::new(move || remote.cancel())
+            let (remote, interrupt) = (self.remote, self.interrupt);
+            Arc::new(move || {
+                interrupt.drop_reading();
+                remote.cancel();
+            })
         };
         #[cfg(not(feature = "remote"))]
-        let cancel = Arc::new(|| ());
+        let cancel = Arc::new(move || self.interrupt.drop_reading());
         Ok(StreamingDatasetLoader::new(
             mixture,
             self.selection,
@@ -503,6 +523,7 @@ impl StreamingDatasetLoaderBuilder {
         let listing: Listing = inputs::resolve(
             std::mem::take(&mut self.inputs),
             &self.selection,
+            &self.interrupt,
             #[cfg(feature = "remote")]
             &self.remote,
         )?;

@@ -121,6 +121,10 @@ pub enum LoadError {
         /// The record that did not fit.
         last: Box<BadRecord>,
     },
+    /// Reading was ended, as the caller had asked for with
+    /// [`with_interrupt`](crate::StreamingDatasetLoaderBuilder::with_interrupt).
+    #[error("reading was interrupted; build a new loader, resuming from the cursor")]
+    Interrupted,
     /// The stream has already ended with an error.
     #[error("the stream already ended with an error; build a new loader, resuming from the cursor")]
     Stopped,
@@ -154,6 +158,7 @@ impl LoadError {
             | Self::InvalidOption { .. }
             | Self::InvalidCursor { .. }
             | Self::OtherCorpus { .. }
+            | Self::Interrupted
             | Self::Stopped => None,
         }
     }

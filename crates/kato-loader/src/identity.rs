@@ -105,7 +105,7 @@ impl CorpusIdentity {
             fingerprint: match &file.source {
                 // A file that cannot be read gives no documents: that it has no fingerprint is its identity.
                 Source::File(path) => fingerprint(path).ok(),
-                Source::Pipe(_) | Source::Reader(_) => None,
+                Source::Pipe(..) | Source::Reader(_) => None,
                 #[cfg(feature = "remote")]
                 Source::Remote(remote) => remote.validator().map(str::to_owned),
             },

@@ -11,6 +11,7 @@ use crate::bad_record::Fault;
 use crate::byte_stream::RawBytes;
 use crate::error::LoadError;
 use crate::identity::FileIdentity;
+use crate::interrupt::Interrupt;
 use crate::options::{Compression, Format, Selection};
 use crate::records::parquet::{LocalParquet, ParquetFile, ParquetInput};
 #[cfg(feature = "remote")]
@@ -45,8 +46,8 @@ pub(crate) struct InputFile {
 pub(crate) enum Source {
     /// A regular file, which can be opened again and sought in.
     File(PathBuf),
-    /// A pipe or device, opened when its turn comes.
-    Pipe(PathBuf),
+    /// A pipe or device, opened when its turn comes, unless reading ends before.
+    Pipe(PathBuf, Interrupt),
     /// A stream that can be taken once.
     Reader(Mutex<Option<Box<dyn Read + Send>>>),
     /// A file behind a network.
@@ -58,7 +59,7 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
-            Self::Pipe(path) => f.debug_tuple("Pipe").field(path).finish(),
+            Self::Pipe(path, _) => f.debug_tuple("Pipe").field(path).finish(),
             Self::Reader(_) => f.write_str("Reader"),
             #[cfg(feature = "remote")]
             Self::Remote(remote) => f.debug_tuple("Remote").field(remote).finish(),
@@ -93,6 +94,7 @@ impl From<&FileIdentity> for Input {
 pub(crate) struct Listing {
     pub(crate) files: Vec<InputFile>,
     pub(crate) ignored: Vec<PathBuf>,
+    interrupt: Interrupt,
 }
 
 impl InputFile {
@@ -100,7 +102,7 @@ impl InputFile {
     pub(crate) fn is_seekable(&self) -> bool {
         match &self.source {
             Source::File(_) => true,
-            Source::Pipe(_) | Source::Reader(_) => false,
+            Source::Pipe(..) | Source::Reader(_) => false,
             #[cfg(feature = "remote")]
             Source::Remote(remote) => remote.has_ranges(),
         }
@@ -109,7 +111,7 @@ impl InputFile {
     /// Whether it lies behind a network.
     pub(crate) fn is_remote(&self) -> bool {
         match &self.source {
-            Source::File(_) | Source::Pipe(_) | Source::Reader(_) => false,
+            Source::File(_) | Source::Pipe(..) | Source::Reader(_) => false,
             #[cfg(feature = "remote")]
             Source::Remote(_) => true,
         }
@@ -117,7 +119,7 @@ impl InputFile {
 
     /// Whether it can be opened more than once.
     pub(crate) fn is_readable_again(&self) -> bool {
-        !matches!(self.source, Source::Pipe(_) | Source::Reader(_))
+        !matches!(self.source, Source::Pipe(..) | Source::Reader(_))
     }
 
     /// Whether offsets into the documents' bytes are offsets into the file.
@@ -131,10 +133,15 @@ impl InputFile {
         expect(unused_variables, reason = "local files are sought in")
     )]
     pub(crate) fn open(&self, offset: u64, end: u64) -> Result<RawBytes, Fault> {
-        let open = |path| File::open(path).map_err(Fault::unreadable);
         match &self.source {
-            Source::File(path) => Ok(RawBytes::File(open(path)?)),
-            Source::Pipe(path) => Ok(RawBytes::Stream(Box::new(open(path)?))),
+            Source::File(path) => {
+                let file = File::open(path).map_err(Fault::unreadable)?;
+                Ok(RawBytes::File(file))
+            }
+            Source::Pipe(path, interrupt) => {
+                let pipe = interrupt.open(path).map_err(Fault::unreadable)?;
+                Ok(RawBytes::Stream(Box::new(pipe)))
+            }
             Source::Reader(reader) => {
                 let taken = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let gone = || io::Error::other("a stream can be read once only");
@@ -166,7 +173,7 @@ impl InputFile {
                 let bytes = local.len();
                 (ParquetInput::Local(local), bytes)
             }
-            Source::Pipe(_) | Source::Reader(_) => {
+            Source::Pipe(..) | Source::Reader(_) => {
                 return Err(Fault::corrupt("Parquet cannot be read as a stream"));
             }
             #[cfg(feature = "remote")]
@@ -208,12 +215,16 @@ impl fmt::Debug for InputFile {
 pub(crate) fn resolve(
     inputs: Vec<Input>,
     selection: &Selection,
+    interrupt: &Interrupt,
     #[cfg(feature = "remote")] remote: &remote::Access,
 ) -> Result<Listing, LoadError> {
     if inputs.is_empty() {
         return Err(LoadError::NoInput);
     }
-    let mut listing = Listing::default();
+    let mut listing = Listing {
+        interrupt: interrupt.clone(),
+        ..Listing::default()
+    };
     for input in inputs {
         match input {
             Input::Path(path) if path.as_os_str() == "-" => {
@@ -323,7 +334,8 @@ impl Listing {
         let (source, size) = if metadata.is_file() {
             (Source::File(path.to_owned()), Some(metadata.len()))
         } else {
-            (Source::Pipe(path.to_owned()), None)
+            let pipe = Source::Pipe(path.to_owned(), self.interrupt.clone());
+            (pipe, None)
         };
         self.push(name_of(path), source, size, selection)
     }
@@ -370,7 +382,7 @@ impl Listing {
         let mut seen = HashSet::new();
         for file in &self.files {
             let key = match &file.source {
-                Source::File(path) | Source::Pipe(path) => {
+                Source::File(path) | Source::Pipe(path, _) => {
                     std::path::absolute(path).unwrap_or_else(|_| path.clone())
                 }
                 Source::Reader(_) => PathBuf::from(&*file.name),

@@ -56,6 +56,7 @@ mod extent;
 mod filter;
 mod identity;
 mod inputs;
+mod interrupt;
 #[cfg(test)]
 mod laws;
 mod loader;
@@ -82,6 +83,7 @@ pub use document::{Document, DocumentId};
 pub use document_stream::DocumentStream;
 pub use error::LoadError;
 pub use identity::{CorpusIdentity, FileIdentity};
+pub use interrupt::open_unless;
 pub use loader::StreamingDatasetLoader;
 pub use mixture::WhenExhausted;
 pub use options::{

@@ -429,6 +429,10 @@ impl StreamingDatasetLoader {
     }
 
     fn report(&mut self, part: usize, file: usize, fault: Fault) -> Result<(), LoadError> {
+        if self.running.interrupt.is_asked() {
+            // Perhaps it is bad because of that; if not, it is met again.
+            return Err(LoadError::Interrupted);
+        }
         // A position that does not exist is the caller's mistake and not a property of the data.
         let fails = self.running.on_bad_record == OnBadRecord::Fail
             || *fault.reason == BadReason::EndsBeforeCursor;

@@ -12,8 +12,18 @@ use crate::inputs::input_error;
 ///
 /// Hidden files and directories are left out; symbolic links are followed, unless they lead back to where they lie.
 pub(crate) fn files_below(directory: &Path, depth: usize) -> Result<Vec<PathBuf>, LoadError> {
+    files_that(directory, depth, &|_| true)
+}
+
+/// The same for files that are wanted. What is not may be a link that leads nowhere.
+fn files_that(
+    directory: &Path,
+    depth: usize,
+    is_wanted: &dyn Fn(&Path) -> bool,
+) -> Result<Vec<PathBuf>, LoadError> {
     let mut walk = Walk {
         depth,
+        is_wanted,
         ancestors: Vec::new(),
         files: Vec::new(),
     };
@@ -21,14 +31,15 @@ pub(crate) fn files_below(directory: &Path, depth: usize) -> Result<Vec<PathBuf>
     Ok(walk.files)
 }
 
-struct Walk {
+struct Walk<'a> {
     depth: usize,
+    is_wanted: &'a dyn Fn(&Path) -> bool,
     /// The real paths of the directories being visited, to recognise a link that closes a circle.
     ancestors: Vec<PathBuf>,
     files: Vec<PathBuf>,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn visit(&mut self, directory: &Path) -> Result<(), LoadError> {
         let failed = |source| input_error(directory, source);
         let real = fs::canonicalize(directory).map_err(failed)?;
@@ -46,11 +57,12 @@ impl Walk {
         self.ancestors.push(real);
         for name in names {
             let path = directory.join(name);
-            let metadata = fs::metadata(&path).map_err(|source| input_error(&path, source))?;
-            if metadata.is_dir() {
-                self.visit(&path)?;
-            } else if metadata.is_file() {
-                self.files.push(path);
+            match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => self.visit(&path)?,
+                Ok(metadata) if !metadata.is_file() => {}
+                _ if !(self.is_wanted)(&path) => {}
+                Ok(_) => self.files.push(path),
+                Err(source) => return Err(input_error(&path, source)),
             }
         }
         self.ancestors.pop();
@@ -87,12 +99,10 @@ pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, LoadError> {
     if !start.is_dir() {
         return Ok(Vec::new());
     }
-    let mut files = files_below(start, depth)?;
-    files.retain(|file| {
+    files_that(start, depth, &|file| {
         file.strip_prefix(start)
             .is_ok_and(|inner| matcher.is_match(inner))
-    });
-    Ok(files)
+    })
 }
 
 /// Cuts a pattern in front of its first component with a wildcard.

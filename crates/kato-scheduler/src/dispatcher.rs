@@ -394,6 +394,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 }
             }
             Ok(None) => self.end(),
+            // As asked for, which is looked at next.
+            Err(LoadError::Interrupted) if self.options.stop.is_stopped() => {}
             Err(error) => {
                 // What came before it is kept.
                 self.unreadable = Some(error);

@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
+use kato_loader::open_unless;
 use kato_scheduler::StopSignal;
-use kato_store::KnowledgeBase;
+use kato_store::{EmbeddedStore, KnowledgeBase};
 use serde::Serialize;
 
 use super::View;
@@ -63,11 +64,11 @@ impl View for Imported {
 /// Writes all patterns of a node as JSON Lines to a file, or to standard output for `-`.
 ///
 /// A file is replaced when the export is complete; until then the lines are in `FILE.part` beside it, which is removed
-/// when the export fails. Devices and pipes are written directly.
+/// when the export fails. Devices and pipes are written directly. Nothing is written into a knowledge base.
 ///
 /// # Errors
 ///
-/// When the node cannot be read or the lines cannot be written, and when a stop is asked for.
+/// When the node cannot be read or the lines cannot be written, when the file lies in a knowledge base, and when a stop is asked for.
 pub fn export(
     knowledge_base: &KnowledgeBase<'_>,
     file: &Path,
@@ -120,7 +121,7 @@ pub fn import(
             .context("standard input")
     } else {
         let open = || -> io::Result<(u64, File)> {
-            let file = File::open(file)?;
+            let file = open_unless(file, &|| stop.is_stopped())?;
             Ok((file.metadata()?.len(), file))
         };
         let (length, opened) = open().with_context(|| format!("cannot open {}", file.display()))?;
@@ -156,6 +157,7 @@ fn bar(template: &str) -> ProgressBar {
 fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> Result<u64>) -> Result<u64> {
     // Through a symbolic link the file behind it is replaced, and not the link.
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    refuse_knowledge_base(&target)?;
     if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
         return write(&mut File::options().write(true).open(&target)?);
     }
@@ -165,6 +167,20 @@ fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> Result<u64>) -
     fs::rename(&part.path, &target)?;
     part.is_done = true;
     Ok(written)
+}
+
+/// Refuses a file in a knowledge base, whichever: one of its files may be gone by a slip of the finger.
+fn refuse_knowledge_base(target: &Path) -> Result<()> {
+    // It need not be there yet, but the directory must.
+    let parent = target.parent().filter(|parent| *parent != Path::new(""));
+    let parent = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
+    let found = parent.ancestors().find(|dir| EmbeddedStore::exists(dir));
+    let dir = found.unwrap_or(Path::new("")).display();
+    ensure!(
+        found.is_none(),
+        "it would lie in the knowledge base {dir}: name a file elsewhere"
+    );
+    Ok(())
 }
 
 /// A file that is removed unless it was moved to its place.
@@ -179,8 +195,12 @@ impl Part {
         let mut path = target.as_os_str().to_owned();
         path.push(".part");
         let path = PathBuf::from(path);
+        // What an export that was killed has left goes; what it is a link to stays, and so does a directory.
+        if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir()) {
+            fs::remove_file(&path)?;
+        }
         Ok(Self {
-            file: File::create(&path)?,
+            file: File::create_new(&path)?,
             path,
             is_done: false,
         })

@@ -191,3 +191,84 @@ fn crc32(bytes: &[u8]) -> u32 {
         .iter()
         .fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
 }
+
+#[test]
+fn an_export_writes_into_no_knowledge_base() {
+    let place = Workplace::trained();
+    place.train("corpus.jsonl", "other");
+    let content = |kb: &str| {
+        let mut files: Vec<_> = walk(&place.path(kb));
+        files.sort();
+        files
+    };
+    let before = (content("kb"), content("other"));
+    let segment = fs::read_dir(place.path("kb/segments")).unwrap().next();
+    let segment = segment.unwrap().unwrap().file_name();
+    let segment = format!("kb/segments/{}", segment.to_str().unwrap());
+    let mut targets = vec![
+        "kb/MANIFEST".to_owned(),
+        "kb/new.jsonl".to_owned(),
+        "kb/segments/../MANIFEST".to_owned(),
+        "other/MANIFEST".to_owned(),
+        segment.clone(),
+    ];
+    #[cfg(unix)]
+    {
+        let link = |name: &str, to: &str| {
+            std::os::unix::fs::symlink(place.path(to), place.path(name)).unwrap();
+            name.to_owned()
+        };
+        targets.push(link("link.jsonl", &segment));
+        targets.push(link("directory", "kb") + "/new.jsonl");
+    }
+    for target in targets {
+        let (code, message) = place.inspect_fails(&["--kb", "kb", "--export", &target]);
+        assert_eq!(code, 1);
+        assert!(
+            message.contains("it would lie in the knowledge base"),
+            "{message}"
+        );
+        assert_eq!((content("kb"), content("other")), before, "{target}");
+    }
+    // A left-over that is a link is no way in either.
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(place.path(&segment), place.path("out.jsonl.part")).unwrap();
+        place.inspect(&["--kb", "kb", "--export", "out.jsonl"]);
+        assert_eq!((content("kb"), content("other")), before);
+        assert!(!place.path("out.jsonl.part").exists());
+    }
+}
+
+/// All files below a directory with their content.
+fn walk(directory: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(directory).unwrap();
+    entries
+        .map(|entry| entry.unwrap().path())
+        .flat_map(|path| match path.is_dir() {
+            true => walk(&path),
+            false => vec![(path.clone(), fs::read(&path).unwrap())],
+        })
+        .collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_import_from_a_pipe_that_nobody_writes_into_can_be_interrupted() {
+    let place = Workplace::trained();
+    let made = std::process::Command::new("mkfifo")
+        .arg(place.path("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    let mut command = place.command("inspect", &["--kb", "kb", "--import", "pipe"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    // As long as the program has no handler it ends by the signal: then it was too early, and that is an interruption too.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let pid = child.id().to_string();
+    let killed = std::process::Command::new("kill")
+        .args(["-TERM", &pid])
+        .status();
+    assert!(killed.unwrap().success());
+    let status = child.wait().unwrap();
+    assert!(matches!(status.code(), Some(130) | None), "{status}");
+}

@@ -1,6 +1,6 @@
 //! From inputs to files, in an order that every machine agrees on.
 
-use kato_loader::{Format, LoadError, StreamingDatasetLoaderBuilder, TextUnit};
+use kato_loader::{Format, LoadError, OnBadRecord, StreamingDatasetLoaderBuilder, TextUnit};
 #[cfg(unix)]
 use kato_test_needs::{in_path, needed};
 
@@ -185,6 +185,70 @@ fn links_are_followed_but_not_in_circles() {
     std::os::unix::fs::symlink(folder.at("data/a.txt"), folder.at("data/b.txt")).unwrap();
     let found = names(&folder, builder().with_input(folder.at("data")));
     assert_eq!(found, ["data/a.txt", "data/b.txt"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_that_lead_nowhere_matter_where_a_glob_asks_for_them() {
+    let folder = Folder::new();
+    folder.write("data/a.txt", "x");
+    folder.write("data/deep/b.txt", "y");
+    let dangling = |name: &str| {
+        std::os::unix::fs::symlink(folder.at("gone"), folder.at(name)).unwrap();
+    };
+    dangling("data/c.log");
+    dangling("data/directory");
+    dangling("data/deep/d.log");
+    let found = names(&folder, builder().with_input(folder.at("data/*.txt")));
+    assert_eq!(found, ["data/a.txt"]);
+    let found = names(&folder, builder().with_input(folder.at("data/**/*.txt")));
+    assert_eq!(found, ["data/a.txt", "data/deep/b.txt"]);
+    for asked in ["data/*.log", "data"] {
+        let refused = builder().with_input(folder.at(asked)).build();
+        assert!(
+            matches!(&refused, Err(LoadError::Input { input, .. }) if input.ends_with("c.log")),
+            "{asked}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn waiting_for_somebody_to_write_into_a_pipe_can_be_interrupted() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let Some(mkfifo) = needed(in_path(&["mkfifo"]), "no mkfifo: install `coreutils`") else {
+        return;
+    };
+    let folder = Folder::new();
+    let path = folder.at("pipe.txt");
+    let made = std::process::Command::new(mkfifo).arg(&path).status();
+    assert!(made.unwrap().success());
+    for workers in [0, 2] {
+        for policy in [OnBadRecord::Fail, OnBadRecord::Skip] {
+            let is_interrupted = Arc::new(AtomicBool::new(false));
+            let asked = Arc::clone(&is_interrupted);
+            let mut loader = builder()
+                .with_input(&path)
+                .with_workers(workers)
+                .on_bad_record(policy)
+                .with_interrupt(move || asked.load(Ordering::Relaxed))
+                .build()
+                .unwrap();
+            let interrupter = std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(200));
+                is_interrupted.store(true, Ordering::Relaxed);
+            });
+            assert!(matches!(loader.next(), Some(Err(LoadError::Interrupted))));
+            assert!(loader.next().is_none());
+            assert_eq!(
+                (loader.is_exhausted(), loader.cursor().documents()),
+                (false, 0)
+            );
+            interrupter.join().unwrap();
+        }
+    }
 }
 
 #[cfg(unix)]
