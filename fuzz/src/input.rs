@@ -113,6 +113,12 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Any bytes, most of them few.
+    pub(crate) fn bytes(&mut self) -> Vec<u8> {
+        let most = if self.is_one_in(8) { 600 } else { 12 };
+        self.list(most, |input| input.0.arbitrary().unwrap_or_default())
+    }
+
     /// Mostly short events of mostly one symbol.
     pub(crate) fn events(&mut self, n_frequent: usize) -> Vec<Event> {
         let most = match self.below(24) {

@@ -1,0 +1,15 @@
+//! The target `segment` without a fuzzer, in a process of its own.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers of tests may fail by panic and say where, as tests do"
+)]
+
+#[path = "support/check.rs"]
+mod check;
+
+#[test]
+fn segment() {
+    check::check("segment", kato_fuzz::segment, 400);
+}
