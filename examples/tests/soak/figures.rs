@@ -1,0 +1,103 @@
+//! What clients met, and what the server took.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use crate::client::Reply;
+
+/// What a server takes at one moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    pub(crate) files: usize,
+    pub(crate) resident_kb: u64,
+}
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} open files and {} MB",
+            self.files,
+            self.resident_kb >> 10
+        )
+    }
+}
+
+/// What came of requests.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    /// Of short requests.
+    took: Vec<Duration>,
+    /// Answers by status, and whether those that refuse say when to come again.
+    statuses: BTreeMap<(u16, bool), u64>,
+    n_learned: u64,
+}
+
+impl Figures {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.took.extend(other.took);
+        for (status, n) in other.statuses {
+            *self.statuses.entry(status).or_default() += n;
+        }
+        self.n_learned += other.n_learned;
+    }
+
+    pub(crate) fn count(&mut self, reply: &Reply) {
+        *self
+            .statuses
+            .entry((reply.status, reply.says_when))
+            .or_default() += 1;
+    }
+
+    pub(crate) fn count_short(&mut self, reply: &Reply, took: Duration) {
+        self.count(reply);
+        self.took.push(took);
+    }
+
+    pub(crate) fn count_learned(&mut self, n: u64) {
+        self.n_learned += n;
+    }
+
+    pub(crate) const fn n_learned(&self) -> u64 {
+        self.n_learned
+    }
+
+    /// All but one in so many took no longer.
+    fn all_but_one_in(&self, n: usize) -> Duration {
+        let mut took = self.took.clone();
+        took.sort_unstable();
+        let idx = took.len() - took.len() / n;
+        took.get(idx.saturating_sub(1)).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn p99(&self) -> Duration {
+        self.all_but_one_in(100)
+    }
+
+    /// Nothing but answers, and refusals that the documentation has: come later, or a prediction that took too long.
+    pub(crate) fn assert_legal(&self) {
+        let is_legal = |(status, says_when): &(u16, bool)| {
+            matches!((status, says_when), (200 | 504, false) | (503, true))
+        };
+        assert!(self.statuses.keys().all(is_legal), "{self}");
+        let answered = self.statuses.get(&(200, false)).copied().unwrap_or(0);
+        assert!(answered > 0, "{self}");
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} short requests, half within {:.1?}, 99 of 100 within {:.1?}, 999 of 1,000 within {:.1?}; {} learned; answers by status and \
+             whether they say when to come again: {:?}",
+            self.took.len(),
+            self.all_but_one_in(2),
+            self.p99(),
+            self.all_but_one_in(1000),
+            self.n_learned,
+            self.statuses
+        )
+    }
+}
