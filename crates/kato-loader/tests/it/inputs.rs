@@ -212,19 +212,24 @@ fn links_that_lead_nowhere_matter_where_a_glob_asks_for_them() {
     }
 }
 
+/// A named pipe, where they can be made.
+#[cfg(unix)]
+fn pipe(folder: &Folder) -> Option<std::path::PathBuf> {
+    let mkfifo = needed(in_path(&["mkfifo"]), "no mkfifo: install `coreutils`")?;
+    let path = folder.at("pipe.txt");
+    let made = std::process::Command::new(mkfifo).arg(&path).status();
+    assert!(made.unwrap().success());
+    Some(path)
+}
+
 #[cfg(unix)]
 #[test]
 fn waiting_for_somebody_to_write_into_a_pipe_can_be_interrupted() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    let Some(mkfifo) = needed(in_path(&["mkfifo"]), "no mkfifo: install `coreutils`") else {
-        return;
-    };
     let folder = Folder::new();
-    let path = folder.at("pipe.txt");
-    let made = std::process::Command::new(mkfifo).arg(&path).status();
-    assert!(made.unwrap().success());
+    let Some(path) = pipe(&folder) else { return };
     for workers in [0, 2] {
         for policy in [OnBadRecord::Fail, OnBadRecord::Skip] {
             let is_interrupted = Arc::new(AtomicBool::new(false));
@@ -254,13 +259,8 @@ fn waiting_for_somebody_to_write_into_a_pipe_can_be_interrupted() {
 #[cfg(unix)]
 #[test]
 fn pipes_are_streams() {
-    let Some(mkfifo) = needed(in_path(&["mkfifo"]), "no mkfifo: install `coreutils`") else {
-        return;
-    };
     let folder = Folder::new();
-    let path = folder.at("pipe.txt");
-    let made = std::process::Command::new(mkfifo).arg(&path).status();
-    assert!(made.unwrap().success());
+    let Some(path) = pipe(&folder) else { return };
     let writer = std::thread::spawn({
         let path = path.clone();
         move || std::fs::write(path, "through a pipe").unwrap()
