@@ -32,6 +32,12 @@ const ASKERS: usize = 3;
 /// How long, where the environment says nothing: enough to see that it works.
 const SECONDS: u64 = 15;
 
+/// Seconds from which on the first half has met all that there is to meet, the folds of every minute included.
+const STEADY: u64 = 300;
+
+/// Open files at most: the server's shares of 1,024 for nodes and segments, what is kept back, and the connections of the test.
+const MOST_FILES: usize = 512;
+
 /// Short requests take no longer, but for one in a hundred: generous, as the machine of a test is busy with other things. Measured on
 /// a machine of its own it is 50 ms (docs/server.md).
 const P99: Duration = Duration::from_millis(500);
@@ -77,7 +83,10 @@ fn a_server_on_little_stays_flat_and_refuses_nothing_but_by_its_rules() {
     );
     figures.assert_legal();
     assert!(figures.p99() <= P99, "{figures}");
-    assert_flat(&samples);
+    assert_bounded(&samples);
+    if seconds >= STEADY {
+        assert_flat(&samples);
+    }
     let n_learned = load.count_learned();
     assert_eq!(n_learned, figures.n_learned(), "learned and acknowledged");
     served.terminate();
@@ -98,11 +107,16 @@ fn peak(samples: &[Sample]) -> Sample {
     }
 }
 
+/// Files are far from the limit at every moment; that of memory the system enforces.
+fn assert_bounded(samples: &[Sample]) {
+    let peak = peak(samples);
+    assert!(peak.files <= MOST_FILES, "{peak}");
+}
+
 /// The second half takes about what the first one took.
 fn assert_flat(samples: &[Sample]) {
     let (first, second) = halves(samples);
     let (before, after) = (peak(first), peak(second));
-    assert!(after.files < 1024, "{after}");
     assert!(
         after.files <= before.files + before.files / 10 + 8,
         "{before}, then {after}"
