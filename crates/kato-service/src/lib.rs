@@ -45,6 +45,7 @@ mod descriptors;
 mod directory_lock;
 mod error;
 mod figures;
+mod files;
 mod genes;
 mod journal;
 mod kept;

@@ -1,8 +1,5 @@
 //! What an administrator asks for: the sessions there are, a copy of everything.
 
-use std::fs;
-use std::io::ErrorKind;
-
 use axum::http::StatusCode;
 use kato_service::{ListedSession, SessionPage};
 use serde_json::json;
@@ -56,15 +53,7 @@ pub(crate) fn back_up(app: &App, _call: &Call) -> Outcome {
     // Some systems have no colons in names.
     let name = timestamp::iso_z(at).replace(':', "-");
     let dir = backups.join(&name);
-    if let Err(error) = app.service.backup(&dir) {
-        // It is of no use, and takes what may be scarce.
-        if let Err(error) = fs::remove_dir_all(&dir)
-            && error.kind() != ErrorKind::NotFound
-        {
-            tracing::warn!(%error, dir = %dir.display(), "a copy that was broken off stays");
-        }
-        return Err(error.into());
-    }
+    app.service.backup(&dir)?;
     tracing::info!(dir = %dir.display(), "copied");
     Ok(Reply::json(
         StatusCode::CREATED,

@@ -272,3 +272,20 @@ async fn a_copy_that_cannot_be_made_leaves_nothing_behind() {
     assert_eq!(refused.status, 409, "{}", refused.text());
     assert_eq!(std::fs::read_dir(dirs.path()).unwrap().count(), 0);
 }
+
+#[tokio::test]
+async fn a_copy_never_takes_the_place_of_another_one() {
+    let dirs = tempfile::tempdir().unwrap();
+    let (data, backups) = (dirs.path().join("data"), dirs.path().join("backups"));
+    // Time stands still, so both copies would have one name.
+    let clock = kato_service::ManualClock::at(UNIX_EPOCH);
+    let options = ServiceOptions::default().with_clock(Arc::new(clock));
+    let service = Service::open(&data, options).unwrap();
+    let server = Running::of(service, |builder| builder.with_backups(&backups)).await;
+    let copied = server.post("/admin/backups", json!({})).await;
+    assert_eq!(copied.status, 201, "{}", copied.text());
+    assert_eq!(server.post("/admin/backups", json!({})).await.status, 500);
+    let copy = backups.join(copied.json()["backup"].as_str().unwrap());
+    let service = Service::open(&copy, ServiceOptions::default()).unwrap();
+    assert!(service.losses().is_empty(), "{:?}", service.losses());
+}

@@ -14,9 +14,10 @@ use super::log::{self, Log};
 use super::mark::{MARK_KEY, Mark};
 use super::tables::{Position, TABLES, Tables};
 use super::versions::{self, CURRENT};
-use super::witness::{self, Testimony, Witness, sync_parent};
+use super::witness::{self, Testimony, Witness};
 use crate::ServiceError;
 use crate::error::StorageFailure;
+use crate::files::{remove_dir, sync_dir};
 use crate::loss::Loss;
 
 /// Name of the journal in the service's directory.
@@ -85,7 +86,7 @@ pub(super) fn open(service_dir: &Path, accepts_losses: bool) -> Result<Opened, S
     match said {
         // A start was broken off before anything was written.
         Some(said) if said.is_of_nothing() => {
-            opening.remove()?;
+            remove_dir(&opening.dir)?;
             opening.create(witness)
         }
         Some(said) => opening.open_known(witness, said),
@@ -123,15 +124,6 @@ impl Opening {
             path: path.to_owned(),
             reason: reason.into(),
         })
-    }
-
-    fn remove(&self) -> Result<(), ServiceError> {
-        match fs::remove_dir_all(&self.dir) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(ServiceError::io("remove", &self.dir)(error))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Makes a journal where there is none.
@@ -523,7 +515,7 @@ impl Opened {
                 .and_then(|()| tables.sync())
                 .map_err(ServiceError::journal("write the version of the journal"))?;
             tables.sync_witness()?;
-            sync_parent(&tables.dir)?;
+            sync_dir(tables.dir.parent().unwrap_or(&tables.dir))?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::ServiceError;
+use crate::files::remove_file;
 
 /// Says which list there is.
 pub(super) const CURRENT: &str = "current";
@@ -59,13 +60,7 @@ pub(super) fn fault(table: &Path) -> Result<Option<Fault>, ServiceError> {
 
 /// Removes what says which list there is: without it the database makes the table anew, and takes what the log has of it.
 pub(super) fn remove(table: &Path) -> Result<(), ServiceError> {
-    let current = table.join(CURRENT);
-    match fs::remove_file(&current) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(ServiceError::io("remove", &current)(error))
-        }
-        _ => Ok(()),
-    }
+    remove_file(&table.join(CURRENT))
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, ServiceError> {

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::ServiceError;
+use crate::files::sync_dir;
 
 /// Name of the file in the service's directory.
 pub(crate) const FILE: &str = "WITNESS";
@@ -147,23 +148,12 @@ impl Witness {
         self.file
             .sync_all()
             .map_err(ServiceError::io("flush", &self.path))?;
-        sync_parent(&self.path)
+        sync_dir(self.path.parent().unwrap_or(&self.path))
     }
 
     pub(super) fn failed(&self, source: io::Error) -> ServiceError {
         ServiceError::io("write", &self.path)(source)
     }
-}
-
-/// Makes the name of a file durable.
-pub(super) fn sync_parent(path: &Path) -> Result<(), ServiceError> {
-    let Some(dir) = path.parent().filter(|_| cfg!(unix)) else {
-        // Windows cannot flush a directory and does not need to.
-        return Ok(());
-    };
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(ServiceError::io("flush", dir))
 }
 
 #[cfg(unix)]

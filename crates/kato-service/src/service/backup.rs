@@ -1,7 +1,7 @@
 //! Copying a running service.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
@@ -9,7 +9,8 @@ use kato_store::EmbeddedStore;
 
 use super::{NODES, Service};
 use crate::ServiceError;
-use crate::journal;
+use crate::files::{remove_dir, sync_dir};
+use crate::journal::{self, Journal};
 use crate::loss;
 
 /// In a directory: the copy in it is not finished.
@@ -24,7 +25,7 @@ impl Service {
     ///
     /// Writes wait while the files are listed, which takes as long as giving each a second name (a copy of it where the file system
     /// has no links); they go on while it is copied. Needs the space of the copy, and until it is done what is removed meanwhile.
-    /// A copy that is broken off says so when it is opened.
+    /// A copy that fails is removed; one that a kill broke off says so when it is opened.
     ///
     /// ```
     /// use kato_service::{NewSession, Service, ServiceOptions};
@@ -48,20 +49,30 @@ impl Service {
         let (Some(journal), Some(nodes)) = (&shared.journal, shared.nodes.dir()) else {
             return Err(ServiceError::InMemory);
         };
-        let dir = nodes.parent().unwrap_or(nodes);
-        make_empty(to)?;
-        let unfinished = to.join(UNFINISHED);
-        File::create(&unfinished)
-            .and_then(|file| file.sync_all())
-            .map_err(ServiceError::io("create", &unfinished))?;
         // One copy at a time: they share the directory of second names.
         let _copying = shared
             .copying
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        make_empty(to)?;
+        let copied = self.copy_into(to, journal, nodes);
+        if copied.is_err() {
+            // What there is of it is of no use, and takes what may be scarce. Should it stay, it says that it is not finished.
+            let _ = fs::remove_dir_all(to);
+        }
+        copied
+    }
+
+    fn copy_into(&self, to: &Path, journal: &Journal, nodes: &Path) -> Result<(), ServiceError> {
+        let dir = nodes.parent().unwrap_or(nodes);
+        let unfinished = to.join(UNFINISHED);
+        File::create(&unfinished)
+            .and_then(|file| file.sync_all())
+            .map_err(ServiceError::io("create", &unfinished))?;
         let staged = Staged::new(dir)?;
         let moment = {
-            let _no_writes = shared
+            let _no_writes = self
+                .shared
                 .writing
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
@@ -106,13 +117,7 @@ impl Staged {
     }
 
     fn remove(dir: &Path) -> Result<(), ServiceError> {
-        let staged = dir.join(STAGED);
-        match fs::remove_dir_all(&staged) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(ServiceError::io("remove", &staged)(error))
-            }
-            _ => Ok(()),
-        }
+        remove_dir(&dir.join(STAGED))
     }
 
     /// Gives the files of all knowledge bases second names.
@@ -188,14 +193,4 @@ fn make_empty(dir: &Path) -> Result<(), ServiceError> {
 fn make_parent(path: &Path) -> Result<(), ServiceError> {
     let parent = path.parent().unwrap_or(path);
     fs::create_dir_all(parent).map_err(ServiceError::io("create", parent))
-}
-
-fn sync_dir(dir: &Path) -> Result<(), ServiceError> {
-    // Windows cannot flush a directory and does not need to.
-    if cfg!(unix) {
-        File::open(dir)
-            .and_then(|dir| dir.sync_all())
-            .map_err(ServiceError::io("flush", dir))?;
-    }
-    Ok(())
 }

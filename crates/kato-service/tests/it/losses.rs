@@ -63,6 +63,16 @@ impl Filled {
     }
 }
 
+/// A directory with a node `n` that was taught once, folded; its session.
+fn taught_once() -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let service = open(dir.path()).unwrap();
+    let id = create(&service, "n");
+    teach(&service, &id, ["a", "b"]);
+    service.close().unwrap();
+    (dir, id)
+}
+
 /// The loss that an operation was refused for.
 #[track_caller]
 fn loss_of<T>(refused: Result<T, ServiceError>) -> Loss {
@@ -118,12 +128,7 @@ fn a_knowledge_base_that_is_gone_is_no_empty_one() {
 
 #[test]
 fn a_knowledge_base_from_an_older_copy_is_not_taken_for_the_newest() {
-    let dir = tempfile::tempdir().unwrap();
-    let service = open(dir.path()).unwrap();
-    let id = create(&service, "n");
-    teach(&service, &id, ["a", "b"]);
-    service.close().unwrap();
-    drop(service);
+    let (dir, id) = taught_once();
     let (nodes, older) = (dir.path().join("nodes/n_kato"), dir.path().join("older"));
     copy(&nodes, &older);
     let service = open(dir.path()).unwrap();
@@ -167,12 +172,7 @@ fn a_knowledge_base_from_an_older_copy_is_not_taken_for_the_newest() {
 
 #[test]
 fn a_gap_in_a_nodes_lessons_is_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let service = open(dir.path()).unwrap();
-    let id = create(&service, "n");
-    teach(&service, &id, ["a", "b"]);
-    service.close().unwrap();
-    drop(service);
+    let (dir, id) = taught_once();
     // A copy made file by file: the knowledge base first, and the journal when lessons 2 and 3 had been folded.
     let copied = tempfile::tempdir().unwrap();
     copy(&dir.path().join("nodes"), &copied.path().join("nodes"));
