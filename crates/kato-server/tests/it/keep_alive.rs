@@ -202,10 +202,10 @@ async fn a_body_beyond_the_limit_that_nobody_wants_ends_its_connection() {
 
 #[tokio::test]
 async fn a_body_that_nobody_wants_is_not_waited_for_for_ever() {
-    let short = Duration::from_millis(200);
+    let timeout = Duration::from_secs(3);
     let server = Running::of(in_memory(), |builder| {
         builder
-            .with_read_timeout(short)
+            .with_read_timeout(timeout)
             .with_max_concurrent_requests(1)
     })
     .await;
@@ -216,9 +216,13 @@ async fn a_body_that_nobody_wants_is_not_waited_for_for_ever() {
     // The answer does not wait for it at all, nor does it hold up other requests.
     let began = time::Instant::now();
     assert_eq!(connection.answer(false).await.unwrap().status, 200);
-    assert_eq!(server.get("/health").await.status, 200);
+    // Its place is given back a moment after its answer was read.
+    while server.get("/health").await.status != 200 {
+        tokio::task::yield_now().await;
+    }
+    assert!(began.elapsed() < timeout);
     assert!(connection.answer(false).await.is_none());
-    assert!(began.elapsed() >= short / 2 && began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() >= timeout / 2);
 }
 
 #[tokio::test]

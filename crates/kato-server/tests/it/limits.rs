@@ -70,9 +70,12 @@ async fn requests_beyond_the_limit_are_told_to_come_back() {
         builder.with_max_concurrent_requests(1)
     })
     .await;
-    let id = server.session("n").await;
-    // A body that does not come keeps its request going.
+    // On one connection: the next request is read once the one before has given its place back.
     let mut first = server.connect().await;
+    let session = Request::new("POST", "/sessions").json(&json!({"node_id": "n"}));
+    let session = first.send(&session).await.json();
+    let id = session["session_id"].as_str().unwrap();
+    // A body that does not come keeps its request going.
     let head = format!(
         "POST /sessions/{id}/observe HTTP/1.1\r\nhost: localhost\r\ncontent-length: 15\r\n\r\n"
     );

@@ -28,11 +28,15 @@ async fn remember(server: &Running, n_bytes: usize) -> String {
     id
 }
 
-/// Waits until a figure is as it should be.
+/// Waits until a figure is as it should be: a request keeps its place for a moment after its answer was read.
 async fn until(server: &Running, name: &str, is_right: impl Fn(f64) -> bool) {
-    while !is_right(figure(server, name).await) {
-        time::sleep(Duration::from_millis(10)).await;
-    }
+    let reached = async {
+        while !is_right(figure(server, name).await) {
+            time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let reached = time::timeout(Duration::from_secs(60), reached).await;
+    reached.unwrap_or_else(|_| panic!("{name} is right within a minute"));
 }
 
 #[tokio::test]
@@ -220,7 +224,7 @@ async fn an_answer_keeps_its_place_until_it_is_read() {
     // It is written as far as it goes, and the place is still taken.
     let mut read = vec![0; MIB];
     slow.read_exact(&mut read).await.unwrap();
-    assert_eq!(figure(&server, "kato_requests_in_flight").await, 2.0);
+    until(&server, "kato_requests_in_flight", |n| n == 2.0).await;
     let mut rest = vec![0; 15_000_000 - MIB];
     slow.read_exact(&mut rest).await.unwrap();
     until(&server, "kato_requests_in_flight", |n| n == 1.0).await;
