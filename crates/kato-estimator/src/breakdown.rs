@@ -97,7 +97,7 @@ impl StorageBreakdown {
     /// Stored form, indented.
     #[must_use]
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default()
+        json(self)
     }
 
     /// Reads the stored form.
@@ -117,6 +117,10 @@ impl StorageBreakdown {
             })
         }
     }
+}
+
+fn json(breakdown: &StorageBreakdown) -> String {
+    serde_json::to_string_pretty(breakdown).expect("a breakdown is plain data")
 }
 
 impl fmt::Display for StorageBreakdown {

@@ -251,7 +251,7 @@ impl Calibration {
     /// Stored form.
     #[must_use]
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        json(self)
     }
 
     /// Reads the stored form.
@@ -375,4 +375,8 @@ fn held_out_groups(sample: &CorpusSample) -> Vec<HeldOut> {
         (sum.actual > 0.0).then_some(sum)
     });
     held.collect()
+}
+
+fn json(calibration: &Calibration) -> String {
+    serde_json::to_string(calibration).expect("a calibration is plain data")
 }

@@ -183,7 +183,7 @@ impl RunManifest {
     /// As JSON, for places that keep a value; a [`ManifestFile`](crate::ManifestFile) keeps a file.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
+        plain_json(self)
     }
 
     /// Reads [`to_json`](Self::to_json)'s value; errors tell where it was found.
@@ -229,4 +229,8 @@ impl RunManifest {
 pub(crate) fn now() -> SystemTime {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     SystemTime::UNIX_EPOCH + Duration::from_secs(now.unwrap_or_default().as_secs())
+}
+
+fn plain_json(manifest: &RunManifest) -> Value {
+    serde_json::to_value(manifest).expect("a manifest is plain data")
 }

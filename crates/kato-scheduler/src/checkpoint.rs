@@ -7,6 +7,7 @@ use kato_loader::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json::plain_json;
 use crate::{FailureCounts, TrainError};
 
 /// How far a run is: everything in front of the cursor is in the knowledge base, nothing behind it is.
@@ -89,7 +90,7 @@ impl Checkpoint {
     /// As JSON, for the store.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
+        plain_json(self)
     }
 }
 

@@ -253,9 +253,10 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     fn obey(&mut self, command: Command) -> Result<(), TrainError> {
         match command {
             Command::Mail { worker, assignment } => {
-                if let Some(work) = self.work_of(assignment) {
-                    self.crew.mail(worker, work);
-                }
+                // Passed over in silence, the run would wait for it for ever.
+                let work = self.work_of(assignment);
+                let work = work.expect("work is kept until it is committed");
+                self.crew.mail(worker, work);
             }
             Command::TakeBack { worker } => {
                 let taken = self.crew.take_back(worker);
@@ -290,12 +291,10 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     }
 
     fn commit(&mut self, epoch: u64) {
-        let Some(gathered) = self.epochs.remove(&epoch) else {
-            return;
-        };
-        let Some(position) = gathered.position else {
-            return;
-        };
+        let gathered = self.epochs.remove(&epoch);
+        let gathered = gathered.expect("an epoch has an entry from its closing to its commit");
+        let position = gathered.position;
+        let position = position.expect("an epoch gets its position when it is closed");
         let epoch = StagedEpoch {
             staged: gathered.staged,
             counters: gathered.counters,

@@ -26,6 +26,7 @@ mod distribution;
 mod error;
 mod event;
 mod failure;
+mod json;
 mod ledger;
 mod options;
 mod report;

@@ -5,6 +5,8 @@ use kato_loader::Split;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json::plain_json;
+
 /// Everything that decides what a run learns from its documents; stored with the knowledge base and compared on resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunConfiguration {
@@ -41,7 +43,7 @@ impl RunConfiguration {
     /// As JSON, for the store's configuration.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
+        plain_json(self)
     }
 
     /// Reads a store's configuration.
@@ -63,8 +65,8 @@ impl RunConfiguration {
                 self.tokenizer, other.tokenizer
             ));
         }
-        let was = serde_json::to_value(&self.learner).unwrap_or_default();
-        let now = serde_json::to_value(&other.learner).unwrap_or_default();
+        let was = plain_json(&self.learner);
+        let now = plain_json(&other.learner);
         diff_values("", &was, &now, &mut differences);
         if self.split != other.split {
             let (was, now) = (in_words(self.split), in_words(other.split));

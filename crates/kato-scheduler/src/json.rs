@@ -1,0 +1,11 @@
+//! What a store or backend keeps of a run, as JSON.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The JSON value of plain data.
+///
+/// Never a placeholder: a checkpoint of `null` would be one from before the first commit, and the corpus would count twice.
+pub(crate) fn plain_json<T: Serialize>(data: &T) -> Value {
+    serde_json::to_value(data).expect("plain data: no map whose keys are not text, no path")
+}
