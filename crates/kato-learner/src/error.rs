@@ -36,9 +36,9 @@ pub enum LearnError {
         /// The tokenizer's error.
         source: TokenizeError,
     },
-    /// The tokenizer returned an id that its vocabulary does not hold.
+    /// The tokenizer returned an id that its vocabulary does not name: one beyond its end, or one that it leaves unused.
     #[error(
-        "the tokenizer returned id {id}, and its vocabulary has {vocabulary}: use a tokenizer.json that is complete"
+        "the tokenizer returned id {id}, which its vocabulary of {vocabulary} ids does not name: use a tokenizer.json that is complete"
     )]
     UnknownToken {
         /// The id.

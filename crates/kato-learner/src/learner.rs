@@ -61,6 +61,8 @@ pub struct HierarchicalConceptLearner {
     tokenizer: Arc<dyn Tokenizer>,
     literals: LiteralTable,
     vocabulary: Arc<SymbolTable>,
+    /// The vocabulary leaves ids unused. No tokenizer should return one; if it did, a chunk would be learned with an empty symbol.
+    has_unused_ids: bool,
 }
 
 /// Working memory of a learner; keep one per thread.
@@ -111,7 +113,10 @@ impl HierarchicalConceptLearner {
 
     pub(crate) fn from_parts(config: LearnerConfig, tokenizer: Arc<dyn Tokenizer>) -> Self {
         let vocabulary = tokenizer.vocabulary();
-        let symbols = || (0..vocabulary.len() as u32).map(|id| vocabulary.get(id).unwrap_or(""));
+        let ids = 0..vocabulary.len() as u32;
+        let has_unused_ids = ids.clone().any(|id| vocabulary.get(id).is_none());
+        // An unused id keeps its place, so that those after it keep theirs.
+        let symbols = || ids.clone().map(|id| vocabulary.get(id).unwrap_or(""));
         let literals = LiteralTable::new(symbols());
         let vocabulary = Arc::new(symbols().collect::<SymbolTable>());
         Self {
@@ -119,6 +124,7 @@ impl HierarchicalConceptLearner {
             tokenizer,
             literals,
             vocabulary,
+            has_unused_ids,
         }
     }
 

@@ -86,10 +86,9 @@ impl HierarchicalConceptLearner {
                 let run = self.tokenize(text, offset, plan)?;
                 let boundary =
                     boundary.unwrap_or_else(|| SentenceBoundary::from(self.tokenizer.family()));
-                let tokens: Vec<&str> = plan.tokens[run..]
-                    .iter()
-                    .map(|&id| self.vocabulary.text(id).unwrap_or(""))
-                    .collect();
+                let tokens = plan.tokens[run..].iter();
+                let tokens = tokens.map(|&id| self.vocabulary.text(id).ok_or(self.unknown(id)));
+                let tokens: Vec<&str> = tokens.collect::<Result<_, _>>()?;
                 let mut sentences = sentence_ranges(&tokens, boundary, min_tokens);
                 let kept: Vec<_> = sentences.by_ref().collect();
                 plan.dropped.short_sentences += sentences.dropped().n_sentences;
@@ -121,7 +120,21 @@ impl HierarchicalConceptLearner {
         let cut = self.config.token_limit.apply(plan.tokens.len() - run);
         plan.tokens.truncate(run + cut.n_kept);
         plan.dropped.tokens_over_limit += cut.n_dropped as u64;
+        // Those beyond the vocabulary's end are found when they are named.
+        if self.has_unused_ids {
+            let is_unused = |&&id: &&u32| self.vocabulary.text(id) == Some("");
+            if let Some(&id) = plan.tokens[run..].iter().find(is_unused) {
+                return Err(self.unknown(id));
+            }
+        }
         Ok(run)
+    }
+
+    fn unknown(&self, id: u32) -> LearnError {
+        LearnError::UnknownToken {
+            id,
+            vocabulary: self.vocabulary.len(),
+        }
     }
 
     /// Plans a chunk for each range of the run that starts at `run`, and removes the tokens that are in none.
@@ -156,13 +169,8 @@ impl HierarchicalConceptLearner {
         plan: &mut DocumentPlan,
         names: &mut NameScratch,
     ) -> Result<(), LearnError> {
-        let name =
-            name_of_ids(&self.literals, &plan.tokens[chunk.clone()], names).map_err(|unknown| {
-                LearnError::UnknownToken {
-                    id: unknown.id,
-                    vocabulary: unknown.table_len,
-                }
-            })?;
+        let name = name_of_ids(&self.literals, &plan.tokens[chunk.clone()], names)
+            .map_err(|unknown| self.unknown(unknown.id))?;
         plan.nodes[0].push_call(name, chunk.end, chunk.start as u32);
         Ok(())
     }
