@@ -30,7 +30,7 @@
 //!
 //! # Features
 //!
-//! `mongodb` (on): `Runs::in_mongodb`, the runs of a MongoDB.
+//! `mongodb` (off): `Runs::in_mongodb`, the runs of a MongoDB.
 
 mod archive;
 mod directory;
