@@ -35,6 +35,7 @@ impl Tokenizer for Fixed {
 fn learn(ids: &'static [u32], mode: TextMode) -> Result<usize, LearnError> {
     let vocabulary = Vocabulary::from_tokens(["a", "", "b"]);
     let learner = HierarchicalConceptLearner::builder(Fixed { vocabulary, ids })
+        .chunk_sizes([4])
         .text_mode(mode)
         .build()?;
     let mut batch = learner.new_batch();
