@@ -39,7 +39,8 @@ fn learn(ids: &'static [u32], mode: TextMode) -> Result<usize, LearnError> {
         .text_mode(mode)
         .build()?;
     let mut batch = learner.new_batch();
-    let learned = learner.learn("a text", &mut batch, &mut learner.new_scratch());
+    let text = "A text that is long enough for a paragraph.";
+    let learned = learner.learn(text, &mut batch, &mut learner.new_scratch());
     learned.map(|_| batch.seal().node(0).len())
 }
 
