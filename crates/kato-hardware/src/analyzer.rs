@@ -2,6 +2,7 @@
 
 mod builder;
 
+use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -37,8 +38,9 @@ impl HardwareAnalyzer {
     pub fn analyze_full(&self) -> HardwareProfile {
         let start = Instant::now();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let facts = self.facts();
-        let benchmarks = self.benchmarks(&facts);
+        let analysis = Analysis::new(&self.settings);
+        let facts = analysis.facts();
+        let benchmarks = analysis.benchmarks(&facts);
         let mut profile = HardwareProfile {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -57,9 +59,9 @@ impl HardwareAnalyzer {
             memory: facts.memory,
             limits: facts.limits,
             virtualization: facts.virtualization,
-            disks: self.disks(),
-            gpus: self.gpus(),
-            network: self
+            disks: analysis.disks(),
+            gpus: analysis.gpus(),
+            network: analysis
                 .step(Step::Network, |_| network::interfaces())
                 .unwrap_or_else(Finding::unknown),
             rating: Rating {
@@ -71,6 +73,32 @@ impl HardwareAnalyzer {
         profile.rating = Rating::of(&profile.benchmarks, &profile.usable_memory());
         profile.seconds = start.elapsed().as_secs_f64();
         profile
+    }
+}
+
+/// An analysis that is going on.
+struct Analysis<'a> {
+    settings: &'a HardwareAnalyzerBuilder,
+    /// Time that nobody needed: of steps that ended early, and of those that nobody asked for. Slow steps may take it.
+    spare: Cell<Duration>,
+}
+
+impl<'a> Analysis<'a> {
+    fn new(settings: &'a HardwareAnalyzerBuilder) -> Self {
+        let analysis = Self {
+            settings,
+            spare: Cell::default(),
+        };
+        let services = [
+            (Step::Mongodb, settings.mongodb.is_some()),
+            (Step::Kato, settings.kato.is_some()),
+        ];
+        let unasked = services.into_iter().filter(|(_, is_asked)| !is_asked);
+        let shares = unasked.map(|(step, _)| share(step, analysis.limit()));
+        analysis
+            .spare
+            .set(shares.map(|share| share.time + share.grace).sum());
+        analysis
     }
 
     fn facts(&self) -> Facts {
@@ -103,7 +131,7 @@ impl HardwareAnalyzer {
     }
 
     fn benchmarks(&self, facts: &Facts) -> BenchmarkResults {
-        let HardwareAnalyzerBuilder { seed, is_quick, .. } = self.settings;
+        let HardwareAnalyzerBuilder { seed, is_quick, .. } = *self.settings;
         let machine = facts.machine();
         let memory = self.step(Step::Memory, move |allowance| {
             MemoryResults::measure(allowance, machine)
@@ -169,21 +197,16 @@ impl HardwareAnalyzer {
         work: impl FnOnce(&Allowance) -> T + Send + 'static,
     ) -> Result<T, String> {
         let share = share(step, self.limit());
-        self.tell(StepEvent::Started {
-            step,
-            limit: share.time + share.grace,
-        });
+        let limit = share.time + share.grace + self.spare.get();
+        self.tell(StepEvent::Started { step, limit });
         let start = Instant::now();
-        let result = step::run(
-            step,
-            share.time,
-            share.grace,
-            &self.settings.cancellation,
-            work,
-        );
+        let cancellation = &self.settings.cancellation;
+        let result = step::run(step, share, limit, cancellation, work);
+        let took = start.elapsed();
+        self.spare.set(limit.saturating_sub(took));
         self.tell(StepEvent::Finished {
             step,
-            took: start.elapsed(),
+            took,
             gave_up: result.is_err(),
         });
         result

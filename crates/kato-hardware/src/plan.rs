@@ -1,4 +1,4 @@
-//! How the time of an analysis is shared out: whatever hangs, the shares add up to its limit.
+//! How the time of an analysis is shared out: whatever hangs, the shares add up to its limit. What one step leaves over, later ones may take.
 
 use std::time::Duration;
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::plan::Share;
 use crate::{Allowance, Cancellation};
 
 /// How often the one who waits looks whether the analysis was cancelled.
@@ -87,8 +88,8 @@ impl fmt::Display for Step {
     }
 }
 
-/// Does work on a thread of its own and waits for it: for its time, and as much again for it to notice that the time is up
-/// and clean up, but at most `grace`.
+/// Does work on a thread of its own and waits for it until `limit`; the work is to measure for the time of its share, and has the
+/// grace of its share to clean up when it is cancelled.
 ///
 /// # Errors
 ///
@@ -96,15 +97,15 @@ impl fmt::Display for Step {
 /// as the process, and holds only what it borrowed from nobody.
 pub(crate) fn run<T: Send + 'static>(
     step: Step,
-    time: Duration,
-    grace: Duration,
+    share: Share,
+    limit: Duration,
     cancellation: &Cancellation,
     work: impl FnOnce(&Allowance) -> T + Send + 'static,
 ) -> Result<T, String> {
     if cancellation.is_cancelled() {
         return Err(cancelled());
     }
-    let allowance = Allowance::new(time, cancellation);
+    let allowance = Allowance::new(share.time, cancellation);
     let abandoned = allowance.abandoned.clone();
     let (sender, receiver) = mpsc::sync_channel(1);
     let thread = thread::Builder::new().name("kato-hardware".to_owned());
@@ -118,7 +119,6 @@ pub(crate) fn run<T: Send + 'static>(
             "no thread could be started ({error}): raise the limit of processes"
         ));
     }
-    let patience = time + grace;
     let mut cancelled_at: Option<Instant> = None;
     loop {
         match receiver.recv_timeout(GLANCE) {
@@ -132,15 +132,15 @@ pub(crate) fn run<T: Send + 'static>(
         }
         if cancellation.is_cancelled() {
             let since = *cancelled_at.get_or_insert_with(Instant::now);
-            if since.elapsed() >= grace {
+            if since.elapsed() >= share.grace {
                 return Err(cancelled());
             }
         }
-        if start.elapsed() >= patience {
+        if start.elapsed() >= limit {
             abandoned.cancel();
             return Err(format!(
                 "took longer than {:.1} s: see whether the device or service hangs",
-                patience.as_secs_f64()
+                limit.as_secs_f64()
             ));
         }
     }
@@ -156,11 +156,15 @@ mod tests {
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(30);
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn share(time: Duration) -> Share {
+        Share { time, grace: time }
+    }
 
     #[test]
     fn a_result_in_time_is_the_result() {
-        let long = Duration::from_secs(30);
-        let result = run(Step::Disk, long, long, &Cancellation::new(), |_| 5);
+        let result = run(Step::Disk, share(LONG), LONG, &Cancellation::new(), |_| 5);
         assert_eq!(result, Ok(5));
     }
 
@@ -170,7 +174,7 @@ mod tests {
         let (tell, told) = mpsc::channel();
         let result = run(
             Step::Disk,
-            SHORT,
+            share(SHORT),
             SHORT,
             &Cancellation::new(),
             move |allowance| {
@@ -184,10 +188,16 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_step_may_take_longer_than_its_share() {
+        let slow = |_: &Allowance| thread::sleep(4 * SHORT);
+        let result = run(Step::Disk, share(SHORT), LONG, &Cancellation::new(), slow);
+        assert_eq!(result, Ok(()));
+    }
+
+    #[test]
     fn a_step_that_panics_is_unknown() {
         // Writing a backtrace takes time.
-        let long = Duration::from_secs(30);
-        let result = run(Step::Disk, long, long, &Cancellation::new(), |_| {
+        let result = run(Step::Disk, share(LONG), LONG, &Cancellation::new(), |_| {
             panic!("expected by the test")
         });
         let result: Result<(), String> = result;
@@ -198,7 +208,7 @@ mod tests {
     fn nothing_begins_after_cancelling() {
         let cancellation = Cancellation::new();
         cancellation.cancel();
-        let result = run(Step::Disk, SHORT, SHORT, &cancellation, |_| 5);
+        let result = run(Step::Disk, share(SHORT), SHORT, &cancellation, |_| 5);
         assert!(result.unwrap_err().contains("cancelled"));
     }
 }
