@@ -105,6 +105,12 @@ impl NodeEntry {
         self.accessed.fetch_max(now.0, Ordering::Relaxed);
     }
 
+    /// Sorts nodes by their last use, longest ago first, also while they are used.
+    pub(crate) fn sort_by_last_use(nodes: &mut [Arc<Self>]) {
+        // Each time is read once: an order that changes while it is being sorted by is none, and sorting panics.
+        nodes.sort_by_cached_key(|node| node.accessed());
+    }
+
     pub(crate) fn is_recorded(&self) -> bool {
         self.is_recorded.load(Ordering::Acquire)
     }
@@ -188,5 +194,41 @@ impl NodeEntry {
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<LoadedNode>>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn nodes_are_sorted_while_they_are_used() {
+        let new = |idx: u64| NodeEntry::new(format!("node{idx}"), String::new(), Micros(idx % 7));
+        let nodes: Vec<_> = (0..500).map(|idx| Arc::new(new(idx))).collect();
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut now = 0;
+                while !is_done.load(Ordering::Relaxed) {
+                    for node in nodes.iter().step_by(3) {
+                        now += 1;
+                        node.touch(Micros(now));
+                    }
+                }
+            });
+            let sorting = scope.spawn(|| {
+                for _ in 0..500 {
+                    NodeEntry::sort_by_last_use(&mut nodes.clone());
+                }
+            });
+            let outcome = sorting.join();
+            is_done.store(true, Ordering::Relaxed);
+            assert!(outcome.is_ok());
+        });
+        let mut sorted = nodes;
+        NodeEntry::sort_by_last_use(&mut sorted);
+        assert!(sorted.is_sorted_by_key(|node| node.accessed()));
     }
 }

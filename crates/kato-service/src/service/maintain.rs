@@ -110,7 +110,7 @@ impl Service {
         done: &mut Maintained,
     ) -> Result<(), ServiceError> {
         nodes.retain(|entry| entry.is_idle());
-        nodes.sort_by_key(|entry| entry.accessed());
+        NodeEntry::sort_by_last_use(&mut nodes);
         let surplus = nodes
             .len()
             .saturating_sub(self.shared.options.max_loaded_nodes);

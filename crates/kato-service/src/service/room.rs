@@ -32,7 +32,7 @@ impl Shared {
         if loaded.len() < most {
             return 0;
         }
-        loaded.sort_by_key(|node| node.accessed());
+        NodeEntry::sort_by_last_use(&mut loaded);
         let wanted = loaded.len() - most + most.div_ceil(SPARE);
         let mut sessions: HashMap<*const NodeEntry, Vec<Arc<SessionEntry>>> = HashMap::new();
         for session in self.sessions.all() {
