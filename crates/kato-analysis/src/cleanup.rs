@@ -1,4 +1,5 @@
-//! Clean-up: forgetting rare patterns without leaving the hierarchy in pieces. First a plan, then the deed.
+//! Clean-up: removes rare patterns without breaking the hierarchy. A plan is made first and applied
+//! afterwards.
 
 mod doomed;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::AnalysisError;
 use crate::level::LevelDigest;
 
-/// What to forget.
+/// Options of a clean-up: what is removed, and where.
 ///
 /// ```
 /// use kato_analysis::{CleanupOptions, References};
@@ -23,16 +24,17 @@ use crate::level::LevelDigest;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CleanupOptions {
-    /// Patterns learned less often go; 0 and 1 let all stay.
+    /// Patterns learned less often are removed; 0 and 1 remove nothing.
     pub threshold: u64,
-    /// What happens where a pattern that should go is part of one that should stay.
+    /// The treatment of a pattern that is to be removed while it is part of one that is to stay.
     pub references: References,
-    /// Nodes that the threshold counts for, by name; `None` for all. References are followed in every node.
+    /// Nodes to which the threshold applies, by name; `None` for all. References are followed in
+    /// every node.
     pub nodes: Option<Vec<String>>,
 }
 
 impl CleanupOptions {
-    /// For all nodes.
+    /// Creates options for all nodes.
     #[must_use]
     pub fn new(threshold: u64, references: References) -> Self {
         Self {
@@ -43,35 +45,37 @@ impl CleanupOptions {
     }
 }
 
-/// What happens where a pattern that is too rare is part of a pattern of the node above. Either way no reference is left that
-/// leads nowhere, unless it led nowhere before.
+/// The treatment of a pattern that is too rare while it is part of a pattern of the node above.
+/// Either way no reference is left that leads nowhere, unless it led nowhere before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum References {
     /// It stays as long as a pattern that refers to it stays: from the top of the hierarchy down.
     Keep,
-    /// The pattern that refers to it goes as well, however frequent: from the bottom up.
+    /// The pattern that refers to it is removed as well, however frequent: from the bottom up.
     Cascade,
 }
 
-/// What a clean-up would do, and the means to do it.
+/// The patterns that a clean-up would remove, ready to be removed.
 ///
-/// With 98 to 99.6 % of the patterns of real text learned once, a threshold of 2 leaves little: look at the plan first.
+/// With 98 to 99.6 % of the patterns of real text learned once, a threshold of 2 leaves little:
+/// look at the plan first.
 ///
-/// **Training that goes on afterwards** is right: the store's checkpoint stays, so nothing is read twice or left out. What was
-/// forgotten and comes again begins anew at frequency 1, so the counts are those since the clean-up, and no longer those of
-/// an uninterrupted run.
+/// **Training that continues afterwards** is correct: the store's checkpoint stays, so nothing is
+/// read twice or left out. A pattern that was forgotten and is learned again begins at frequency 1,
+/// so the counts are those since the clean-up, and no longer those of an uninterrupted run.
 #[derive(Debug, Clone)]
 pub struct CleanupPlan {
     nodes: Vec<NodeCleanup>,
+    /// Names to remove, by node.
     doomed: Vec<Vec<PatternName>>,
-    /// What the plan was made for.
+    /// The state for which the plan was made.
     checkpoint: Value,
     totals: Vec<Totals>,
     digests: Vec<String>,
 }
 
-/// What a clean-up would do to one node.
+/// The effect of a clean-up on one node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NodeCleanup {
@@ -85,16 +89,17 @@ pub struct NodeCleanup {
     pub below_threshold: u64,
     /// Of these, patterns that stay because a pattern above refers to them.
     pub kept_by_reference: u64,
-    /// Patterns that go although they are frequent enough, because they refer to one that goes.
+    /// Patterns that are removed although they are frequent enough, because they refer to one that
+    /// is removed.
     pub removed_by_cascade: u64,
-    /// Patterns that go: below the threshold, less those kept, and those of the cascade.
+    /// Patterns that are removed: below the threshold, less those kept, and those of the cascade.
     pub removed: u64,
-    /// Learn calls that go with them.
+    /// Learn calls of the removed patterns.
     pub observations_removed: u64,
 }
 
 impl NodeCleanup {
-    /// Patterns that stay.
+    /// Returns the number of patterns that stay.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.patterns - self.removed
@@ -102,17 +107,22 @@ impl NodeCleanup {
 }
 
 impl CleanupPlan {
-    /// Makes a plan; changes nothing. Reads names and frequencies of every node once, and once the content of all but the lowest.
+    /// Makes a plan, which changes nothing.
     ///
-    /// Memory: 24 bytes for each pattern of two neighbouring nodes at a time, 20 for every pattern that goes, 8 for each symbol
-    /// of one source of a visit.
+    /// Reads names and frequencies of every node once, and once the content of all but the lowest.
+    ///
+    /// Memory: 24 bytes for each pattern of two neighbouring nodes at a time, 20 for every pattern
+    /// that is removed, 8 for each symbol of one source of a visit.
     ///
     /// # Errors
     ///
-    /// [`AnalysisError::Node`] when the store lacks a node that the options name, [`AnalysisError::Read`] when any node cannot be
-    /// read, [`AnalysisError::ChangedMeanwhile`] when the store is written to at the same time.
+    /// [`AnalysisError::Node`] when the store lacks a node that the options name,
+    /// [`AnalysisError::Read`] when any node cannot be read, [`AnalysisError::ChangedMeanwhile`]
+    /// when the store is written to at the same time.
     pub fn of(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Self, AnalysisError> {
         let chosen = chosen(store, options)?;
+        // Taken before the patterns are read: if the store is written to meanwhile, they no longer
+        // match when the plan is applied, and it is refused.
         let checkpoint = store.checkpoint();
         let totals = totals(store)?;
         let found = match options.references {
@@ -134,43 +144,48 @@ impl CleanupPlan {
         Ok(plan)
     }
 
-    /// What would happen to each node, from the bottom of the hierarchy up.
+    /// Returns the effect on each node, from the bottom of the hierarchy up.
     #[must_use]
     pub fn nodes(&self) -> &[NodeCleanup] {
         &self.nodes
     }
 
-    /// Names of the patterns of a node that would go, in order; empty for nodes that are not there.
+    /// Returns the names of the patterns of a node that would be removed, in order; empty for nodes
+    /// that do not exist.
     #[must_use]
     pub fn doomed(&self, node_idx: usize) -> &[PatternName] {
         self.doomed.get(node_idx).map_or(&[], Vec::as_slice)
     }
 
-    /// Patterns of all nodes that would go.
+    /// Returns the number of patterns of all nodes that would be removed.
     #[must_use]
     pub fn removed(&self) -> u64 {
         self.nodes.iter().map(|node| node.removed).sum()
     }
 
-    /// Forgets what the plan names, in one commit that keeps the checkpoint; nothing is committed when nothing goes. Reads all
-    /// names and frequencies once more, to see that they are those of the plan. Hold off other writers until it returns.
+    /// Removes what the plan names, in one commit that keeps the checkpoint; nothing is committed
+    /// when nothing is to be removed.
+    ///
+    /// Reads all names and frequencies once more, to check that they are those of the plan. Other
+    /// writers have to be held off until it returns.
     ///
     /// # Errors
     ///
-    /// [`AnalysisError::ChangedSince`] when the store is not what the plan was made for, [`AnalysisError::Read`],
-    /// [`AnalysisError::Forget`]; then nothing was removed.
+    /// [`AnalysisError::ChangedSince`] when the store is not what the plan was made for,
+    /// [`AnalysisError::Read`], [`AnalysisError::Forget`]; then nothing was removed.
     pub fn apply(&self, store: &dyn PatternStore) -> Result<(), AnalysisError> {
         self.check(store)?;
         if self.removed() == 0 {
             return Ok(());
         }
+        // The same checkpoint, so that a training run that is resumed goes on where it was.
         let checkpoint = self.checkpoint.clone();
         store
             .forget(&self.doomed, checkpoint)
             .map_err(|source| AnalysisError::Forget { source })
     }
 
-    /// Whether the store is what the plan was made for.
+    /// Checks that the store is the one for which the plan was made, in the same state.
     fn check(&self, store: &dyn PatternStore) -> Result<(), AnalysisError> {
         let changed = |node: &str| AnalysisError::ChangedSince {
             node: node.to_owned(),
@@ -180,7 +195,7 @@ impl CleanupPlan {
         if !planned.eq(store.nodes()) || store.checkpoint() != self.checkpoint {
             return Err(changed(first));
         }
-        // Cheap, and enough to tell most changes.
+        // Cheap, and enough to detect most changes before everything is read.
         for (planned, now) in self
             .nodes
             .iter()
@@ -190,6 +205,8 @@ impl CleanupPlan {
                 return Err(changed(&planned.node));
             }
         }
+        // Totals can agree by chance and checkpoints can be committed again; the digest of all
+        // names and frequencies settles it.
         for (node_idx, node) in self.nodes.iter().enumerate() {
             if LevelDigest::of(store, node_idx)? != self.digests[node_idx] {
                 return Err(changed(&node.node));
@@ -199,7 +216,7 @@ impl CleanupPlan {
     }
 }
 
-/// Whether the threshold counts for each node.
+/// Returns whether the threshold applies to each node.
 fn chosen(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Vec<bool>, AnalysisError> {
     let Some(names) = &options.nodes else {
         return Ok(vec![true; store.nodes().len()]);
@@ -213,6 +230,7 @@ fn chosen(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Vec<bool
     Ok(chosen)
 }
 
+/// Returns the totals of all nodes.
 fn totals(store: &dyn PatternStore) -> Result<Vec<Totals>, AnalysisError> {
     let read = |node: KnowledgeBase<'_>| node.totals().map_err(AnalysisError::read(node.name()));
     KnowledgeBase::all(store).map(read).collect()

@@ -1,13 +1,14 @@
-//! How two snapshots differ.
+//! Compares two snapshots.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{LinkSnapshot, NodeSnapshot, Snapshot};
 
-/// How one snapshot differs from another, level by level.
+/// The differences between two snapshots, level by level.
 ///
-/// Levels are counted from the bottom, whatever their nodes are called, so that runs under different names can be compared.
-/// Runs over different corpora, or over different parts of one, differ for that reason alone: nothing here corrects for it.
+/// Levels are counted from the bottom, whatever their nodes are called, so that runs under
+/// different names can be compared. Runs over different corpora, or over different parts of one,
+/// differ for that reason alone: nothing here corrects for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Whether both hold the same patterns with the same frequencies on the same levels.
@@ -18,7 +19,7 @@ pub struct Comparison {
     pub levels: Vec<LevelComparison>,
 }
 
-/// How one level differs.
+/// The differences at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelComparison {
     /// From 0.
@@ -29,14 +30,15 @@ pub struct LevelComparison {
     pub after: Option<String>,
     /// Whether both have the level, with the same patterns and frequencies.
     pub equal: bool,
-    /// The numbers, always in the same order: those of the node, then those of its link to the node above.
+    /// The numbers, always in the same order: those of the node, then those of its link to the node
+    /// above.
     pub metrics: Vec<MetricDifference>,
 }
 
-/// How one number differs.
+/// The difference of one number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricDifference {
-    /// What it is: the name of the field of the snapshot.
+    /// The name of the number: that of the field of the snapshot.
     pub metric: String,
     /// Before; `None` when there is no such level or nothing was counted.
     pub before: Option<f64>,
@@ -74,8 +76,10 @@ impl Comparison {
 }
 
 impl LevelComparison {
+    /// Compares one level of two snapshots.
     fn of(level: usize, before: &Snapshot, after: &Snapshot) -> Self {
         let nodes = [before, after].map(|snapshot| snapshot.nodes.get(level));
+        // The link at a node's index is the one to the node above, so the top level has none.
         let links = [before, after].map(|snapshot| snapshot.links.get(level));
         let of_nodes = NODE_METRICS.iter().map(|(metric, number)| {
             let [before, after] = nodes.map(|node| node.and_then(number));
@@ -91,6 +95,7 @@ impl LevelComparison {
             level,
             before: name(nodes[0]),
             after: name(nodes[1]),
+            // At least one snapshot has the level, so two missing digests never count as equal.
             equal: digest(nodes[0]) == digest(nodes[1]),
             metrics: of_nodes.chain(of_links).collect(),
         }
@@ -98,8 +103,11 @@ impl LevelComparison {
 }
 
 impl MetricDifference {
+    /// Creates a difference from the two numbers.
     fn of(metric: &str, before: Option<f64>, after: Option<f64>) -> Self {
         let absolute = before.zip(after).map(|(before, after)| after - before);
+        // No relative change is given from zero: it would be infinite or undefined, which JSON
+        // cannot hold.
         let relative = absolute.zip(before.filter(|before| *before != 0.0));
         Self {
             metric: metric.to_owned(),
@@ -111,6 +119,7 @@ impl MetricDifference {
     }
 }
 
+/// The name of a number and how it is read from the snapshot.
 type Metric<T> = (&'static str, fn(&T) -> Option<f64>);
 
 const NODE_METRICS: [Metric<NodeSnapshot>; 8] = [

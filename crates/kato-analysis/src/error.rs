@@ -1,23 +1,23 @@
-//! What can go wrong when a hierarchy is analysed.
+//! The error of analysing or cleaning up a hierarchy.
 
 use kato_store::StoreError;
 
-/// Why there is no snapshot, no plan, or no clean-up.
+/// An error of taking a snapshot, making a plan, or cleaning up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
-    /// A node cannot be read. There is no result rather than one without it.
+    /// A node cannot be read. There is no result rather than one without that node.
     #[error("cannot read {node}, so nothing is said of the others either")]
     Read {
         /// The node.
         node: String,
-        /// What the store says.
+        /// The store's error.
         source: StoreError,
     },
     /// A node was named that the store does not have.
     #[error("cannot find a node to clean up")]
     Node {
-        /// What the store says; it lists the nodes.
+        /// The store's error, which lists the nodes.
         source: StoreError,
     },
     /// The store was written to while it was read.
@@ -32,16 +32,16 @@ pub enum AnalysisError {
         /// The first node that is different.
         node: String,
     },
-    /// The store could not forget. Nothing was removed.
+    /// The store could not remove the patterns. Nothing was removed.
     #[error("cannot forget the patterns of the plan")]
     Forget {
-        /// What the store says.
+        /// The store's error.
         source: StoreError,
     },
     /// The text is not a snapshot.
     #[error("this is not a snapshot: take one with this release")]
     Form {
-        /// What does not fit.
+        /// The part that does not fit.
         source: serde_json::Error,
     },
     /// The snapshot has another format.
@@ -55,7 +55,7 @@ pub enum AnalysisError {
 }
 
 impl AnalysisError {
-    /// Says which node could not be read.
+    /// Returns the function that wraps a store's error with the node that could not be read.
     pub(crate) fn read(node: &str) -> impl FnOnce(StoreError) -> Self {
         let node = node.to_owned();
         |source| Self::Read { node, source }

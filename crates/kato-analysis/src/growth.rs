@@ -1,8 +1,8 @@
-//! How the number of patterns grows with the samples: Heaps' law through given points.
+//! The growth of the number of patterns with the samples: Heaps' law through given points.
 
 use serde::{Deserialize, Serialize};
 
-/// How many patterns there were after so many samples.
+/// The number of patterns after a number of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrowthPoint {
     /// Samples learned.
@@ -14,21 +14,26 @@ pub struct GrowthPoint {
 /// A power law through points of growth: patterns ≈ factor × samples^exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
-    /// 1 when every sample brings as many new patterns as the first; towards 0 when fewer and fewer are new.
+    /// 1 when every sample brings as many new patterns as the first; towards 0 when fewer and fewer
+    /// are new.
     pub exponent: f64,
     /// Patterns after one sample, by the law.
     pub factor: f64,
-    /// Share of the variance of ln(patterns) that the law explains, from 0 to 1; 1 when there is none.
+    /// Share of the variance of ln(patterns) that the law explains, from 0 to 1; 1 when there is
+    /// none.
     pub r_squared: f64,
     /// Points that were used.
     pub points: usize,
 }
 
 impl Growth {
-    /// The least-squares line through ln(patterns) on ln(samples). `None` with points at fewer than three different numbers of
-    /// samples; points without samples or patterns do not count.
+    /// Fits the least-squares line through ln(patterns) on ln(samples).
     ///
-    /// A description of these points and no forecast: neighbouring points are not independent, as each holds the one before.
+    /// Returns `None` with points at fewer than three different numbers of samples; points without
+    /// samples or patterns are ignored.
+    ///
+    /// The result describes these points and is no forecast: neighbouring points are not
+    /// independent, as each includes the one before.
     ///
     /// ```
     /// use kato_analysis::{Growth, GrowthPoint};
@@ -40,6 +45,7 @@ impl Growth {
     /// ```
     #[must_use]
     pub fn of(points: &[GrowthPoint]) -> Option<Self> {
+        // Zero has no logarithm.
         let usable = points
             .iter()
             .filter(|point| point.samples > 0 && point.patterns > 0);
@@ -50,12 +56,14 @@ impl Growth {
         let mut samples: Vec<u64> = usable.map(|point| point.samples).collect();
         samples.sort_unstable();
         samples.dedup();
+        // Two numbers of samples determine a line exactly, and it would seem to explain everything.
         if samples.len() < 3 {
             return None;
         }
         let n = logs.len() as f64;
         let mean_x = logs.iter().map(|(x, _)| x).sum::<f64>() / n;
         let mean_y = logs.iter().map(|(_, y)| y).sum::<f64>() / n;
+        // Deviations from the means are summed; sums of raw squares would cancel each other.
         let sum = |product: fn(f64, f64) -> f64| -> f64 {
             let products = logs.iter().map(|(x, y)| product(x - mean_x, y - mean_y));
             products.sum()
@@ -65,6 +73,7 @@ impl Growth {
         Some(Self {
             exponent,
             factor: (mean_y - exponent * mean_x).exp(),
+            // Rounding may take the quotient above 1.
             r_squared: if yy > 0.0 {
                 (xy * xy / (xx * yy)).min(1.0)
             } else {

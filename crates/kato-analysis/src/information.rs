@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Weight → how many outcomes have it. Sums over it do not depend on the order in which it was filled.
+/// A histogram of weights: weight → number of outcomes that have it. It is sorted, so sums over it
+/// do not depend on the order in which it was filled.
 pub(crate) type Weights = BTreeMap<u64, u64>;
 
-/// Counts one outcome of a weight; weightless ones cannot happen.
+/// Counts one outcome of a weight; an outcome without weight cannot happen and is not counted.
 pub(crate) fn count(weights: &mut Weights, weight: u64) {
     if weight > 0 {
         *weights.entry(weight).or_default() += 1;
     }
 }
 
-/// Entropy in bits of an outcome drawn in proportion to its weight; `None` when there is nothing to draw.
+/// Returns the entropy in bits of an outcome drawn in proportion to its weight; `None` when there
+/// is nothing to draw.
 ///
-/// Formula: log₂ W − (1/W) Σ n·w·log₂ w over weights w that n outcomes have, W being the sum of n·w.
+/// Formula: log₂ W − (1/W) Σ n·w·log₂ w over weights w that n outcomes have, W being the sum of
+/// n·w.
 pub(crate) fn entropy_bits(weights: &Weights) -> Option<f64> {
     let (mut sum, mut logs) = (0.0, 0.0);
     for (&weight, &outcomes) in weights {
@@ -24,17 +27,19 @@ pub(crate) fn entropy_bits(weights: &Weights) -> Option<f64> {
         sum += weight * outcomes as f64;
         logs += weight * outcomes as f64 * weight.log2();
     }
-    // The two terms are equal for a single outcome, up to rounding.
+    // The two terms are equal for a single outcome, and rounding must not make the result negative.
     (sum > 0.0).then(|| (sum.log2() - logs / sum).max(0.0))
 }
 
-/// What a pattern and one of its children say of each other, in bits.
+/// What a pattern and one of its children reveal about each other, in bits.
 ///
-/// All follow from one joint distribution, so the marginals are consistent: take any learn call of the upper level and any
-/// place in its pattern that holds the name of a pattern, all equally likely. The *parent* is the pattern, the *child* the
-/// name at the place. A pair (p, c) has the weight frequency(p) × occurrences of c in p.
+/// All follow from one joint distribution, so the marginals are consistent: take any learn call of
+/// the upper level and any place in its pattern that holds the name of a pattern, all equally
+/// likely. The *parent* is the pattern, the *child* the name at the place. A pair (p, c) has the
+/// weight frequency(p) × occurrences of c in p.
 ///
-/// A parent determines its children, so [`child_given_parent`](Self::child_given_parent) is only which of the places was taken.
+/// A parent determines its children, so [`child_given_parent`](Self::child_given_parent) is only
+/// the uncertainty about which of the places was taken.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Information {
     /// H(parent).
@@ -47,20 +52,22 @@ pub struct Information {
     pub mutual_information: f64,
     /// H(child | parent) = H(parent, child) − H(parent).
     pub child_given_parent: f64,
-    /// H(parent | child) = H(parent, child) − H(child): what a child leaves open of where it occurs.
+    /// H(parent | child) = H(parent, child) − H(child): what a child leaves open of where it
+    /// occurs.
     pub parent_given_child: f64,
-    /// I(parent; child) / H(child), from 0 to 1: the part of a child's surprise that its parent takes away. `None` when all
-    /// children are the same.
+    /// I(parent; child) / H(child), from 0 to 1: the part of a child's surprise that its parent
+    /// takes away. `None` when all children are the same.
     pub constraint_effectiveness: Option<f64>,
 }
 
 impl Information {
-    /// From the weights of parents, of children, and of pairs; `None` when there are no pairs.
+    /// Computes the figures from the weights of parents, of children, and of pairs; `None` when
+    /// there are no pairs.
     pub(crate) fn of(parents: &Weights, children: &Weights, pairs: &Weights) -> Option<Self> {
         let parent_entropy = entropy_bits(parents)?;
         let child_entropy = entropy_bits(children)?;
         let joint_entropy = entropy_bits(pairs)?;
-        // None of these is negative but for rounding.
+        // The exact values are not negative; rounding must not make them so.
         let mutual_information = (parent_entropy + child_entropy - joint_entropy).max(0.0);
         Some(Self {
             parent_entropy,
@@ -69,6 +76,7 @@ impl Information {
             mutual_information,
             child_given_parent: (joint_entropy - parent_entropy).max(0.0),
             parent_given_child: (joint_entropy - child_entropy).max(0.0),
+            // Children that are all the same hold no surprise that a parent could reduce.
             constraint_effectiveness: (child_entropy > 0.0)
                 .then(|| (mutual_information / child_entropy).min(1.0)),
         })

@@ -23,6 +23,7 @@ pub(crate) struct Level {
 impl Level {
     /// Reads names and frequencies of a node in one pass.
     pub(crate) fn load(store: &dyn PatternStore, node_idx: usize) -> Result<Self, AnalysisError> {
+        // The scan below reports the error if the node does not exist.
         let node = store.nodes().get(node_idx).cloned().unwrap_or_default();
         let mut level = Self {
             names: Names(Vec::new()),
@@ -36,6 +37,7 @@ impl Level {
         for item in store.scan_frequencies(node_idx).map_err(read())? {
             let (name, frequency) = item.map_err(read())?;
             digest.update(name, frequency);
+            // The store scans in name order, each name once, which `Names` relies on.
             level.names.0.push(name);
             level.frequencies.push(frequency);
             *level.histogram.entry(frequency).or_default() += 1;
@@ -47,12 +49,13 @@ impl Level {
 
 /// The digest of a node's content, computed without holding it.
 ///
-/// A name is the SHA-1 of a pattern's content, so names and frequencies stand for all that was learned but attributes.
+/// A name is the SHA-1 of a pattern's content, so names and frequencies represent all that was
+/// learned except attributes.
 #[derive(Debug, Default)]
 pub(crate) struct LevelDigest(blake3::Hasher);
 
 impl LevelDigest {
-    /// Reads a node.
+    /// Reads a node and returns its digest as hexadecimal digits.
     pub(crate) fn of(store: &dyn PatternStore, node_idx: usize) -> Result<String, AnalysisError> {
         let node = store.nodes().get(node_idx).map_or("", String::as_str);
         let mut digest = Self::default();
@@ -66,11 +69,15 @@ impl LevelDigest {
         Ok(digest.finish())
     }
 
+    /// Adds a pattern.
     fn update(&mut self, name: PatternName, frequency: u64) {
+        // Both parts have a fixed length and a fixed byte order, so no two sequences of patterns
+        // have the same bytes, on any platform.
         self.0.update(name.as_bytes());
         self.0.update(&frequency.to_le_bytes());
     }
 
+    /// Returns the digest as hexadecimal digits.
     fn finish(&self) -> String {
         self.0.finalize().to_hex().to_string()
     }
@@ -81,28 +88,32 @@ impl LevelDigest {
 pub(crate) struct Names(Vec<PatternName>);
 
 impl Names {
+    /// Returns the number of names.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Returns the position of a name; `None` if it is not there.
     pub(crate) fn position(&self, name: &PatternName) -> Option<usize> {
         self.0.binary_search(name).ok()
     }
 
+    /// Returns the names in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PatternName> {
         self.0.iter().copied()
     }
 }
 
-/// A number for each of many things, of which few are large: 4 bytes each.
+/// Numbers for a sequence of things, of which few are large: 4 bytes each.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     small: Vec<u32>,
-    /// Those that do not fit, by position; there `small` holds `u32::MAX`.
+    /// Numbers that do not fit, by position; `small` holds `u32::MAX` there.
     large: BTreeMap<usize, u64>,
 }
 
 impl Counts {
+    /// Creates `len` zeros.
     pub(crate) fn zeros(len: usize) -> Self {
         Self {
             small: vec![0; len],
@@ -110,16 +121,18 @@ impl Counts {
         }
     }
 
+    /// Appends a number.
     fn push(&mut self, count: u64) {
         self.small.push(0);
         self.set(self.small.len() - 1, count);
     }
 
-    /// Adds to one of them; stays at the largest number.
+    /// Adds to one of the numbers, which stays at the largest `u64`.
     pub(crate) fn add(&mut self, position: usize, more: u64) {
         self.set(position, self.get(position).saturating_add(more));
     }
 
+    /// Returns the number at a position.
     pub(crate) fn get(&self, position: usize) -> u64 {
         match self.small[position] {
             u32::MAX => self.large.get(&position).copied().unwrap_or_default(),
@@ -127,12 +140,15 @@ impl Counts {
         }
     }
 
+    /// Returns the numbers in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
         (0..self.small.len()).map(|position| self.get(position))
     }
 
+    /// Replaces the number at a position.
     fn set(&mut self, position: usize, count: u64) {
         self.small[position] = match u32::try_from(count) {
+            // `u32::MAX` itself marks a large number, so it is kept among the large ones.
             Ok(small) if small < u32::MAX => small,
             _ => {
                 self.large.insert(position, count);
@@ -142,20 +158,22 @@ impl Counts {
     }
 }
 
-/// One bit for each of many things.
+/// A bit for each of a sequence of things.
 #[derive(Debug, Clone)]
 pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
+    /// Creates `len` bits that are not set.
     pub(crate) fn zeros(len: usize) -> Self {
         Self(vec![0; len.div_ceil(64)])
     }
 
+    /// Returns whether a bit is set.
     pub(crate) fn get(&self, position: usize) -> bool {
         self.0[position / 64] >> (position % 64) & 1 == 1
     }
 
-    /// Sets a bit; whether it was not set before.
+    /// Sets a bit and returns whether it was not set before.
     pub(crate) fn set(&mut self, position: usize) -> bool {
         let is_new = !self.get(position);
         self.0[position / 64] |= 1 << (position % 64);

@@ -1,37 +1,15 @@
-//! What a hierarchy of knowledge bases looks like: snapshots, comparison of two, clean-up by frequency.
+#![doc = include_str!("../README.md")]
 //!
-//! * [`Snapshot`] is what a store holds in numbers: frequencies, how levels are made of each other, a digest of the content.
-//! * [`Comparison`] says how two snapshots differ, and whether the knowledge is the same.
-//! * [`CleanupPlan`] says what would go if rare patterns were forgotten, and does it: the hierarchy stays whole.
+//! # Map of the crate
 //!
-//! All of it works on any [`PatternStore`](kato_store::PatternStore) and reads it level by level, in bounded memory. Nothing here
-//! judges: no number is called good or bad.
+//! * [`Snapshot`] is the content of a store in numbers: frequencies, the links between levels, a
+//!   digest.
+//! * [`Comparison`] is the difference between two snapshots, and whether the knowledge is the same.
+//! * [`CleanupPlan`] lists the rare patterns that a clean-up would remove, and removes them while
+//!   the hierarchy stays whole.
+//! * [`Growth`] is Heaps' law through numbers of patterns after numbers of samples.
 //!
-//! ```
-//! use kato_analysis::{CleanupOptions, CleanupPlan, Comparison, References, Snapshot, SnapshotOptions};
-//! use kato_model::{BatchSymbol, LearnBatch, PatternName};
-//! use kato_store::{MemoryStore, PatternStore};
-//! use serde_json::json;
-//!
-//! let store = MemoryStore::new(&["node0"], json!(null));
-//! let mut batch = LearnBatch::new(1);
-//! for words in [["the", "cat"], ["the", "cat"], ["a", "dog"]] {
-//!     let symbols = words.map(|word| BatchSymbol::Literal(batch.literal(word)));
-//!     batch.learn(0, PatternName::of_events(&words.map(|word| [word])), symbols);
-//! }
-//! store.commit(vec![store.stage(batch.seal())?], json!({"samples": 3}))?;
-//!
-//! let before = Snapshot::of(&store, &SnapshotOptions::default())?;
-//! assert_eq!((before.patterns, before.observations), (2, 3));
-//!
-//! let plan = CleanupPlan::of(&store, &CleanupOptions::new(2, References::Keep))?;
-//! assert_eq!((plan.nodes()[0].removed, plan.nodes()[0].left()), (1, 1));
-//! plan.apply(&store)?;
-//!
-//! let after = Snapshot::of(&store, &SnapshotOptions::default())?;
-//! assert!(!Comparison::of(&before, &after).equal);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! Snapshots and plans are made from any [`PatternStore`](kato_store::PatternStore).
 
 mod cleanup;
 mod comparison;

@@ -1,4 +1,4 @@
-//! Reading what the patterns of a node refer to in the node below.
+//! Reads the references of a node's patterns to the node below.
 
 use std::ops::ControlFlow;
 
@@ -8,18 +8,19 @@ use kato_store::{PatternStore, PatternVisitor, SourceSymbols, SymbolRef, Visited
 use crate::AnalysisError;
 use crate::level::Level;
 
-/// One symbol of a pattern that is the name of a pattern.
+/// A symbol of a pattern that is the name of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Reference {
     pub(crate) name: PatternName,
-    /// Where the name is in the level below; `None` if it is not there.
+    /// Position of the name in the level below; `None` if it is not there.
     pub(crate) position: Option<usize>,
 }
 
-/// Shows `found` the place of every pattern of a node in its level, with its references in order.
+/// Passes to `found` the position of every pattern of a node in its level, with its references in
+/// order.
 ///
-/// Patterns come source by source: one that several sources hold is shown by each of them. Memory: 8 bytes for each symbol of
-/// one source.
+/// Patterns come source by source: one that several sources hold is passed once for each of them.
+/// Memory: 8 bytes for each symbol of one source.
 pub(crate) fn visit(
     store: &dyn PatternStore,
     node_idx: usize,
@@ -36,7 +37,9 @@ pub(crate) fn visit(
         is_unknown: false,
     };
     let visited = store.visit(node_idx, &mut visitor);
+    // A failed visit may have passed a part; it is an error, so the part is not used.
     visited.map_err(AnalysisError::read(&upper.node))?;
+    // The level was read before, in another pass: a name that it lacks was learned in between.
     if visitor.is_unknown {
         let node = upper.node.clone();
         return Err(AnalysisError::ChangedMeanwhile { node });
@@ -44,24 +47,27 @@ pub(crate) fn visit(
     Ok(())
 }
 
+/// Translates the symbols of a visit into references.
 struct Visitor<'a, F> {
     upper: &'a Level,
     lower: &'a Level,
     found: F,
-    /// What the numbers of the source mean.
+    /// Meaning of each symbol number of the current source: a position, [`TEXT`] or [`DANGLING`].
     symbols: Vec<usize>,
     references: Vec<Reference>,
-    /// Whether a pattern came that the level did not have when it was read.
+    /// Whether the visit met a pattern that the level did not have when it was read.
     is_unknown: bool,
 }
 
-/// A symbol that is text.
+/// The meaning of a symbol that is text. No level holds that many patterns.
 const TEXT: usize = usize::MAX;
-/// The name of a pattern that the level below does not hold.
+/// The meaning of the name of a pattern that the level below does not hold.
 const DANGLING: usize = usize::MAX - 1;
 
 impl<F: FnMut(usize, &[Reference])> PatternVisitor for Visitor<'_, F> {
     fn source(&mut self, symbols: &SourceSymbols<'_>, _: u64) -> ControlFlow<()> {
+        // Each name is searched once for a source, not once for each occurrence. Symbols are
+        // numbered with 32 bits by the contract, so the cast keeps every number.
         let meaning = |number| match symbols.get(number) {
             Some(SymbolRef::Name(name)) => self.lower.names.position(&name).unwrap_or(DANGLING),
             Some(SymbolRef::Text(_)) | None => TEXT,

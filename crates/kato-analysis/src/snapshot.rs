@@ -1,4 +1,4 @@
-//! A snapshot: what a store holds, in numbers that can be kept, compared and printed.
+//! A snapshot of what a store holds, in numbers that can be kept, compared and printed.
 
 mod link;
 mod node;
@@ -13,17 +13,18 @@ pub use self::similarity::Similarity;
 use crate::level::Level;
 use crate::{AnalysisError, Growth, GrowthPoint};
 
-/// What to look at, and how closely.
+/// Options of a snapshot: what is listed, and how closely the store is examined.
 #[derive(Debug, Clone)]
 pub struct SnapshotOptions {
     /// Most frequent patterns to list for each node. Default 10.
     pub top: usize,
-    /// Pairs of patterns to compare for [`Similarity`]; all pairs when there are not more. Default 1000.
+    /// Number of pairs of patterns to compare for [`Similarity`]; all pairs when there are not more.
+    /// Default 1000.
     pub pairs: usize,
-    /// Decides which pairs are drawn. Default 0.
+    /// Seed of the draw of pairs. Default 0.
     pub seed: u64,
-    /// Numbers of patterns after numbers of samples, from checkpoints or progress of the run, for [`Snapshot::growth`]. A
-    /// knowledge base does not hold them. Default none.
+    /// Numbers of patterns after numbers of samples, from checkpoints or progress of the run, for
+    /// [`Snapshot::growth`]. A knowledge base does not hold them. Default none.
     pub growth: Vec<GrowthPoint>,
 }
 
@@ -38,10 +39,11 @@ impl Default for SnapshotOptions {
     }
 }
 
-/// What a store holds, in numbers.
+/// The content of a store in numbers.
 ///
-/// Equal knowledge gives equal snapshots, whatever kind of store holds it and however it came there. Serialises as JSON;
-/// [`from_json`](Self::from_json) reads it back and refuses other versions. Numbers that nothing was counted for are `null`.
+/// Equal knowledge gives equal snapshots, whatever kind of store holds it and however it came
+/// there. A snapshot is serialised as JSON; [`from_json`](Self::from_json) reads it back and
+/// refuses other versions. Numbers for which nothing was counted are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Version of this form: [`VERSION`](Self::VERSION).
@@ -50,12 +52,13 @@ pub struct Snapshot {
     pub patterns: u64,
     /// Learn calls of all nodes.
     pub observations: u64,
-    /// BLAKE3 over the digests of all nodes, from the bottom up: equal when the nodes hold the same patterns with the same
-    /// frequencies. Names of nodes, attributes of patterns, vectors and documents do not count.
+    /// BLAKE3 over the digests of all nodes, from the bottom up: equal when the nodes hold the same
+    /// patterns with the same frequencies. Names of nodes, attributes of patterns, vectors and
+    /// documents are not part of it.
     pub digest: String,
     /// The nodes, from the bottom of the hierarchy up.
     pub nodes: Vec<NodeSnapshot>,
-    /// How each node is made of the one below it: one less than nodes.
+    /// The links between each node and the one below it: one less than nodes.
     pub links: Vec<LinkSnapshot>,
     /// The law of growth through the points given in the options.
     pub growth: Option<Growth>,
@@ -65,19 +68,24 @@ impl Snapshot {
     /// The version of the form that this release writes and reads.
     pub const VERSION: u64 = 1;
 
-    /// Takes a snapshot: reads names and frequencies of every node, and the content of all but the lowest, once; the most
-    /// frequent patterns take another pass over names and frequencies.
+    /// Takes a snapshot of a store.
     ///
-    /// Memory: 32 bytes for each pattern of a node and 24 for each of the node above it, two neighbouring nodes at a time; 8
-    /// bytes for each symbol of one source of a visit; what the store takes for a visit.
+    /// Reads names and frequencies of every node, and the content of all but the lowest, once; the
+    /// most frequent patterns take another pass over names and frequencies.
+    ///
+    /// Memory: 32 bytes for each pattern of a node and 24 for each of the node above it, two
+    /// neighbouring nodes at a time; 8 bytes for each symbol of one source of a visit; and what the
+    /// store needs for a visit.
     ///
     /// # Errors
     ///
-    /// [`AnalysisError::Read`] when any node cannot be read, [`AnalysisError::ChangedMeanwhile`] when the store is written to
-    /// at the same time.
+    /// [`AnalysisError::Read`] when any node cannot be read, [`AnalysisError::ChangedMeanwhile`]
+    /// when the store is written to at the same time.
     pub fn of(store: &dyn PatternStore, options: &SnapshotOptions) -> Result<Self, AnalysisError> {
         let mut nodes: Vec<NodeSnapshot> = Vec::new();
         let mut links = Vec::new();
+        // Only two neighbouring levels are in memory: a link needs the names of both, nothing needs
+        // more.
         let mut below: Option<Level> = None;
         let mut digest = blake3::Hasher::new();
         let mut tokens = None;
@@ -85,6 +93,8 @@ impl Snapshot {
             let level = Level::load(store, node_idx)?;
             digest.update(level.digest.as_bytes());
             let node = NodeSnapshot::of(store, node_idx, &level, tokens, options.top)?;
+            // The lowest node's symbols are the tokens that were learned, for the nodes above as
+            // well.
             tokens = tokens.or(Some(node.totals.symbols));
             if let (Some(below), Some(lower)) = (below, nodes.last()) {
                 links.push(link::of(
@@ -94,11 +104,13 @@ impl Snapshot {
             nodes.push(node);
             below = Some(level);
         }
+        // Counts saturate in the stores too; imported frequencies alone can reach the limit.
         let sum = |number: fn(&NodeSnapshot) -> u64| {
             nodes.iter().map(number).fold(0, u64::saturating_add)
         };
         let patterns = sum(|node| node.statistics.patterns);
         let observations = sum(|node| node.statistics.observations);
+        // The share needs the patterns of all nodes, which are known only after the last.
         for node in &mut nodes {
             node.utilisation = ratio(node.statistics.patterns, patterns);
         }
@@ -125,7 +137,7 @@ impl Snapshot {
         }
 
         let form = |source| AnalysisError::Form { source };
-        // First, as another version may have any form.
+        // The version is read first, as another version may have any form.
         let Versioned { version: found } = serde_json::from_str(json).map_err(form)?;
         if found != Self::VERSION {
             let supported = Self::VERSION;
@@ -135,7 +147,7 @@ impl Snapshot {
     }
 }
 
-/// One number divided by another; `None` when that is zero.
+/// Returns one number divided by another; `None` when the divisor is zero.
 fn ratio(dividend: u64, divisor: u64) -> Option<f64> {
     (divisor > 0).then(|| dividend as f64 / divisor as f64)
 }

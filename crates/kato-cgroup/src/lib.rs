@@ -1,31 +1,28 @@
-//! Control groups of both versions on Linux: where the process's own lie, what they use, and the limits that hold for it.
+#![doc = include_str!("../README.md")]
 //!
-//! ```
-//! use std::path::Path;
+//! # Overview
 //!
-//! use kato_cgroup::Cgroups;
-//!
-//! let groups = Cgroups::of_process(Path::new("/"));
-//! match groups.as_ref().and_then(Cgroups::memory_limit) {
-//!     Some(bytes) => println!("at most {bytes} bytes of memory"),
-//!     None => println!("all of the machine's memory"),
-//! }
-//! ```
+//! Start with [`Cgroups::of_process`]. [`count_cpus`] reads lists of processors, which other files
+//! of the kernel hold too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The control groups of a process.
+///
+/// A controller belongs to one hierarchy at a time, so on a system with both versions a figure is
+/// found in one of them only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cgroups {
-    /// Version 2's unified hierarchy.
+    /// The group in version 2's unified hierarchy.
     unified: Option<Group>,
+    /// The groups of version 1, one hierarchy for each controller.
     memory: Option<Group>,
     cpu: Option<Group>,
     cpuset: Option<Group>,
 }
 
-/// A group and the place where its hierarchy is mounted.
+/// A group, with the place where its hierarchy is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Group {
     mount: PathBuf,
@@ -33,14 +30,16 @@ struct Group {
 }
 
 impl Group {
-    /// The group's own directory and those above it, up to the mount: a limit of each holds for all below.
+    /// Returns the directories of the group and of those above it, up to the mount: a limit of each
+    /// holds for all below it.
     fn lineage(&self) -> impl Iterator<Item = &Path> {
         self.dir
             .ancestors()
             .take_while(|dir| dir.starts_with(&self.mount))
     }
 
-    /// The smallest limit on the way up.
+    /// Returns the smallest limit of the group and those above it; files that are missing or hold
+    /// no limit are left out.
     fn smallest<T: PartialOrd>(
         &self,
         file: &str,
@@ -48,12 +47,15 @@ impl Group {
     ) -> Option<T> {
         self.lineage()
             .filter_map(|dir| parse(dir, &fs::read_to_string(dir.join(file)).ok()?))
+            // `min` wants a total order, which processors as `f64` do not have.
             .reduce(|least, next| if next < least { next } else { least })
     }
 }
 
 impl Cgroups {
-    /// Those of this process; `root` is where the system's files begin. `None` where there are none.
+    /// Returns the control groups of this process, or `None` where there are none.
+    ///
+    /// `root` is the directory that stands for `/`.
     #[must_use]
     pub fn of_process(root: &Path) -> Option<Self> {
         let memberships = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
@@ -69,15 +71,19 @@ impl Cgroups {
         any.iter().any(|group| group.is_some()).then_some(groups)
     }
 
-    /// The directory of the group in version 2's unified hierarchy.
+    /// Returns the directory of the group in version 2's unified hierarchy.
     #[must_use]
     pub fn unified(&self) -> Option<&Path> {
         Some(&self.unified.as_ref()?.dir)
     }
 
-    /// Bytes of memory in use, without page cache that can be dropped; `None` when that is not told.
+    /// Returns the memory in use, in bytes, without page cache that can be dropped; `None` where
+    /// that is not counted.
     #[must_use]
     pub fn memory_used(&self) -> Option<u64> {
+        // As `docker stats` does, inactive file pages are left out: the kernel takes them back
+        // before it lets an allocation fail. Version 1 counts a group without its children unless
+        // the name begins with `total_`; version 2 always counts both, as the usage does.
         let v1 = (
             self.memory.as_ref(),
             "memory.usage_in_bytes",
@@ -88,16 +94,18 @@ impl Cgroups {
         let read = |file| fs::read_to_string(group?.dir.join(file)).ok();
         let used: u64 = read(used)?.trim().parse().ok()?;
         let droppable = read("memory.stat").and_then(|stat| counter(&stat, droppable));
+        // The two files are read one after the other, and the counts move in between.
         Some(used.saturating_sub(droppable.unwrap_or(0)))
     }
 
-    /// Bytes of memory that the groups may use; `None` without a limit.
+    /// Returns the memory that the groups may use, in bytes; `None` without a limit.
     #[must_use]
     pub fn memory_limit(&self) -> Option<u64> {
         let v2 = self.unified.as_ref();
         let v2 = v2.and_then(|group| group.smallest("memory.max", |_, text| parse_limit(text)));
         let v1 = self.memory.as_ref();
-        // The second also knows groups that lie above what is mounted.
+        // In a container, groups above its own are not mounted: their limit shows only in
+        // `memory.stat`.
         let own = v1
             .and_then(|group| group.smallest("memory.limit_in_bytes", |_, text| parse_limit(text)));
         let above = v1.and_then(|group| {
@@ -107,13 +115,15 @@ impl Cgroups {
         least(least(own, above), v2)
     }
 
-    /// Processors' worth of time that the groups may use; `None` without a quota.
+    /// Returns the processor time that the groups may use, in processors; `None` without a quota.
     #[must_use]
     pub fn cpu_quota(&self) -> Option<f64> {
         let v2 = self.unified.as_ref();
         let v2 = v2.and_then(|group| group.smallest("cpu.max", |_, text| parse_cpu_max(text)));
         let v1 = self.cpu.as_ref().and_then(|group| {
             group.smallest("cpu.cfs_quota_us", |dir, quota| {
+                // Each group has a period of its own, so the quotas are compared as shares and not
+                // as times.
                 let period = fs::read_to_string(dir.join("cpu.cfs_period_us")).ok()?;
                 quota_in_cores(quota.trim(), period.trim())
             })
@@ -121,7 +131,8 @@ impl Cgroups {
         least(v1, v2)
     }
 
-    /// Processors that the groups may run on; `None` when that is not told.
+    /// Returns the number of processors that the groups may run on; `None` where that is not
+    /// listed.
     #[must_use]
     pub fn cpuset(&self) -> Option<u64> {
         let v2 = self.unified.as_ref();
@@ -132,14 +143,18 @@ impl Cgroups {
         least(v1, v2)
     }
 
-    /// Seconds for which a quota held the group back; `None` when that is not told.
+    /// Returns for how long a quota has held the group back, in seconds; `None` where that is not
+    /// counted.
     #[must_use]
     pub fn throttled_seconds(&self) -> Option<f64> {
         parse_throttled(&fs::read_to_string(self.cpu_stat()?).ok()?)
     }
 
-    /// The file that counts for how long the group was held back; `None` where there is none.
+    /// Returns the file that counts for how long the group was held back, or `None` where there is
+    /// none.
     fn cpu_stat(&self) -> Option<PathBuf> {
+        // Version 1 first: in a unified hierarchy `cpu.stat` exists without the controller too, and
+        // then counts no throttling.
         let groups = [self.cpu.as_ref(), self.unified.as_ref()];
         let mut files = groups.into_iter().flatten();
         files.find_map(|group| {
@@ -148,12 +163,12 @@ impl Cgroups {
         })
     }
 
-    /// `v1`, `v2`, or `v1 and v2` where controllers are spread over both.
+    /// Returns `v1`, `v2`, or `v1 and v2` where controllers are spread over both.
     #[must_use]
     pub fn version(&self) -> &'static str {
         let v1 = [&self.memory, &self.cpu, &self.cpuset];
         let v1 = v1.iter().any(|group| group.is_some());
-        // A unified hierarchy beside version 1 may be there without any controller.
+        // Systems with version 1 mount a unified hierarchy beside it that may have no controller.
         let unified = self.unified.as_ref();
         let controllers = unified
             .and_then(|group| fs::read_to_string(group.mount.join("cgroup.controllers")).ok())
@@ -165,7 +180,10 @@ impl Cgroups {
         }
     }
 
-    /// The paths in a file like `/proc/self/cgroup`, which containers give away in their names.
+    /// Returns the group paths in a text like `/proc/self/cgroup`, by which a container can be
+    /// recognised.
+    ///
+    /// Container runtimes name their groups after themselves and their containers.
     pub fn paths(memberships: &str) -> impl Iterator<Item = &str> {
         memberships
             .lines()
@@ -173,6 +191,7 @@ impl Cgroups {
     }
 }
 
+/// Returns the smaller of two limits, of which either may be absent.
 fn least<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(if b < a { b } else { a }),
@@ -180,18 +199,25 @@ fn least<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
     }
 }
 
-/// The group of a controller, or of the unified hierarchy.
+/// Finds the group of a controller in version 1, or of the unified hierarchy without one.
+///
+/// `memberships` and `mounts` have the form of `/proc/self/cgroup` and `/proc/self/mountinfo`.
 fn find(root: &Path, memberships: &str, mounts: &str, controller: Option<&str>) -> Option<Group> {
+    // Lines are `ID:CONTROLLERS:PATH` (cgroups(7)). The path comes last and may hold colons.
     let path = memberships.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (id, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let is_it = match controller {
             None => id == "0" && controllers.is_empty(),
+            // Controllers may share a hierarchy, as in `cpu,cpuacct`.
             Some(controller) => controllers.split(',').any(|name| name == controller),
         };
         is_it.then_some(path)
     })?;
     let (mount_root, mount) = mounts.lines().find_map(|line| {
+        // The number of fields in front of ` - ` varies, so what stands behind it is counted from
+        // there: type, source, options. In front of it, root and mount point are the fourth and
+        // fifth field (proc(5)).
         let (left, right) = line.split_once(" - ")?;
         let mut right = right.split(' ');
         let kind = right.next()?;
@@ -205,48 +231,55 @@ fn find(root: &Path, memberships: &str, mounts: &str, controller: Option<&str>) 
         let mut left = left.split(' ').skip(3);
         is_it.then_some((left.next()?, left.next()?))
     })?;
+    // Joining an absolute path would put it in the place of `root`.
     let mount = root.join(mount.trim_start_matches('/'));
-    // Inside a container the mount shows only what is below its own root, and the path may lead out of it.
+    // Inside a container the mount shows only what is below its own root, and the path may lead out
+    // of it.
     let below = Path::new(path).strip_prefix(mount_root).ok();
     let dir = below.map_or_else(|| mount.clone(), |below| mount.join(below));
     let dir = if dir.is_dir() { dir } else { mount.clone() };
     Some(Group { mount, dir })
 }
 
-/// Bytes, or `None` for `max`.
+/// Parses a number of bytes, or returns `None` for `max`.
 fn parse_limit(text: &str) -> Option<u64> {
     limit(text.trim().parse().ok()?)
 }
 
-/// `None` for what version 1 writes instead of no limit, the largest number of whole pages.
+/// Returns `None` for what version 1 writes in place of no limit, the largest number of whole
+/// pages.
 fn limit(bytes: u64) -> Option<u64> {
+    // How large that is depends on the size of a page; no machine has 2⁶⁰ bytes.
     (bytes < 1 << 60).then_some(bytes)
 }
 
+/// Parses version 2's `QUOTA PERIOD`, in microseconds.
 fn parse_cpu_max(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     quota_in_cores(quota, period)
 }
 
-/// `max` and -1 are no quota.
+/// Returns a quota in processors; `max` (version 2) and -1 (version 1) are no quota.
 fn quota_in_cores(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// The number after a name at the beginning of a line.
+/// Returns the number behind a name that begins a line.
 fn counter(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.find(|line| line.0 == name)?.1.trim().parse().ok()
 }
 
-/// Version 2 counts microseconds, version 1 nanoseconds.
+/// Returns the time for which the group was held back, in seconds.
 fn parse_throttled(counters: &str) -> Option<f64> {
+    // Version 2 counts microseconds, version 1 nanoseconds. An `f64` counts nanoseconds exactly for
+    // a hundred days.
     let in_units_of = |name, unit| Some(counter(counters, name)? as f64 * unit);
     in_units_of("throttled_usec", 1e-6).or_else(|| in_units_of("throttled_time", 1e-9))
 }
 
-/// Number of processors in a list such as `0-3,8`; `None` of none.
+/// Returns the number of processors in a list such as `0-3,8`, or `None` where it names none.
 ///
 /// ```
 /// assert_eq!(kato_cgroup::count_cpus("0-3,8"), Some(5));
@@ -259,6 +292,8 @@ pub fn count_cpus(list: &str) -> Option<u64> {
         .map(|range| {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
             let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+            // Checked, as the list may hold anything: a range that runs backwards, or up to
+            // `u64::MAX`.
             last.checked_sub(first)?.checked_add(1)
         })
         .try_fold(0u64, |sum, count| sum.checked_add(count?));

@@ -17,22 +17,23 @@ use crate::session::Session;
 use crate::transport::Transport;
 use crate::{Calls, ClientError, Generation, KatoClient, SessionOptions};
 
-/// Observations of one request to a stock server at most.
+/// Most observations of one request to a stock server.
 const MAX_EVENTS: usize = 5_000;
 
-/// Batches of a server that tells no limits.
+/// Limits of a batch where the server states none.
 const FALLBACK_SEQUENCES: usize = 1_000;
 const FALLBACK_BYTES: usize = 8 << 20;
 
-/// What came of [`KatoClient::learn_all`].
+/// The result of [`KatoClient::learn_all`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LearnReport {
-    /// Name of every item's pattern, bare, in order; `None` for items of fewer than two symbols, which teach nothing.
+    /// The bare name of every item's pattern, in order; `None` for items of fewer than two symbols,
+    /// which teach nothing.
     pub names: Vec<Option<PatternName>>,
-    /// How many of the patterns were new to the node; `None` where the server does not tell.
+    /// Number of patterns that were new to the node; `None` if the server does not tell.
     pub new_patterns: Option<u64>,
-    /// Requests that it took.
+    /// The requests that were made.
     pub calls: Calls,
 }
 
@@ -40,17 +41,19 @@ pub struct LearnReport {
 #[derive(Debug)]
 pub(crate) struct BatchSessions {
     chunk_size: Option<usize>,
-    /// Learns by itself whenever a chunk is complete.
+    /// A session that learns on its own whenever a chunk is complete.
     runs: Arc<Session>,
-    /// Learns when it is told.
+    /// A session that learns when told to.
     manual: Arc<Session>,
-    /// Emotives and metadata outlive a learn on this server.
+    /// Whether emotives and metadata outlive a learn on this server.
     outlive: bool,
-    /// Emotives or metadata of the last item are still with the manual session.
+    /// Whether emotives or metadata of the last item are still in the manual session.
     stained: bool,
 }
 
 impl BatchSessions {
+    /// Creates the sessions of batches for a node; each is made on the server when it is first
+    /// used.
     fn new(
         transport: &Transport,
         node_id: &str,
@@ -73,33 +76,39 @@ impl BatchSessions {
         }
     }
 
+    /// Leaves both sessions behind.
     pub(crate) async fn start_over(&self) {
         self.runs.start_over().await;
         self.manual.start_over().await;
     }
 
+    /// Returns both sessions.
     pub(crate) fn into_sessions(self) -> [Arc<Session>; 2] {
         [self.runs, self.manual]
     }
 }
 
 impl KatoClient {
-    /// Learns every item as one pattern: same names, frequencies, emotives and metadata as learning them one by one.
+    /// Learns every item as one pattern, with the same names, frequencies, emotives and metadata as
+    /// learning them one by one.
     ///
-    /// The client's own session and short-term memory have no part in it. On a kato-rs server the items go into
-    /// `learn-batch` requests as large as it takes. On a stock server of generation 3.10 items of exactly `chunk_size` events of
-    /// one symbol each, without emotives or metadata, go together into long sequences of a session that learns whenever a
-    /// chunk is complete; all others cost one request each, and one more after an item with emotives or metadata, because what
-    /// was observed would go into the next pattern as well. On a server of the 2025-10 generation every item costs one
-    /// request: its sessions share their settings, so that no two ways of learning can be at work at a time. There, items with
-    /// emotives or metadata are only right while nobody else observes at the node.
+    /// The client's own session and short-term memory have no part in it. On a kato-rs server the
+    /// items go into `learn-batch` requests as large as it takes. On a stock server of generation
+    /// 3.10 items of exactly `chunk_size` events of one symbol each, without emotives or metadata,
+    /// go together into long sequences of a session that learns whenever a chunk is complete; all
+    /// others cost one request each, and one more after an item with emotives or metadata, because
+    /// what was observed would go into the next pattern as well. On a server of the 2025-10
+    /// generation every item costs one request: its sessions share their settings, so that no two
+    /// ways of learning can be at work at a time. There, items with emotives or metadata are only
+    /// right while nobody else observes at the node.
     ///
     /// Symbols are sorted within each event, as the server does.
     ///
     /// # Errors
     ///
-    /// [`ClientError::NameMismatch`] if the server learned something else; else as for [`learn`](Self::learn). A batch request
-    /// acts as a whole; requests before the failed one have acted.
+    /// [`ClientError::NameMismatch`] if the server learned something else; else as for
+    /// [`learn`](Self::learn). A batch request acts as a whole; requests before the failed one have
+    /// acted.
     ///
     /// # Examples
     ///
@@ -125,8 +134,9 @@ impl KatoClient {
         self.learn_all_as(None, items, chunk_size).await
     }
 
-    /// [`learn_all`](Self::learn_all) that acts once for a key, also when a crash of this process forgets whether it was called: call it
-    /// again with the same items and the same key, of at most 200 visible ASCII characters.
+    /// Learns every item as [`learn_all`](Self::learn_all) does, but acts once for a key, also when
+    /// this process crashes and forgets whether it made the call: call it again with the same items
+    /// and the same key, of at most 200 visible ASCII characters.
     ///
     /// Stock servers know no keys: there it is [`learn_all`](Self::learn_all).
     ///
@@ -143,6 +153,7 @@ impl KatoClient {
             .await
     }
 
+    /// Learns every item as one pattern, with a key if there is one.
     async fn learn_all_as(
         &self,
         key: Option<String>,
@@ -153,7 +164,11 @@ impl KatoClient {
         let mode = self.batch_mode(chunk_size).await?;
         let generation = self.generation().await?;
         let (plan, items) = BatchPlan::of(items, mode);
+        // Held while the caller waits: its batches are carried out one after the other.
         let mut batch = self.batch.lock().await;
+        // Taken out: if the caller stops waiting, the sessions belong to the work that goes on, and
+        // the next batch makes others. A session of another chunk size would cut the items at other
+        // places.
         let reusable = batch
             .take()
             .filter(|sessions| sessions.chunk_size == chunk_size);
@@ -162,7 +177,7 @@ impl KatoClient {
         });
         let work = async move {
             let done = carry_out(&plan, &items, &mut sessions, key.as_deref()).await;
-            // A doubt concerns this call; the next one begins with fresh sessions.
+            // A doubt concerns this call alone; the next one begins with fresh sessions.
             let sessions = match done {
                 Ok(_) => Some(sessions),
                 Err(_) => {
@@ -170,6 +185,7 @@ impl KatoClient {
                     None
                 }
             };
+            // The result travels inside: the sessions have to come back after a failure, too.
             Ok((done, sessions, plan.names))
         };
         let (done, sessions, names) = self.detached("learn_all", work).await?;
@@ -181,8 +197,10 @@ impl KatoClient {
         })
     }
 
+    /// Returns how the server can be taught.
     async fn batch_mode(&self, chunk_size: Option<usize>) -> Result<BatchMode, ClientError> {
         let server = self.transport.server().await?;
+        // Only with keys: a batch without one could not be repeated after a lost answer.
         if let Some(extensions) = &server.extensions
             && extensions.idempotency_keys
             && let Some(limits) = extensions.learn_batch
@@ -202,6 +220,7 @@ impl KatoClient {
     }
 }
 
+/// Returns the limit, or the fallback for a limit of 0, with which nothing could be sent.
 fn positive(limit: usize, fallback: usize) -> usize {
     if limit == 0 { fallback } else { limit }
 }

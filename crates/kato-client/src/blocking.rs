@@ -1,6 +1,7 @@
-//! The client for programs without an async runtime: same calls, each waits for its end.
+//! The client for programs without an async runtime: the same calls, each of which blocks until it
+//! is done.
 //!
-//! Clients bring a thread of their own for their connections; forks share it.
+//! A client has a thread of its own for its connections; forks share it.
 
 mod runtime;
 
@@ -22,7 +23,7 @@ use crate::{
     Calls, ClientError, Generation, KatoClientBuilder, LearnReport, Predictions, SessionOptions,
 };
 
-/// A client of a KATO server that waits; see [`crate::KatoClient`] for what it promises.
+/// A client of a KATO server whose calls block; see [`crate::KatoClient`] for its guarantees.
 ///
 /// # Examples
 ///
@@ -37,6 +38,8 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct KatoClient {
+    // `None` only while the client is dropped. Counted, because a call runs on the runtime's thread
+    // and must own what it uses.
     client: Option<Arc<crate::KatoClient>>,
     runtime: Arc<Runtime>,
 }
@@ -94,7 +97,7 @@ same! {
 }
 
 impl KatoClient {
-    /// The client that `builder` describes. Makes no request.
+    /// Creates the client that `builder` describes. Makes no request.
     ///
     /// # Errors
     ///
@@ -105,25 +108,27 @@ impl KatoClient {
         Ok(Self { client, runtime })
     }
 
-    /// Another client over the same connections, with a session of its own made from the same options.
+    /// Creates another client over the same connections, with a session of its own made from the
+    /// same options.
     #[must_use]
     pub fn fork(&self) -> Self {
         self.beside(self.client().fork())
     }
 
-    /// Another client over the same connections, with a session of its own, possibly of another node.
+    /// Creates another client over the same connections, with a session of its own, possibly of
+    /// another node.
     #[must_use]
     pub fn fork_with(&self, session: SessionOptions) -> Self {
         self.beside(self.client().fork_with(session))
     }
 
-    /// The node of this client.
+    /// Returns the node of this client.
     #[must_use]
     pub fn node_id(&self) -> String {
         self.client().node_id().to_owned()
     }
 
-    /// Requests so far.
+    /// Returns the requests so far.
     #[must_use]
     pub fn calls(&self) -> Calls {
         self.client().calls()
@@ -251,16 +256,19 @@ impl KatoClient {
     ///
     /// As there; [`ClientError::BlockingInAsync`] inside an async context.
     pub fn close(mut self) -> Result<(), ClientError> {
+        // No call can be under way, because each borrows `self`; so this is the last handle.
         let Some(client) = self.client.take().and_then(Arc::into_inner) else {
             return Ok(());
         };
         self.runtime.wait(client.close())
     }
 
+    /// Returns a handle of the async client.
     fn client(&self) -> Arc<crate::KatoClient> {
         Arc::clone(self.client.as_ref().expect("taken only when it ends"))
     }
 
+    /// Creates a client that shares this one's thread.
     fn beside(&self, client: crate::KatoClient) -> Self {
         Self {
             client: Some(Arc::new(client)),
@@ -272,6 +280,8 @@ impl KatoClient {
 impl Drop for KatoClient {
     fn drop(&mut self) {
         if let Some(client) = self.client.take().and_then(Arc::into_inner) {
+            // Dropping cannot report an error: a doubt that the session was left in is lost here,
+            // unlike with `close`.
             self.runtime.leave(client.close());
         }
     }

@@ -1,4 +1,4 @@
-//! How a client is made.
+//! The builder of clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,11 @@ use crate::retry::Retry;
 use crate::transport::{Pool, Transport};
 use crate::{ClientError, KatoClient, RetryPolicy, SessionOptions, tls};
 
-/// Time after which an idle connection is not used again: a KATO closes it after 5 s, and a request that meets that is lost.
+/// Time after which an idle connection is not used again: a KATO closes it after 5 s, and a request
+/// that is sent at that moment is lost.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// Makes a [`KatoClient`]. Nothing is sent before the client's first call.
+/// Builds a [`KatoClient`]. Nothing is sent before the client's first call.
 ///
 /// # Examples
 ///
@@ -49,6 +50,7 @@ pub struct KatoClientBuilder {
 }
 
 impl KatoClientBuilder {
+    /// Creates a builder with the defaults.
     pub(crate) fn new(base_url: String, session: SessionOptions) -> Self {
         Self {
             base_url,
@@ -66,67 +68,70 @@ impl KatoClientBuilder {
         }
     }
 
-    /// Longest time to make a connection. Default: 5 s.
+    /// Sets the longest time to make a connection. Default: 5 s.
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Longest time from sending a request to the last byte of its answer. Default: 120 s.
+    /// Sets the longest time from sending a request to the last byte of its answer. Default: 120 s.
     pub const fn request_timeout(mut self, timeout: Duration) -> Self {
         self.request_timeout = timeout;
         self
     }
 
-    /// Idle connections that are kept for later requests. Default: 32.
+    /// Sets the number of idle connections that are kept for later requests. Default: 32.
     pub const fn pool_size(mut self, connections: usize) -> Self {
         self.pool_size = connections;
         self
     }
 
-    /// Bytes of an answer at most; a longer one is an error, whatever it says. Default: 256 MiB.
+    /// Sets the maximum size of an answer in bytes; a longer one is an error, whatever it says.
+    /// Default: 256 MiB.
     pub const fn max_answer_bytes(mut self, bytes: usize) -> Self {
         self.max_answer_bytes = bytes;
         self
     }
 
-    /// A header of every request. Its value is never shown.
+    /// Adds a header to every request. Its value is never shown.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// A token that every request carries as `Authorization: Bearer …`. It is never shown.
+    /// Sets a token that every request carries as `Authorization: Bearer …`. It is never shown.
     pub fn bearer_token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
         self
     }
 
-    /// Trusts the certificates of a PEM text besides those of the system.
+    /// Trusts the certificates of a PEM text in addition to those of the system.
     pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.roots.push(pem.into());
         self
     }
 
-    /// When to try again.
+    /// Sets when to try again.
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Whether to use what kato-rs servers offer beyond KATO. Default: yes, where a server says that it does.
+    /// Sets whether to use what kato-rs servers offer beyond KATO. Default: yes, where a server
+    /// says that it does.
     pub const fn use_extensions(mut self, on: bool) -> Self {
         self.use_extensions = on;
         self
     }
 
-    /// Hears how long requests take, by their kind as [`CallKind::as_str`](crate::CallKind::as_str) names it. Default: nobody listens.
+    /// Sets the probe that times requests, by their kind as
+    /// [`CallKind::as_str`](crate::CallKind::as_str) names it. Default: none.
     pub fn probe(mut self, probe: Probe) -> Self {
         self.probe = probe;
         self
     }
 
-    /// The client. Makes no request.
+    /// Builds the client. Makes no request.
     ///
     /// # Errors
     ///
@@ -136,9 +141,11 @@ impl KatoClientBuilder {
         if self.retry.attempts == 0 {
             return Err(config("retry", "attempts must be at least 1"));
         }
+        // The background task would never sleep.
         if self.session.keep_alive.is_some_and(|every| every.is_zero()) {
             return Err(config("keep_alive", "must be longer than nothing"));
         }
+        // On the wire it is whole seconds, and 0 is no lifetime.
         if self.session.ttl.is_some_and(|ttl| ttl.as_secs() == 0) {
             return Err(config("ttl", "must be at least a second"));
         }
@@ -151,8 +158,9 @@ impl KatoClientBuilder {
             .pool_max_idle_per_host(self.pool_size)
             .pool_idle_timeout(IDLE)
             .default_headers(headers.clone())
+            // KATO redirects only paths with a trailing slash, which are never asked for here.
             .redirect(reqwest::redirect::Policy::none())
-            // Whether to try again is decided here, knowing what a request does.
+            // Whether to try again is decided by this crate, which knows what a request does.
             .retry(reqwest::retry::never())
             .tcp_nodelay(true)
             .no_proxy()
@@ -180,6 +188,7 @@ impl KatoClientBuilder {
         Ok(KatoClient::with(transport, self.session))
     }
 
+    /// Returns the headers of every request.
     fn all_headers(&self) -> Result<HeaderMap, ClientError> {
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
@@ -205,6 +214,7 @@ impl std::fmt::Debug for KatoClientBuilder {
     }
 }
 
+/// Parses the address of a server.
 fn base_url(text: &str) -> Result<Url, ClientError> {
     let mut url = Url::parse(text).map_err(|error| config("base_url", &error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
@@ -213,6 +223,7 @@ fn base_url(text: &str) -> Result<Url, ClientError> {
             "give http:// or https:// and a host, as in http://localhost:8000",
         ));
     }
+    // An address is shown in errors and logs, and returned by `KatoClient::base_url`.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(config(
             "base_url",
@@ -224,6 +235,7 @@ fn base_url(text: &str) -> Result<Url, ClientError> {
     Ok(url)
 }
 
+/// Makes a header value that is never shown.
 fn secret(value: &str, field: &'static str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::from_str(value)
         .map_err(|_| config(field, "the value has characters that a header cannot hold"))?;
@@ -231,6 +243,7 @@ fn secret(value: &str, field: &'static str) -> Result<HeaderValue, ClientError> 
     Ok(value)
 }
 
+/// Creates the error of a setting.
 fn config(field: &'static str, reason: &str) -> ClientError {
     ClientError::Config {
         field,

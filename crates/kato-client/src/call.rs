@@ -1,4 +1,4 @@
-//! One request, as a value that can be sent more than once.
+//! One request as a value, so that it can be sent more than once.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::{CallKind, ClientError};
 
+/// A request that can be sent any number of times.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) kind: CallKind,
@@ -15,17 +16,20 @@ pub(crate) struct Call {
     pub(crate) url: Url,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) key: Option<String>,
-    /// Shorter than the client's own, for requests that may be given up.
+    /// A time-out below the client's own, for requests that may be given up.
     pub(crate) timeout: Option<Duration>,
-    /// Bytes of the answer at most, where that is less than the client's own limit.
+    /// Most bytes of the answer, where that is below the client's own limit.
     pub(crate) max_bytes: Option<usize>,
-    /// Sent once already: counts as a retry from now on.
+    /// Whether it was sent before: then it counts as a retry.
     pub(crate) repeated: bool,
 }
 
 impl Call {
+    /// Creates a request for a path below the server's address.
     pub(crate) fn new(kind: CallKind, method: Method, base: &Url, path: &[&str]) -> Self {
         let mut url = base.clone();
+        // An error is impossible: the builder takes only http addresses, which have a path.
+        // Segments are encoded, so ids and names may hold any characters.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
@@ -41,6 +45,7 @@ impl Call {
         }
     }
 
+    /// Sets the body, as JSON.
     pub(crate) fn json<T: Serialize>(mut self, body: &T) -> Result<Self, ClientError> {
         let body = serde_json::to_vec(body).map_err(|error| ClientError::Config {
             field: "body",
@@ -50,21 +55,25 @@ impl Call {
         Ok(self)
     }
 
+    /// Adds a parameter of the query.
     pub(crate) fn query(mut self, name: &str, value: &str) -> Self {
         self.url.query_pairs_mut().append_pair(name, value);
         self
     }
 
+    /// Sets the idempotency key.
     pub(crate) fn key(mut self, key: &str) -> Self {
         self.key = Some(key.to_owned());
         self
     }
 
+    /// Sets a time-out below the client's own.
     pub(crate) const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
+    /// Returns the method for errors.
     pub(crate) fn method_name(&self) -> &'static str {
         match self.method {
             Method::GET => "GET",
@@ -74,6 +83,7 @@ impl Call {
         }
     }
 
+    /// Returns the path for errors, without the query.
     pub(crate) fn path(&self) -> String {
         self.url.path().to_owned()
     }

@@ -1,4 +1,4 @@
-//! How many requests were made, by kind.
+//! Counters of requests, by kind.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CallKind {
-    /// A session was made, looked at, configured, extended or deleted.
+    /// Creating, looking up, configuring, extending or deleting a session.
     Session,
     /// One observation.
     Observe,
@@ -20,20 +20,20 @@ pub enum CallKind {
     Learn,
     /// A batch of learns.
     LearnBatch,
-    /// Short-term memory or knowledge base was cleared.
+    /// Clearing the short-term memory or the knowledge base.
     Clear,
-    /// The short-term memory was read.
+    /// Reading the short-term memory.
     Stm,
-    /// Predictions were read.
+    /// Reading predictions.
     Predictions,
-    /// The node was asked: patterns, symbols, percepts.
+    /// Asking the node: patterns, symbols, percepts.
     Node,
-    /// The server was asked about itself.
+    /// Asking the server about itself.
     Monitoring,
 }
 
 impl CallKind {
-    /// The word for it in reports.
+    /// Returns the word for the kind in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,6 +51,7 @@ impl CallKind {
     }
 }
 
+// In the order of declaration: counters are found by the number of the variant.
 const KINDS: [CallKind; 10] = [
     CallKind::Session,
     CallKind::Observe,
@@ -64,22 +65,22 @@ const KINDS: [CallKind; 10] = [
     CallKind::Monitoring,
 ];
 
-/// Requests that a client has made so far.
+/// The requests that a client has made so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Calls {
-    /// All requests, repeated ones included.
+    /// Number of all requests, repeated ones included.
     pub requests: u64,
-    /// Requests that repeated another.
+    /// Number of requests that repeated another.
     pub retries: u64,
-    /// Sessions that were made anew and restored.
+    /// Number of sessions that were made anew and restored.
     pub recoveries: u64,
-    /// Requests by kind; kinds without any are left out.
+    /// Number of requests by kind; kinds without any are left out.
     pub by_kind: BTreeMap<CallKind, u64>,
 }
 
 impl Calls {
-    /// What came on top since `before`, an earlier value of the same client.
+    /// Returns what was added since `before`, an earlier value of the same client.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -100,7 +101,7 @@ impl Calls {
         }
     }
 
-    /// Adds what another client made.
+    /// Adds the requests of another client.
     pub fn merge(&mut self, other: &Self) {
         self.requests += other.requests;
         self.retries += other.retries;
@@ -110,13 +111,14 @@ impl Calls {
         }
     }
 
-    /// Requests of one kind.
+    /// Returns the number of requests of one kind.
     #[must_use]
     pub fn of(&self, kind: CallKind) -> u64 {
         self.by_kind.get(&kind).copied().unwrap_or(0)
     }
 }
 
+/// The counters behind [`Calls`], shared by all that send for one client.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     by_kind: [AtomicU64; KINDS.len()],
@@ -125,18 +127,22 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    /// Counts a request.
     pub(crate) fn count(&self, kind: CallKind) {
         self.by_kind[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a request that repeats another.
     pub(crate) fn count_retry(&self) {
         self.retries.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a session that is made anew.
     pub(crate) fn count_recovery(&self) {
         self.recoveries.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Returns the present values.
     pub(crate) fn read(&self) -> Calls {
         let by_kind: BTreeMap<_, _> = KINDS
             .iter()
@@ -144,6 +150,7 @@ impl Counters {
             .filter(|(_, n)| *n > 0)
             .collect();
         Calls {
+            // Not a counter of its own, so that the sum is right whatever is counted meanwhile.
             requests: by_kind.values().sum(),
             retries: self.retries.load(Ordering::Relaxed),
             recoveries: self.recoveries.load(Ordering::Relaxed),

@@ -22,14 +22,17 @@ use crate::{Calls, ClientError, Generation, SessionOptions};
 
 /// A client of a KATO server, with one session of its own.
 ///
-/// **One client is one session.** The session is made with the first call that needs it and deleted by [`close`](Self::close),
-/// or, as well as that goes, when the client is dropped. Calls on one client are carried out one after the other. For more
-/// sessions over the same connections see [`fork`](Self::fork); that is why a client cannot be cloned.
+/// **One client is one session.** The session is created with the first call that needs it and
+/// deleted by [`close`](Self::close), or, as far as possible, when the client is dropped. Calls on
+/// one client are carried out one after the other. For more sessions over the same connections see
+/// [`fork`](Self::fork); that is why a client cannot be cloned.
 ///
-/// **Nothing is lost or doubled in silence.** A session that the server lost is made anew with the short-term memory that it
-/// had. A request without an answer is repeated only where that is harmless, or after the server has shown that it did not
-/// act; where nobody can say, [`ClientError::OutcomeUnknown`] says so and the session takes no more work until
-/// [`start_over`](Self::start_over). A call that is dropped before it is done is still carried out to its end.
+/// **Nothing is lost or doubled silently.** A session that the server lost is created anew with the
+/// short-term memory that it had. A request without an answer is repeated only where that is
+/// harmless, or after the server has shown that it did not act; where nobody can tell,
+/// [`ClientError::OutcomeUnknown`] says so and the session accepts no more work until
+/// [`start_over`](Self::start_over). A call that is dropped before it is done is still carried out
+/// to its end.
 ///
 /// All calls need a Tokio runtime with time and I/O enabled.
 ///
@@ -61,11 +64,13 @@ pub struct KatoClient {
 }
 
 impl KatoClient {
-    /// Makes a client for the server at `base_url`, such as `http://localhost:8000`, with a session made from `session`.
+    /// Creates a builder for a client of the server at `base_url`, such as `http://localhost:8000`,
+    /// with a session made from `session`.
     pub fn builder(base_url: impl Into<String>, session: SessionOptions) -> KatoClientBuilder {
         KatoClientBuilder::new(base_url.into(), session)
     }
 
+    /// Creates a client that has made no request yet.
     pub(crate) fn with(transport: Transport, options: SessionOptions) -> Self {
         Self {
             session: Session::new(transport.clone(), options),
@@ -75,41 +80,45 @@ impl KatoClient {
         }
     }
 
-    /// Another client over the same connections, with a session of its own made from the same options.
+    /// Creates another client over the same connections, with a session of its own made from the
+    /// same options.
     #[must_use]
     pub fn fork(&self) -> Self {
         self.fork_with(self.session.options.clone())
     }
 
-    /// Another client over the same connections, with a session of its own, possibly of another node.
+    /// Creates another client over the same connections, with a session of its own, possibly of
+    /// another node.
     #[must_use]
     pub fn fork_with(&self, session: SessionOptions) -> Self {
         let transport = Transport {
             pool: Arc::clone(&self.transport.pool),
+            // Connections and what is known of the server are shared; requests are counted for each
+            // client.
             counters: Arc::new(Counters::default()),
         };
         Self::with(transport, session)
     }
 
-    /// The node of this client.
+    /// Returns the node of this client.
     #[must_use]
     pub fn node_id(&self) -> &str {
         self.session.options.node_id()
     }
 
-    /// The server's URL. It holds no token.
+    /// Returns the server's URL. It holds no token.
     #[must_use]
     pub fn base_url(&self) -> &str {
         self.transport.pool.base.as_str()
     }
 
-    /// Requests so far, those for [`learn_all`](Self::learn_all) included.
+    /// Returns the requests so far, including those of [`learn_all`](Self::learn_all).
     #[must_use]
     pub fn calls(&self) -> Calls {
         self.transport.counters.read()
     }
 
-    /// Which generation of KATO the server is; asked once for all clients of the pool.
+    /// Returns the generation of KATO that the server is; asked once for all clients of the pool.
     ///
     /// # Errors
     ///
@@ -118,7 +127,8 @@ impl KatoClient {
         self.transport.generation().await
     }
 
-    /// What the server offers beyond KATO; `None` for a stock server, or when this is switched off. Asked once.
+    /// Returns what the server offers beyond KATO; `None` for a stock server, or when this is
+    /// switched off. Asked once.
     ///
     /// # Errors
     ///
@@ -127,7 +137,8 @@ impl KatoClient {
         Ok(self.transport.server().await?.extensions.as_ref())
     }
 
-    /// Carries `work` out to its end even if the caller no longer waits: a request that was sent cannot be taken back.
+    /// Carries out `work` to its end even if the caller no longer waits: a request that was sent
+    /// cannot be taken back.
     pub(crate) async fn detached<T: Send + 'static>(
         &self,
         what: &'static str,
@@ -141,9 +152,12 @@ impl KatoClient {
             reason: "call from within a Tokio runtime, or use the blocking client".to_owned(),
         })?;
         self.start_keep_alive(&runtime);
+        // A future that is dropped between sending and noting the answer would leave the mirror of
+        // the session wrong; a task is not dropped with its caller.
         runtime.spawn(work).await.map_err(|_| stopped())?
     }
 
+    /// Starts the task that extends the session, if one is wanted and none runs.
     fn start_keep_alive(&self, runtime: &tokio::runtime::Handle) {
         let Some(every) = self.session.options.keep_alive else {
             return;
@@ -153,10 +167,12 @@ impl KatoClient {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         if task.is_none() {
+            // Weak, so that the task does not keep the session alive after its client.
             *task = Some(runtime.spawn(keep_alive(Arc::downgrade(&self.session), every)));
         }
     }
 
+    /// Stops that task.
     fn stop_keep_alive(&self) {
         let mut task = self
             .keep_alive
@@ -167,16 +183,19 @@ impl KatoClient {
         }
     }
 
-    /// Deletes the session, waiting at most a few seconds: what the server does not hear of expires there.
+    /// Deletes the session, waiting at most a few seconds: a session whose deletion does not reach
+    /// the server expires there.
     ///
     /// # Errors
     ///
-    /// [`ClientError::OutcomeUnknown`] if an operation was left in doubt. The session is gone all the same.
+    /// [`ClientError::OutcomeUnknown`] if an operation was left in doubt. The session is gone all
+    /// the same.
     pub async fn close(self) -> Result<(), ClientError> {
         self.stop_keep_alive();
         if let Some(batch) = self.batch.lock().await.take() {
             batch.start_over().await;
         }
+        // Read first: starting over forgets it.
         let doubt = self.session.doubt().await;
         self.session.start_over().await;
         doubt.map_or(Ok(()), Err)
@@ -186,6 +205,7 @@ impl KatoClient {
 impl Drop for KatoClient {
     fn drop(&mut self) {
         self.stop_keep_alive();
+        // Without a runtime nothing can be sent: the session expires on the server.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
@@ -194,7 +214,8 @@ impl Drop for KatoClient {
             sessions.extend(batch.into_sessions());
         }
         for session in sessions {
-            // A session at work is deleted when it is done: its operations hold it until then.
+            // Without a session there is nothing to delete. One that is locked is at work: its
+            // operation keeps it alive, and the deletion waits for the lock.
             if session
                 .state
                 .try_lock()
@@ -207,6 +228,7 @@ impl Drop for KatoClient {
     }
 }
 
+/// Extends a session every so often, until it is dropped.
 async fn keep_alive(session: std::sync::Weak<Session>, every: Duration) {
     loop {
         tokio::time::sleep(every).await;

@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do next.
+//! Errors of the client, each with what to do next.
 
 use std::error::Error as StdError;
 
@@ -8,7 +8,7 @@ use crate::Generation;
 
 type Source = Box<dyn StdError + Send + Sync>;
 
-/// Why a call failed.
+/// The reason why a call failed.
 ///
 /// No message holds the token or the body of a request.
 #[derive(Debug, thiserror::Error)]
@@ -17,12 +17,13 @@ pub enum ClientError {
     /// A setting cannot be used; nothing was sent.
     #[error("use the setting {field}: {reason}")]
     Config {
-        /// The setting or argument.
+        /// Name of the setting or argument.
         field: &'static str,
         /// What is wrong with it and what is expected.
         reason: String,
     },
-    /// No connection: the server never saw the request. Check the address, and whether the server runs.
+    /// No connection: the server never saw the request. Check the address, and whether the server
+    /// runs.
     #[error("connect for {method} {path}: check the address and that the server runs")]
     Connect {
         /// Method of the request.
@@ -50,7 +51,7 @@ pub enum ClientError {
         /// How.
         source: Source,
     },
-    /// The server refused.
+    /// The server refused the request.
     #[error("{method} {path}: status {status}, {detail}")]
     Status {
         /// The HTTP status.
@@ -62,7 +63,7 @@ pub enum ClientError {
         /// What the server says, at most 500 characters.
         detail: String,
     },
-    /// The server does not take the request's arguments (status 422).
+    /// The server does not accept the request's arguments (status 422).
     #[error("{method} {path}: the server does not take the arguments: {}", in_words(.details))]
     Validation {
         /// Method of the request.
@@ -72,7 +73,8 @@ pub enum ClientError {
         /// One entry for every argument that is wrong.
         details: Vec<ValidationDetail>,
     },
-    /// The session is unknown or has expired, again and again: the server may lose sessions, or the TTL is too short.
+    /// The session is unknown or has expired, again and again: the server may lose sessions, or the
+    /// TTL is too short.
     #[error(
         "find session {session_id:?}: the server forgot it again after recovery; raise the session TTL"
     )]
@@ -90,7 +92,8 @@ pub enum ClientError {
         /// What was not understood.
         source: Source,
     },
-    /// The answer has more bytes than the client takes. Is this address a KATO server? If it is, raise the limit.
+    /// The answer has more bytes than the client accepts. Is this address a KATO server? If it is,
+    /// raise the limit.
     #[error(
         "read the answer to {method} {path}: it has more than {limit} bytes; check that this is a KATO server, or raise max_answer_bytes"
     )]
@@ -99,21 +102,23 @@ pub enum ClientError {
         method: &'static str,
         /// Its path.
         path: String,
-        /// Bytes that the client takes.
+        /// Most bytes that the client accepts.
         limit: usize,
     },
-    /// Nobody can say whether the request acted. Look at the node's pattern if the operation could learn, then go on with
-    /// [`start_over`](crate::KatoClient::start_over); until then this session takes no work.
+    /// Nobody can tell whether the request acted. Look at the node's pattern if the operation could
+    /// learn, then go on with [`start_over`](crate::KatoClient::start_over); until then this
+    /// session accepts no work.
     #[error(
         "learn what became of {what}: it may have acted or not; check the node, then call start_over"
     )]
     OutcomeUnknown {
         /// The one operation in doubt.
         what: String,
-        /// Why its answer is missing, and `None` for calls after the one that failed.
+        /// The reason why its answer is missing; `None` for calls after the one that failed.
         source: Option<Box<Self>>,
     },
-    /// The server learned another pattern than asked for: it sorts or names otherwise (`SORT_SYMBOLS` off, another Python).
+    /// The server learned another pattern than was asked for: it sorts or names otherwise
+    /// (`SORT_SYMBOLS` off, another Python).
     #[error(
         "learn {expected}: the server answered {found:?}; check its SORT_SYMBOLS and version before going on"
     )]
@@ -151,7 +156,8 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the request may have acted although it failed. Never repeat it without asking.
+    /// Returns whether the request may have acted although it failed. Never repeat it without
+    /// asking.
     #[must_use]
     pub const fn may_have_acted(&self) -> bool {
         matches!(
@@ -159,6 +165,7 @@ impl ClientError {
             Self::OutcomeUnknown { .. }
                 | Self::Timeout { .. }
                 | Self::Interrupted { .. }
+                // These two had an answer, and one of success: only its content is missing.
                 | Self::Decode { .. }
                 | Self::TooLong { .. }
                 | Self::NameMismatch { .. }
@@ -166,13 +173,13 @@ impl ClientError {
         )
     }
 
-    /// Whether there was no answer in time.
+    /// Returns whether there was no answer in time.
     #[must_use]
     pub const fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout { .. })
     }
 
-    /// The HTTP status of a refusal.
+    /// Returns the HTTP status of a refusal.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
         match self {
@@ -184,6 +191,7 @@ impl ClientError {
     }
 }
 
+/// Describes the faults of a request in one line.
 fn in_words(details: &[ValidationDetail]) -> String {
     let mut text = String::new();
     for detail in details {

@@ -1,4 +1,4 @@
-//! The server's stream of events.
+//! The stream of events of a server.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,11 +21,12 @@ use crate::{CallKind, ClientError, KatoClient};
 
 const PATH: &str = "/ws/events";
 
-/// Asks whether the connection is alive, and the answer to it.
+/// The question whether the connection is alive, and the answer to it: texts of KATO's own, not the
+/// control frames of WebSocket.
 const PING: &str = "ping";
 const PONG: &str = "pong";
 
-/// How a WebSocket is opened.
+/// The settings for opening a WebSocket.
 pub(crate) struct SocketOptions {
     pub(crate) tls: Arc<rustls::ClientConfig>,
     pub(crate) headers: HeaderMap,
@@ -38,20 +39,21 @@ impl fmt::Debug for SocketOptions {
     }
 }
 
-/// An event and when it happened.
+/// An event with its time.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TimedEvent {
-    /// ISO 8601: UTC, but in the first event the server's local time without a zone.
+    /// Time of the event, ISO 8601: UTC, except in the first event, which has the server's local
+    /// time without a zone.
     pub timestamp: String,
-    /// What happened.
+    /// The event.
     pub event: ServerEvent,
 }
 
-/// Events of a server, as they happen; made by [`KatoClient::events`].
+/// The events of a server as they happen, returned by [`KatoClient::events`].
 ///
-/// Ends when the connection ends; events in between are lost, and connecting again is the caller's choice. The first event is
-/// a snapshot of the server.
+/// Ends when the connection ends; events until the next connection are lost, and connecting again
+/// is up to the caller. The first event is a snapshot of the server.
 pub struct EventStream {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
 }
@@ -63,7 +65,7 @@ impl fmt::Debug for EventStream {
 }
 
 impl KatoClient {
-    /// Listens to the server: sessions that are made and deleted, by anyone.
+    /// Opens the server's stream of events: sessions that are created and deleted, by any client.
     ///
     /// # Errors
     ///
@@ -91,6 +93,7 @@ impl KatoClient {
         self.transport.counters.count(CallKind::Monitoring);
         let mut url = call.url;
         let secure = url.scheme() == "https";
+        // Cannot fail: http, https, ws and wss may be exchanged for each other.
         let _ = url.set_scheme(if secure { "wss" } else { "ws" });
         let mut request = url.as_str().into_client_request().map_err(not_open)?;
         for (name, value) in &pool.sockets.headers {
@@ -103,6 +106,7 @@ impl KatoClient {
         };
         let opening =
             tokio_tungstenite::connect_async_tls_with_config(request, None, true, Some(connector));
+        // Bounds the opening alone: an open stream may be silent for as long as nothing happens.
         let (socket, _) = tokio::time::timeout(pool.sockets.timeout, opening)
             .await
             .map_err(|_| ClientError::Timeout {
@@ -115,7 +119,8 @@ impl KatoClient {
 }
 
 impl EventStream {
-    /// Asks the server for a sign of life. Its answer is no event; a connection that is dead ends the stream.
+    /// Asks the server for a sign of life. Its answer is no event; a connection that is dead ends
+    /// the stream.
     ///
     /// # Errors
     ///
@@ -124,7 +129,7 @@ impl EventStream {
         self.socket.send(Message::text(PING)).await.map_err(broken)
     }
 
-    /// The next event; `None` after the connection was closed.
+    /// Returns the next event; `None` after the connection was closed.
     pub async fn next_event(&mut self) -> Option<Result<TimedEvent, ClientError>> {
         self.next().await
     }
@@ -147,12 +152,14 @@ impl Stream for EventStream {
                 Message::Text(text) if text.as_str() == PONG => {}
                 Message::Text(text) => return Poll::Ready(Some(event(&text))),
                 Message::Close(_) => return Poll::Ready(None),
+                // KATO sends none of these as events; pings are answered by the library.
                 Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
             }
         }
     }
 }
 
+/// Parses an event with its time.
 fn event(text: &str) -> Result<TimedEvent, ClientError> {
     let not_read = |error: serde_json::Error| ClientError::Decode {
         method: "GET",
@@ -160,11 +167,13 @@ fn event(text: &str) -> Result<TimedEvent, ClientError> {
         source: Box::new(error),
     };
     let value: Value = serde_json::from_str(text).map_err(not_read)?;
+    // Beside the event's own keys, and so not a part of its type.
     let timestamp = value["timestamp"].as_str().unwrap_or_default().to_owned();
     let event = serde_json::from_value(value).map_err(not_read)?;
     Ok(TimedEvent { timestamp, event })
 }
 
+/// Creates the error of a stream that was not opened.
 fn not_open(error: tungstenite::Error) -> ClientError {
     match error {
         tungstenite::Error::Http(response) => ClientError::Status {
@@ -181,6 +190,7 @@ fn not_open(error: tungstenite::Error) -> ClientError {
     }
 }
 
+/// Creates the error of a stream that broke.
 fn broken(error: tungstenite::Error) -> ClientError {
     ClientError::Interrupted {
         method: "GET",

@@ -1,4 +1,4 @@
-//! Which KATO a server is.
+//! Generations of KATO servers.
 
 use std::fmt;
 
@@ -8,17 +8,19 @@ use kato_protocol::{Extensions, Root};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Generation {
-    /// The MongoDB generation of October 2025: the API says version 1.0.0.
+    /// The MongoDB generation of October 2025, whose API says version 1.0.0.
     October2025,
-    /// 3.10.x and what is like it, our own server included.
+    /// 3.10.x and compatible servers, kato-rs included.
     V3_10,
 }
 
 impl Generation {
+    /// Returns the generation of a server that describes itself like this.
     pub(crate) fn of(root: &Root) -> Self {
         let major = root.version.split('.').next().unwrap_or_default();
         match major.parse::<u64>() {
             Ok(0..=2) => Self::October2025,
+            // Also a version that cannot be parsed: what is unknown is taken for new.
             _ => Self::V3_10,
         }
     }
@@ -33,7 +35,7 @@ impl fmt::Display for Generation {
     }
 }
 
-/// What is known of the server behind a pool of connections.
+/// The facts about the server behind a pool of connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) generation: Generation,
@@ -41,6 +43,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Returns whether the server honours idempotency keys.
     pub(crate) fn has_keys(&self) -> bool {
         self.extensions
             .as_ref()

@@ -1,5 +1,5 @@
-//! Teaching a server without idempotency keys: every request is sent once, and when nobody knows what became of one, that is the
-//! answer.
+//! Teaching a server without idempotency keys: every request is sent once, and if nobody can tell
+//! whether it acted, that is the answer.
 
 use std::sync::Arc;
 
@@ -13,19 +13,23 @@ use crate::session::Session;
 use crate::transport::{Failure, Meaning};
 use crate::{CallKind, ClientError, Generation, KatoClient, SessionOptions};
 
-/// Bytes of a node's symbols that are read to know whether there are any.
+/// Bytes of a node's symbols that are read to find out whether there are any.
 const BLANK_BYTES: usize = 64 << 10;
 
-/// A session that teaches patterns, one request at a time, for callers who find out themselves what became of a request without an
-/// answer.
+/// A session that teaches patterns, one request at a time, for callers that find out themselves
+/// what a request without an answer has done.
 ///
-/// A stock KATO learns a request chunk by chunk, each at once in its store, and goes on when nobody listens any more. What became of a
-/// request that had no answer can therefore be told only chunk by chunk, by asking for the patterns, once the server is done with it.
-/// [`learn_all`](KatoClient::learn_all) cannot do that for its caller: who else teaches the node is not known here.
+/// A stock KATO learns a request chunk by chunk, stores each at once, and goes on when nobody
+/// listens any more. What a request without an answer has done can therefore be found out only
+/// chunk by chunk, by asking for the patterns once the server is done with it.
+/// [`learn_all`](KatoClient::learn_all) cannot do that for its caller, because it does not know who
+/// else teaches the node.
 ///
-/// Protocol: [`request_len`](Self::request_len) says how many items go together, [`id`](Self::id) the session that they go to, so that
-/// it can be written down before, and [`learn`](Self::learn) sends them once. After [`ClientError::OutcomeUnknown`] the session is left
-/// alone: [`KatoClient::fence`] waits until nothing of it is at work any more, and the next [`id`](Self::id) is another.
+/// Protocol: [`request_len`](Self::request_len) returns how many items go together,
+/// [`id`](Self::id) the session that they go to, so that it can be written down before, and
+/// [`learn`](Self::learn) sends them once. After [`ClientError::OutcomeUnknown`] the session is
+/// left alone: [`KatoClient::fence`] waits until nothing of it is at work any more, and the next
+/// [`id`](Self::id) is another one.
 ///
 /// ```no_run
 /// use kato_client::{BatchItem, ClientError, KatoClient};
@@ -53,21 +57,25 @@ const BLANK_BYTES: usize = 64 << 10;
 pub struct LearnSession {
     chunk_size: usize,
     generation: Generation,
-    /// Learns by itself whenever a chunk is complete.
+    /// A session that learns on its own whenever a chunk is complete.
     runs: Arc<Session>,
-    /// Learns when it is told.
+    /// A session that learns when told to.
     manual: Arc<Session>,
-    /// Emotives or metadata of an item are still with the manual session, and the next pattern would get them.
+    /// Whether emotives or metadata of an item are still in the manual session, where the next
+    /// pattern would get them.
     is_stained: bool,
 }
 
 impl LearnSession {
-    /// How many of the items, from the first on, one request teaches: at least one, where there is one, and `most` at most.
+    /// Returns how many of the items, from the first on, one request teaches: at least one, if
+    /// there are any, and at most `most`.
     ///
-    /// On a server of generation 3.10 neighbours of exactly the chunk size, one symbol an event, without emotives or metadata, go
-    /// together, and a shorter one may end them. All others, and all on a server of the 2025-10 generation, go alone.
+    /// On a server of generation 3.10 neighbours of exactly the chunk size, one symbol an event,
+    /// without emotives or metadata, go together, and a shorter one may end them. All others, and
+    /// all on a server of the 2025-10 generation, go alone.
     #[must_use]
     pub fn request_len(&self, items: &[BatchItem], most: usize) -> usize {
+        // At least one, so that a caller's loop makes progress, and 0 only for no items.
         let most = most.clamp(1, items.len().max(1)).min(items.len());
         if self.generation == Generation::October2025 {
             return most.min(1);
@@ -75,12 +83,14 @@ impl LearnSession {
         let is_whole = |item: &&BatchItem| self.goes_together(item) && self.is_whole(item);
         let whole = items[..most].iter().take_while(is_whole).count();
         match items[..most].get(whole) {
+            // A shorter item may end the request, because the learn at the end takes it; an odd
+            // item goes alone.
             Some(item) if whole == 0 || self.goes_together(item) => whole + 1,
             _ => whole,
         }
     }
 
-    /// The session that a request with these items goes to; makes it if there is none.
+    /// Returns the session that a request with these items goes to; creates it if there is none.
     ///
     /// # Errors
     ///
@@ -90,7 +100,7 @@ impl LearnSession {
         let is_manual = Arc::ptr_eq(&session, &self.manual);
         if is_manual && self.is_stained {
             if session.clear_stm().await.is_err() {
-                // Another session has nothing of it.
+                // A new session has nothing of it.
                 session.start_over().await;
             }
             self.is_stained = false;
@@ -99,15 +109,17 @@ impl LearnSession {
         session.id(&mut state).await
     }
 
-    /// Teaches the items with one request, which is sent again only where it was certainly not carried out.
+    /// Teaches the items with one request, which is sent again only if it was certainly not carried
+    /// out.
     ///
     /// Each item must have two symbols or more.
     ///
     /// # Errors
     ///
-    /// [`ClientError::OutcomeUnknown`] when the first items, all of them or none may have been learned, or may be learned later;
-    /// [`ClientError::SessionNotFound`] when there is no such session any more, and nothing was learned;
-    /// [`ClientError::NameMismatch`] when the server learned something else; refusals; no connection.
+    /// [`ClientError::OutcomeUnknown`] when the first items, all of them or none may have been
+    /// learned, or may be learned later; [`ClientError::SessionNotFound`] when there is no such
+    /// session any more, and nothing was learned; [`ClientError::NameMismatch`] when the server
+    /// learned something else; refusals; no connection.
     pub async fn learn(&mut self, id: &str, items: &[BatchItem]) -> Result<(), ClientError> {
         let items: Vec<BatchItem> = items.iter().map(sendable).collect();
         let names: Vec<Option<PatternName>> = items.iter().map(name_of).collect();
@@ -119,6 +131,7 @@ impl LearnSession {
         let observations = items.iter().flat_map(observations).map(Into::into);
         let sequence = Sequence {
             observations: observations.collect(),
+            // Whole chunks are learned as they are completed; there would be nothing left to learn.
             learn_at_end: is_manual || !self.is_whole(last),
             ..Sequence::default()
         };
@@ -131,32 +144,35 @@ impl LearnSession {
         check_names(names, found)
     }
 
-    /// Ends the sessions on the server, as well as that goes.
+    /// Ends the sessions on the server, as far as possible.
     pub async fn close(self) {
         self.runs.start_over().await;
         self.manual.start_over().await;
     }
 
+    /// Returns the session for a request with these items.
     fn session_for(&self, items: &[BatchItem]) -> Arc<Session> {
         let together = self.generation == Generation::V3_10
             && items.iter().all(|item| self.goes_together(item));
         Arc::clone(if together { &self.runs } else { &self.manual })
     }
 
-    /// Whether an item may be part of a sequence that is learned chunk by chunk.
+    /// Returns whether an item may be part of a sequence that is learned chunk by chunk.
     fn goes_together(&self, item: &BatchItem) -> bool {
         is_plain(item)
             && item.events.len() <= self.chunk_size
             && item.events.iter().all(|event| event.len() == 1)
     }
 
+    /// Returns whether an item is exactly one chunk long.
     fn is_whole(&self, item: &BatchItem) -> bool {
         item.events.len() == self.chunk_size
     }
 }
 
 impl KatoClient {
-    /// A session that teaches this client's node items of `chunk_size` events and others; see [`LearnSession`].
+    /// Creates a session that teaches this client's node items of `chunk_size` events and others;
+    /// see [`LearnSession`].
     ///
     /// # Errors
     ///
@@ -178,16 +194,18 @@ impl KatoClient {
         })
     }
 
-    /// Waits until a session is not at work, as far as the server says so, and ends it: requests for it that come later find none.
+    /// Waits until a session is not at work, as far as the server tells, and ends it: requests for
+    /// it that come later find none.
     ///
-    /// A KATO takes up one request of a session after the other, so a question that waits its turn is answered when what came before it
-    /// is done. What that does not reach: a server of several processes, each with turns of its own, and a request that is on its way
-    /// and overtaken.
+    /// A KATO handles one request of a session after the other, so a question that waits its turn
+    /// is answered when everything before it is done. That does not cover a server of several
+    /// processes, each with turns of its own, nor a request that was overtaken on its way.
     ///
     /// # Errors
     ///
     /// When the server does not answer.
     pub async fn fence(&self, session_id: &str) -> Result<(), ClientError> {
+        // A read that takes the lock of the session, as observing and learning do.
         let path = ["sessions", session_id, "predictions"];
         let call = self
             .transport
@@ -195,7 +213,7 @@ impl KatoClient {
         match self.transport.repeat::<IgnoredAny>(call).await {
             Ok(_) => {}
             Err(failure) if is_gone(&failure) => return Ok(()),
-            // It has no answer, but it had its turn.
+            // A refusal is no answer to the question, but it had its turn.
             Err(failure) if failure.status.is_some() => {}
             Err(failure) => return Err(failure.error),
         }
@@ -209,7 +227,8 @@ impl KatoClient {
         }
     }
 
-    /// Whether the node knows no symbol, so that nothing was ever learned there; `None` where the server cannot tell (2025-10).
+    /// Returns whether the node knows no symbol, so that nothing was ever learned there; `None` if
+    /// the server cannot tell (2025-10).
     ///
     /// # Errors
     ///
@@ -226,6 +245,7 @@ impl KatoClient {
         match self.transport.repeat::<NodeSymbols>(call).await {
             Ok(found) => Ok(Some(found.symbols.is_empty())),
             Err(failure) => match failure.error {
+                // More symbols than the client reads are certainly some.
                 ClientError::TooLong { .. } => Ok(Some(false)),
                 error => Err(error),
             },
@@ -233,7 +253,7 @@ impl KatoClient {
     }
 }
 
-/// Whether there is no such session, also where the text that says so was cut.
+/// Returns whether there is no such session, also if the text that says so was cut.
 fn is_gone(failure: &Failure) -> bool {
     failure.meaning == Meaning::SessionGone || failure.status == Some(404)
 }

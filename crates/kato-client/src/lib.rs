@@ -1,31 +1,16 @@
-//! A KATO node over HTTP: a typed client for every known KATO server that never loses or doubles an observation without saying so.
+#![doc = include_str!("../README.md")]
 //!
-//! It speaks to servers of generation 3.10, of the 2025-10 (MongoDB) generation, and to those of kato-rs, whose extensions it
-//! finds and uses.
+//! # Where to start
 //!
-//! # What is repeated, and what is not
-//!
-//! | request | after no answer |
-//! |---|---|
-//! | reads, session set-up, settings, extension, deletion | repeated, with growing pauses, honouring `Retry-After` |
-//! | any, when no connection was made or the server limited the rate (429) | repeated: it was not carried out |
-//! | observe and sequence from which nothing can be learned | asked whether it acted; if not, carried out in a new session with the same short-term memory |
-//! | other observe and sequence, learn, learn-batch, clear on a kato-rs server | repeated with its idempotency key until it is answered |
-//! | the same on a stock server | the server is asked whether it acted; repeated only if it certainly did not |
-//!
-//! When a stock server cannot tell, the call fails with [`ClientError::OutcomeUnknown`], which names the one operation in
-//! doubt, and the session takes no more work until [`KatoClient::start_over`].
-//!
-//! # Sessions
-//!
-//! A client remembers what it observed since the last learn or clear, vectors, emotives and metadata included. When the server
-//! has lost the session (it expired, or the server restarted), a new one is made with the same settings, gets the same
-//! short-term memory, and the call goes on.
-//!
-//! # Features
-//!
-//! - `events` (default): the server's stream of events, over a WebSocket.
-//! - `blocking`: the same client for programs without an async runtime.
+//! * [`KatoClient::builder`] takes the address of a server and the [`SessionOptions`] of a node;
+//!   the [`KatoClientBuilder`] sets time-outs, headers and the [`RetryPolicy`].
+//! * [`KatoClient`] has a method for each endpoint. One client is one session;
+//!   [`fork`](KatoClient::fork) creates another over the same connections.
+//! * [`KatoClient::learn_all`] teaches many sequences with as few requests as the server allows,
+//!   planned by a [`BatchPlan`]. [`LearnSession`] is for trainers that journal what they send to a
+//!   stock server.
+//! * [`ClientError`] says what to do next; [`ClientError::OutcomeUnknown`] names the one operation
+//!   in doubt.
 
 mod batch;
 #[cfg(feature = "blocking")]

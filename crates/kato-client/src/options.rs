@@ -1,10 +1,10 @@
-//! What a session is made with.
+//! The settings of a session.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// What a client's session is made with, and made anew with when the server lost it.
+/// The settings of a client's session, used again if the session has to be created anew.
 ///
 /// # Examples
 ///
@@ -25,7 +25,7 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// A session of the node `node_id`, with the server's defaults.
+    /// Creates the settings of a session of the node `node_id`, with the server's defaults.
     pub fn new(node_id: impl Into<String>) -> Self {
         Self {
             node_id: node_id.into(),
@@ -36,73 +36,77 @@ impl SessionOptions {
         }
     }
 
-    /// The settings that differ from the server's defaults.
+    /// Returns the settings that differ from the server's defaults.
     #[must_use]
     pub const fn config(&self) -> &Map<String, Value> {
         &self.config
     }
 
-    /// The node.
+    /// Returns the node.
     #[must_use]
     pub fn node_id(&self) -> &str {
         &self.node_id
     }
 
-    /// Any setting by its name on the wire. The server decides whether it takes the value.
+    /// Sets any setting by its name on the wire. The server decides whether it accepts the value.
     pub fn set(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.config.insert(key.into(), value.into());
         self
     }
 
-    /// Events after which the short-term memory is learned by itself; 0 for never.
+    /// Sets the number of events after which the short-term memory is learned automatically; 0 for
+    /// never.
     pub fn max_pattern_length(self, events: u64) -> Self {
         self.set("max_pattern_length", events)
     }
 
-    /// Whether an automatic learn keeps all but the oldest event (`ROLLING`) or none (`CLEAR`).
+    /// Sets whether an automatic learn keeps all but the oldest event (`ROLLING`) or none
+    /// (`CLEAR`).
     pub fn rolling(self, rolling: bool) -> Self {
         self.set("stm_mode", if rolling { "ROLLING" } else { "CLEAR" })
     }
 
-    /// Least similarity of a prediction, from 0 to 1.
+    /// Sets the least similarity of a prediction, from 0 to 1.
     pub fn recall_threshold(self, threshold: f64) -> Self {
         self.set("recall_threshold", threshold)
     }
 
-    /// Predictions at most, from 1 to 10000.
+    /// Sets the maximum number of predictions in an answer, from 1 to 10000.
     pub fn max_predictions(self, n: u64) -> Self {
         self.set("max_predictions", n)
     }
 
-    /// Emotive maps that a pattern keeps, from 1 to 100.
+    /// Sets the number of emotive maps that a pattern keeps, from 1 to 100.
     pub fn persistence(self, n: u64) -> Self {
         self.set("persistence", n)
     }
 
-    /// Whether to predict with every observation (3.10). Switch it off for training.
+    /// Sets whether to predict with every observation (3.10). Switch it off for training.
     pub fn process_predictions(self, on: bool) -> Self {
         self.set("process_predictions", on)
     }
 
-    /// Whether symbols match as a whole (3.10) or character by character.
+    /// Sets whether symbols match as a whole (3.10) or character by character.
     pub fn use_token_matching(self, on: bool) -> Self {
         self.set("use_token_matching", on)
     }
 
-    /// Something to know the session by; comes back with it.
+    /// Adds metadata by which the session can be recognised; it comes back with the session.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// Time that the session lives without a write, in whole seconds; the server's default (an hour) if not set.
+    /// Sets the time that the session lives without a write, in whole seconds; the server's default
+    /// (an hour) if not set.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// Extends the session every so often by a background task, so that it outlives pauses longer than its TTL. Not needed for
-    /// correctness: a session that expired is restored. Should be well below the TTL.
+    /// Extends the session every so often by a background task, so that it outlives pauses longer
+    /// than its TTL. Not needed for correctness: a session that expired is restored. Should be well
+    /// below the TTL.
     pub const fn keep_alive(mut self, every: Duration) -> Self {
         self.keep_alive = Some(every);
         self

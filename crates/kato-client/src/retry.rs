@@ -1,10 +1,11 @@
-//! When to try again.
+//! The policy of trying again.
 
 use std::time::{Duration, Instant};
 
 use kato_retry::{Backoff, Jitter, random_seed};
 
-/// How often and how fast a client tries again. Whether it may is decided per request: see the crate's documentation.
+/// How often and how fast a client tries again. Whether it may is decided for each request: see the
+/// crate's documentation.
 ///
 /// # Examples
 ///
@@ -17,18 +18,21 @@ use kato_retry::{Backoff, Jitter, random_seed};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Attempts at most, the first included; at least 1. Default: 8.
+    /// Most attempts, the first included; at least 1. Default: 8.
     pub attempts: u32,
-    /// Longest time for all attempts of one request together: none begins later than this after the first one, whatever a
-    /// server's `Retry-After` asks for. One that has begun may still take the client's request time-out. Default: two minutes.
+    /// Longest time for all attempts of one request together: none begins later than this after the
+    /// first one, whatever a server's `Retry-After` asks for. One that has begun may still take the
+    /// client's request time-out. Default: two minutes.
     pub patience: Duration,
-    /// Pause before the second attempt; doubles from then on. A random part of up to a half is taken off. Default: 100 ms.
+    /// Pause before the second attempt; doubles from then on. A random part of up to a half is
+    /// taken off. Default: 100 ms.
     pub base_backoff: Duration,
     /// Longest pause, also when the server's `Retry-After` asks for more. Default: 5 s.
     pub max_backoff: Duration,
-    /// How long a stock server must have been quiet before it is taken to be done with a request that had no answer: it is
-    /// watched until nothing of the request has shown for this long. Keep it well above the longest time that the server takes
-    /// for one learn, and above the 200 ms after which it shows a new pattern at the latest. Default: 5 s.
+    /// How long a stock server must have been quiet before it is taken to be done with a request
+    /// that had no answer: it is watched until nothing of the request has shown for this long. Keep
+    /// it well above the longest time that the server takes for one learn, and above the 200 ms
+    /// after which it shows a new pattern at the latest. Default: 5 s.
     pub settle: Duration,
     /// Seed of the random part; drawn from the system if `None`. Default: `None`.
     pub jitter_seed: Option<u64>,
@@ -47,7 +51,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// A policy with its pauses between attempts.
+/// A policy with the pauses that it makes.
 #[derive(Debug)]
 pub(crate) struct Retry {
     policy: RetryPolicy,
@@ -55,17 +59,20 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
+    /// Creates the pauses of a policy.
     pub(crate) fn new(policy: RetryPolicy) -> Self {
         let seed = policy.jitter_seed.unwrap_or_else(random_seed);
         let backoff = Backoff::new(policy.base_backoff, policy.max_backoff, Jitter::Half, seed);
         Self { policy, backoff }
     }
 
+    /// Returns the policy.
     pub(crate) const fn policy(&self) -> &RetryPolicy {
         &self.policy
     }
 
-    /// The pause after `attempt` failed attempts (from 1) since `began`; `None` when there are to be no more.
+    /// Returns the pause after `attempt` failed attempts (from 1) since `began`; `None` if there
+    /// are to be no more.
     pub(crate) fn next(
         &self,
         attempt: u32,
@@ -76,10 +83,11 @@ impl Retry {
             return None;
         }
         let pause = self.pause(attempt, retry_after);
+        // With the pause, because it is the next attempt that must not begin too late.
         (began.elapsed().saturating_add(pause) <= self.policy.patience).then_some(pause)
     }
 
-    /// The pause after `attempt` failed attempts (from 1).
+    /// Returns the pause after `attempt` failed attempts (from 1).
     pub(crate) fn pause(&self, attempt: u32, retry_after: Option<Duration>) -> Duration {
         self.backoff.pause(attempt, retry_after)
     }

@@ -1,4 +1,5 @@
-//! The life of the one session of a client: made on first use, made anew and restored when the server lost it.
+//! The life of a client's only session: created on first use, created anew and restored if the
+//! server lost it.
 
 mod disarm;
 mod doubt;
@@ -24,40 +25,46 @@ use crate::mirror::Mirror;
 use crate::transport::{Meaning, Transport};
 use crate::{CallKind, ClientError, SessionOptions};
 
-/// Sessions made for one operation, before it is given up.
+/// Most sessions that are made for one operation before it is given up.
 const MAX_SESSIONS: u32 = 5;
 
-/// What a session lives for unless it says otherwise.
+/// Lifetime of a session unless its options say otherwise.
 const DEFAULT_TTL: Duration = Duration::from_secs(3600);
 
-/// Longest time for a request that may as well fail: closing.
+/// Longest time for a request that may as well fail, such as closing.
 const PARTING: Duration = Duration::from_secs(2);
 
-/// A session and all that is needed to make it again.
+/// A session and everything that is needed to create it again.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) transport: Transport,
     pub(crate) options: SessionOptions,
+    // Held across requests: operations of a session are carried out one after the other, and the
+    // mirror always belongs to the last of them. An async lock, because it is held while waiting.
     pub(crate) state: Mutex<State>,
 }
 
+/// The changing part of a session.
 #[derive(Debug)]
 pub(crate) struct State {
     /// The session on the server; `None` before the first use and after a loss.
     pub(crate) id: Option<String>,
-    /// Settings that the caller wants.
+    /// Settings that the caller has asked for.
     wanted: Map<String, Value>,
     /// Settings in effect, as far as they are known.
     effective: Map<String, Value>,
-    /// A request that sets what is wanted now may still be under way to the session, and undo later changes.
+    /// Whether a request that sets what is wanted now may still be under way to the session, where
+    /// it could undo later changes.
     late_config: bool,
     pub(crate) mirror: Mirror,
     /// The operation whose outcome nobody knows.
     doubt: Option<String>,
+    /// Whether there was a session before, so that a new one is a recovery.
     had_session: bool,
 }
 
 impl State {
+    /// Returns the settings in effect that decide about learning.
     fn auto_learn(&self) -> AutoLearn {
         AutoLearn {
             max_pattern_length: self
@@ -70,6 +77,7 @@ impl State {
 }
 
 impl Session {
+    /// Creates a session that the server does not have yet.
     pub(crate) fn new(transport: Transport, options: SessionOptions) -> Arc<Self> {
         let state = State {
             id: None,
@@ -87,13 +95,17 @@ impl Session {
         })
     }
 
+    /// Creates a request about the session.
     pub(crate) fn call(&self, kind: CallKind, method: Method, id: &str, tail: &[&str]) -> Call {
         let path: Vec<&str> = ["sessions", id].iter().chain(tail).copied().collect();
         self.transport.call(kind, method, &path)
     }
 
-    /// The session's id; makes the session, with all that it held, if there is none.
+    /// Returns the session's id; creates the session, with everything that it held, if there is
+    /// none.
     pub(crate) async fn id(&self, state: &mut State) -> Result<String, ClientError> {
+        // An operation that may have acted, or not, leaves a state that nobody knows; work on top
+        // of it would be built on a guess.
         if let Some(what) = &state.doubt {
             return Err(ClientError::OutcomeUnknown {
                 what: what.clone(),
@@ -151,7 +163,7 @@ impl Session {
         }
     }
 
-    /// Settings from now on.
+    /// Changes settings, now and in every session that is made later.
     pub(crate) async fn update_config(
         &self,
         changes: &Map<String, Value>,
@@ -162,10 +174,12 @@ impl Session {
             let id = self.id(&mut state).await?;
             match self.configure(&id, changes).await {
                 Ok(doubt) => {
+                    // Only once the server has accepted them: a setting that it refuses must not
+                    // spoil every later session.
                     state.wanted.extend(changes.clone());
                     state.effective.extend(changes.clone());
                     if doubt || state.late_config {
-                        // What is still under way must not undo this change, nor a later one.
+                        // What is still under way must undo neither this change nor a later one.
                         self.abandon(&mut state).await;
                     }
                     return Ok(());
@@ -187,11 +201,14 @@ impl Session {
 
     /// Leaves the session behind: what is still under way for it acts on nothing that matters.
     async fn abandon(&self, state: &mut State) {
+        // Forgotten before it is deleted, so that it is never used again even if the deletion
+        // fails.
         if let Some(id) = state.id.take() {
             self.delete_in_passing(&id).await;
         }
     }
 
+    /// Deletes a session, once and without insisting: one that stays expires.
     pub(crate) async fn delete_in_passing(&self, id: &str) {
         let call = self
             .call(CallKind::Session, Method::DELETE, id, &[])
@@ -210,14 +227,17 @@ impl Session {
         state.had_session = false;
     }
 
-    /// The operation that was left in doubt.
+    /// Returns the error of the operation that was left in doubt.
     pub(crate) async fn doubt(&self) -> Option<ClientError> {
         let what = self.state.lock().await.doubt.clone()?;
         Some(ClientError::OutcomeUnknown { what, source: None })
     }
 
-    /// Extends an idle session. A busy one needs no help, and one that is gone is made anew when it is needed.
+    /// Extends an idle session. A busy one needs no help, and one that is gone is created anew when
+    /// it is needed.
     pub(crate) async fn touch(&self) {
+        // Never waits for the lock: who holds it works with the session, and every write extends
+        // it.
         let Ok(state) = self.state.try_lock() else {
             return;
         };

@@ -1,4 +1,4 @@
-//! TLS: the system's roots and the caller's own, the same for HTTP and WebSocket.
+//! TLS: the roots of the system and those of the caller, the same for HTTP and WebSocket.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use rustls_platform_verifier::Verifier;
 
 use crate::ClientError;
 
-/// The configuration for `https` addresses, or an empty one, which lets no TLS connection succeed, where none is needed.
+/// Creates the configuration for `https` addresses, or an empty one, which lets no TLS connection
+/// succeed, where none is needed.
 pub(crate) fn client_config(
     secure: bool,
     extra_roots: &[Vec<u8>],
@@ -19,6 +20,7 @@ pub(crate) fn client_config(
         .with_safe_default_protocol_versions()
         .map_err(|error| unusable(&error))?;
     let roots = certificates(extra_roots)?;
+    // The system's roots are not loaded for plain http: a machine without any can still use it.
     if !secure {
         return Ok(builder
             .with_root_certificates(RootCertStore::empty())
@@ -27,11 +29,13 @@ pub(crate) fn client_config(
     let verifier =
         Verifier::new_with_extra_roots(roots, provider).map_err(|error| unusable(&error))?;
     Ok(builder
+        // The name of every way to set a verifier; this one checks certificates as the system does.
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth())
 }
 
+/// Parses certificates; each text must hold at least one.
 fn certificates(pems: &[Vec<u8>]) -> Result<Vec<CertificateDer<'static>>, ClientError> {
     let mut certificates = Vec::new();
     for pem in pems {
@@ -52,6 +56,7 @@ fn certificates(pems: &[Vec<u8>]) -> Result<Vec<CertificateDer<'static>>, Client
     Ok(certificates)
 }
 
+/// Creates the error of roots that cannot be used.
 fn unusable(error: &rustls::Error) -> ClientError {
     ClientError::Config {
         field: "root_certificate",

@@ -1,4 +1,5 @@
-//! One pool of connections to one server: sends requests, says what a failure means, repeats what may be repeated.
+//! One pool of connections to one server: sends requests, interprets failures, repeats what may be
+//! repeated.
 
 mod answer;
 
@@ -20,13 +21,13 @@ use crate::generation::Server;
 use crate::retry::Retry;
 use crate::{CallKind, ClientError, Generation};
 
-/// What clients of one pool share.
+/// The state that the clients of one pool share.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) http: reqwest::Client,
     pub(crate) base: Url,
     pub(crate) retry: Retry,
-    /// Bytes of an answer at most.
+    /// Most bytes of an answer.
     pub(crate) max_answer_bytes: usize,
     pub(crate) use_extensions: bool,
     pub(crate) server: OnceCell<Server>,
@@ -35,7 +36,7 @@ pub(crate) struct Pool {
     pub(crate) sockets: crate::events::SocketOptions,
 }
 
-/// Attempts at one request.
+/// The attempts at one request.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     pub(crate) n: u32,
@@ -43,6 +44,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
+    /// Creates the state at the first attempt.
     pub(crate) fn new() -> Self {
         Self {
             n: 1,
@@ -59,11 +61,12 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
+    /// Creates a request.
     pub(crate) fn call(&self, kind: CallKind, method: Method, path: &[&str]) -> Call {
         Call::new(kind, method, &self.pool.base, path)
     }
 
-    /// Sends once.
+    /// Sends a request once.
     pub(crate) async fn once<T: DeserializeOwned>(
         &self,
         call: &Call,
@@ -87,6 +90,8 @@ impl Transport {
         if let Some(timeout) = call.timeout {
             request = request.timeout(timeout);
         }
+        // Dropped without `finish` it counts a failure, which is what a request without an answer
+        // is.
         let timer = self.pool.probe.calls(call.kind.as_str()).start();
         let response = request
             .send()
@@ -101,12 +106,13 @@ impl Transport {
         answer
     }
 
-    /// Sends until there is a definite answer: only for what may be repeated.
+    /// Sends a request until there is a definite answer: only for what may be repeated.
     pub(crate) async fn repeat<T: DeserializeOwned>(&self, call: Call) -> Result<T, Failure> {
         self.repeat_noting_doubt(call).await.map(|(value, _)| value)
     }
 
-    /// As [`repeat`](Self::repeat); says also whether an earlier copy may still be under way.
+    /// Sends a request as [`repeat`](Self::repeat) does; returns also whether an earlier copy may
+    /// still be under way.
     pub(crate) async fn repeat_noting_doubt<T: DeserializeOwned>(
         &self,
         mut call: Call,
@@ -118,6 +124,7 @@ impl Transport {
                 Ok(answer) => return Ok((answer.value, doubt)),
                 Err(failure) => failure,
             };
+            // Kept over all attempts: a later one that succeeds does not take an earlier one back.
             doubt |= failure.meaning == Meaning::Doubtful;
             if !failure.is_transient() || !self.pause(&mut attempts, &failure).await {
                 return Err(failure);
@@ -126,7 +133,7 @@ impl Transport {
         }
     }
 
-    /// Waits for the next attempt; `false` when there is to be none.
+    /// Waits for the next attempt; returns `false` if there is to be none.
     pub(crate) async fn pause(&self, attempts: &mut Attempts, failure: &Failure) -> bool {
         let (attempt, retry) = (attempts.n, &self.pool.retry);
         let Some(pause) = retry.next(attempt, attempts.began, failure.retry_after) else {
@@ -138,14 +145,16 @@ impl Transport {
         true
     }
 
+    /// Returns how long a stock server may go on with a request that had no answer.
     pub(crate) fn settle(&self) -> Duration {
         self.pool.retry.policy().settle
     }
 
-    /// What the server is; asked once for all clients of the pool.
+    /// Returns the facts about the server; asked once for all clients of the pool.
     pub(crate) async fn server(&self) -> Result<&Server, ClientError> {
         self.pool
             .server
+            // A failure is not kept: the next call asks again.
             .get_or_try_init(|| async {
                 let root: Root = self
                     .repeat(self.call(CallKind::Monitoring, Method::GET, &[]))
@@ -163,16 +172,20 @@ impl Transport {
             .await
     }
 
+    /// Asks for the server's extensions; `None` if it has none.
     async fn ask_extensions(&self) -> Result<Option<Extensions>, ClientError> {
         let path = [EXTENSIONS_PATH.trim_start_matches('/')];
         let call = self.call(CallKind::Monitoring, Method::GET, &path);
         match self.repeat(call).await {
             Ok(extensions) => Ok(Some(extensions)),
+            // A stock server. Any other failure must not be taken for one: without keys writes
+            // would be resolved in a weaker way.
             Err(failure) if matches!(failure.status, Some(404 | 405)) => Ok(None),
             Err(failure) => Err(failure.error),
         }
     }
 
+    /// Returns the generation of the server.
     pub(crate) async fn generation(&self) -> Result<Generation, ClientError> {
         Ok(self.server().await?.generation)
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::builder::SessionConfigBuilder;
 
-/// What happens to the short-term memory after an auto-learn.
+/// The treatment of the short-term memory after an auto-learn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum StmMode {
@@ -33,12 +33,13 @@ pub enum IndexerType {
     Faiss,
 }
 
-/// Configuration of one session, as KATO 3.10.1 has it.
+/// The configuration of one session, as KATO 3.10.1 has it.
 ///
-/// Serialises as the flat map of effective values that KATO answers; `fuzzy_token_threshold` and `affinity_emotive` are in it
-/// only when set. In process, make it with [`builder`](Self::builder), which checks every value; from JSON, with
-/// [`at_creation`](Self::at_creation) and [`update`](Self::update), which check what KATO checks. No value does harm: those
-/// out of range make every or no pattern a candidate.
+/// Serialises as the flat map of effective values that KATO answers; `fuzzy_token_threshold` and
+/// `affinity_emotive` are in it only when set. In process, create it with
+/// [`builder`](Self::builder), which checks every value; from JSON, with
+/// [`at_creation`](Self::at_creation) and [`update`](Self::update), which check what KATO checks.
+/// No value does harm: those out of range make every or no pattern a candidate.
 ///
 /// ```
 /// use kato_engine::{SessionConfig, StmMode};
@@ -57,7 +58,8 @@ pub enum IndexerType {
 #[serde(default)]
 #[non_exhaustive]
 pub struct SessionConfig {
-    /// Events at which the short-term memory is learned by itself; 0, the default, never.
+    /// Number of events at which the short-term memory is learned automatically; 0,
+    /// the default, never.
     pub max_pattern_length: u64,
     /// Without effect: the window of emotives belongs to the node. Default 5.
     pub persistence: u64,
@@ -67,19 +69,25 @@ pub struct SessionConfig {
     pub indexer_type: IndexerType,
     /// Most predictions of an answer. Default 100.
     pub max_predictions: u64,
-    /// Without effect, unless [`EngineOptions::session_sort_symbols`](crate::EngineOptions::session_sort_symbols) is on.
+    /// Without effect, unless
+    /// [`EngineOptions::session_sort_symbols`](crate::EngineOptions::session_sort_symbols) is on.
     pub sort_symbols: bool,
-    /// Whether observing should predict. For servers: in process, predictions are made when asked for.
+    /// Whether observing should predict. For servers: in process, predictions are
+    /// made when asked for.
     pub process_predictions: bool,
-    /// Similarity by symbols (the default) or by characters. Without effect on states of one symbol, unless
-    /// [`EngineOptions::session_use_token_matching`](crate::EngineOptions::session_use_token_matching) is on.
+    /// Similarity by symbols (the default) or by characters. Without effect on states of one
+    /// symbol, unless
+    /// [`session_use_token_matching`](crate::EngineOptions::session_use_token_matching) of the
+    /// engine's options is on.
     pub use_token_matching: bool,
     /// Least character similarity at which different symbols match; unset by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fuzzy_token_threshold: Option<f64>,
-    /// What happens to the short-term memory after an auto-learn.
+    /// The treatment of the short-term memory after an auto-learn.
     pub stm_mode: StmMode,
-    /// Without effect, unless [`EngineOptions::session_rank_sort_algo`](crate::EngineOptions::session_rank_sort_algo) is on.
+    /// Without effect, unless
+    /// [`EngineOptions::session_rank_sort_algo`](crate::EngineOptions::session_rank_sort_algo) is
+    /// on.
     pub rank_sort_algo: RankMetric,
     /// The emotive whose affinities weigh the symbols; unset by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,14 +151,16 @@ impl Default for SessionConfig {
 }
 
 impl SessionConfig {
-    /// A builder that starts from the defaults.
+    /// Creates a builder that starts from the defaults.
     pub fn builder() -> SessionConfigBuilder {
         SessionConfigBuilder::default()
     }
 
-    /// The part that predictions depend on, with this configuration's own ranking and likeness.
+    /// Returns the settings that predictions depend on, with this configuration's own ranking
+    /// metric and kind of similarity.
     #[must_use]
     pub fn prediction(&self) -> PredictionConfig {
+        // What does not fit is beyond any number of patterns or symbols in memory.
         let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         PredictionConfig {
             recall_threshold: self.recall_threshold,
@@ -163,7 +173,8 @@ impl SessionConfig {
             filter_pipeline: self
                 .filter_pipeline
                 .iter()
-                // A stage of another name selects and narrows nothing, as this one.
+                // KATO skips unknown names, but a pipeline of nothing else selects no candidates:
+                // the stage without effect does the same.
                 .map(|name| filter(name).unwrap_or(Filter::Bloom))
                 .collect(),
             filters: FilterSettings {
@@ -180,7 +191,7 @@ impl SessionConfig {
     }
 }
 
-/// The stages by name.
+/// The stages of the filter pipeline by name.
 const FILTERS: [(&str, Filter); 5] = [
     ("length", Filter::Length),
     ("jaccard", Filter::Jaccard),
@@ -189,6 +200,7 @@ const FILTERS: [(&str, Filter); 5] = [
     ("rapidfuzz", Filter::Rapidfuzz),
 ];
 
+/// Returns the stage of a name; `None` if there is none.
 fn filter(name: &str) -> Option<Filter> {
     FILTERS
         .iter()
@@ -196,7 +208,7 @@ fn filter(name: &str) -> Option<Filter> {
         .map(|&(_, filter)| filter)
 }
 
-/// Settings that were refused, each with the reason; nothing was changed.
+/// The error of settings that were refused, each with the reason; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("configure a session: {}", listed(messages))]
 pub struct ConfigError {
@@ -204,13 +216,14 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// Key → what its value must be, in KATO's words where KATO checks it.
+    /// Returns by key what the value must be, in KATO's words where KATO checks it.
     #[must_use]
     pub const fn messages(&self) -> &BTreeMap<String, String> {
         &self.messages
     }
 }
 
+/// Joins the messages for an error's text.
 fn listed(messages: &BTreeMap<String, String>) -> String {
     let line = |(key, message): (&String, &String)| format!("{key}: {message}");
     messages.iter().map(line).collect::<Vec<_>>().join("; ")

@@ -1,4 +1,4 @@
-//! The engine: nodes over a store, and making what they learned durable.
+//! The engine: nodes over a store, and the commits that make what they learned durable.
 
 mod commit;
 
@@ -15,16 +15,18 @@ use crate::load::{Loaded, load};
 use crate::node::{NodeCell, NodeMemory};
 use crate::{EngineError, EngineOptions, Node};
 
-/// Nodes that learn and predict, over a store or in memory.
+/// A set of nodes that learn and predict, over a store or in memory.
 ///
 /// # Memory and time
 ///
-/// Everything that predictions need is in memory: see [`PatternIndex`](kato_prediction::PatternIndex) for the patterns. Until the
-/// next commit a learned pattern takes 40 to 80 bytes more. Opening reads the whole store once.
+/// Everything that predictions need is in memory: see
+/// [`PatternIndex`](kato_prediction::PatternIndex) for the patterns. Until the next commit a
+/// learned pattern takes 40 to 80 bytes more. Opening reads the whole store once.
 ///
 /// # One engine a store
 ///
-/// An engine sees what it opened and what it learned itself. What others write to the store it sees when it is opened again.
+/// An engine sees what it opened and what it learned itself. What others write to the store it sees
+/// when it is opened again.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -50,7 +52,7 @@ pub struct Engine {
     shared: Arc<Shared>,
 }
 
-/// What all handles of an engine share.
+/// The state that all handles of an engine share.
 pub(crate) struct Shared {
     options: EngineOptions,
     limits: AttributeLimits,
@@ -64,7 +66,7 @@ pub(crate) struct Shared {
     uncommitted: AtomicU64,
     /// Whether a commit or a clear is under way.
     committing: Mutex<bool>,
-    /// Told when it ends.
+    /// Notified when it ends.
     committed: Condvar,
 }
 
@@ -73,7 +75,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`EngineError::Store`] when the store cannot be read, [`EngineError::Load`] when it holds more than fits.
+    /// [`EngineError::Store`] when the store cannot be read, [`EngineError::Load`] when it holds
+    /// more than fits.
     pub fn open(store: Arc<dyn PatternStore>) -> Result<Self, EngineError> {
         Self::open_with(store, EngineOptions::default())
     }
@@ -96,18 +99,22 @@ impl Engine {
                 latest_epoch,
             } = load(&*store, node_idx)?;
             nodes.push(NodeCell::new(name.clone(), memory));
+            // One epoch for all nodes: emotives learned from here on are later
+            // than all stored ones.
             epoch = epoch.max(latest_epoch.map_or(0, |latest| latest.saturating_add(1)));
         }
         Ok(Self::of(Some(store), nodes, epoch, limits, options))
     }
 
-    /// Empty nodes in memory, from the bottom of the hierarchy up, as KATO 3.10.1 behaves. Nothing is durable.
+    /// Creates empty nodes in memory, from the bottom of the hierarchy up, as KATO 3.10.1 behaves.
+    ///
+    /// Nothing is durable.
     #[must_use]
     pub fn in_memory(nodes: &[impl AsRef<str>]) -> Self {
         Self::in_memory_with(nodes, EngineOptions::default())
     }
 
-    /// Empty nodes in memory, from the bottom of the hierarchy up. Nothing is durable.
+    /// Creates empty nodes in memory, from the bottom of the hierarchy up. Nothing is durable.
     #[must_use]
     pub fn in_memory_with(nodes: &[impl AsRef<str>], options: EngineOptions) -> Self {
         let cell = |name: &str| NodeCell::new(name.to_owned(), NodeMemory::default());
@@ -115,6 +122,7 @@ impl Engine {
         Self::of(None, cells, 0, options.attribute_limits, options)
     }
 
+    /// Creates an engine of these nodes.
     fn of(
         store: Option<Arc<dyn PatternStore>>,
         nodes: Vec<NodeCell>,
@@ -138,11 +146,11 @@ impl Engine {
         }
     }
 
-    /// A node by its name.
+    /// Returns a node by its name.
     ///
     /// # Errors
     ///
-    /// [`EngineError::UnknownNode`], which lists the nodes there are.
+    /// [`EngineError::UnknownNode`], which lists the nodes that exist.
     pub fn node(&self, name: &str) -> Result<Node, EngineError> {
         let found = self.nodes().find(|node| node.name() == name);
         found.ok_or_else(|| EngineError::UnknownNode {
@@ -151,35 +159,38 @@ impl Engine {
         })
     }
 
-    /// All nodes, from the bottom of the hierarchy up.
+    /// Returns all nodes, from the bottom of the hierarchy up.
     #[must_use]
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> {
         (0..self.shared.nodes.len()).map(|node_idx| Node::new(Arc::clone(&self.shared), node_idx))
     }
 
-    /// How the engine behaves.
+    /// Returns the options that the engine was created with.
     #[must_use]
     pub fn options(&self) -> &EngineOptions {
         &self.shared.options
     }
 
-    /// The store; `None` in memory.
+    /// Returns the store; `None` in memory.
     #[must_use]
     pub fn store(&self) -> Option<&Arc<dyn PatternStore>> {
         self.shared.store.as_ref()
     }
 
-    /// Makes everything that was learned before the call durable, and keeps the store's checkpoint. Learning goes on meanwhile.
-    /// Does nothing in memory, or when there is nothing to commit.
+    /// Commits everything that was learned before the call, and keeps the store's checkpoint.
+    ///
+    /// Learning goes on meanwhile. Does nothing in memory, or when there is nothing to commit.
     ///
     /// # Errors
     ///
-    /// [`EngineError::Store`]; the last commit still holds, nothing that was learned is lost, and the next commit tries again.
+    /// [`EngineError::Store`]; the last commit still holds, nothing that was learned is lost, and
+    /// the next commit tries again.
     pub fn commit(&self) -> Result<(), EngineError> {
         self.shared.commit(None)
     }
 
-    /// [`commit`](Self::commit) with a checkpoint of the caller's, which becomes durable together with what was learned.
+    /// Commits as [`commit`](Self::commit), with a checkpoint of the caller's, which becomes
+    /// durable together with what was learned.
     ///
     /// # Errors
     ///
@@ -188,9 +199,10 @@ impl Engine {
         self.shared.commit(Some(checkpoint))
     }
 
-    /// Takes what was learned so far, to be written by [`PendingCommit::finish`]. Waits for a commit that is under way, and is
-    /// quick itself: a caller that keeps a journal holds its learns off meanwhile, and so knows exactly which of them the
-    /// commit contains.
+    /// Begins a commit of what was learned so far, to be written by [`PendingCommit::finish`].
+    ///
+    /// Waits for a commit that is under way, and is quick itself: a caller that keeps a journal
+    /// holds its learns off meanwhile, and so knows exactly which of them the commit contains.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -214,8 +226,10 @@ impl Engine {
         PendingCommit::begin(&self.shared)
     }
 
-    /// Forgets everything that all nodes learned, as one commit with this checkpoint where there is a store. Learns that run
-    /// meanwhile come before it or after it.
+    /// Forgets everything that all nodes learned, as one commit with this checkpoint
+    /// where there is a store.
+    ///
+    /// Learns that run meanwhile come before it or after it.
     ///
     /// # Errors
     ///
@@ -242,14 +256,19 @@ impl Shared {
         &self.nodes[node_idx]
     }
 
-    /// A position later than all given out before. To be called under the lock of the node that learns, so that a pattern's
-    /// maps have the order of its learns.
+    /// Returns a position later than all returned before.
+    ///
+    /// To be called under the lock of the node that learns, so that a pattern's maps have the
+    /// order of its learns.
     pub(crate) fn next_position(&self) -> (u64, u64) {
+        // Relaxed suffices: positions of one pattern are ordered by the lock of its node.
         (self.epoch, self.clock.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Counts a learn that a commit has to make durable. To be called under the lock of the node, so that no commit counts a
-    /// learn off before it was counted.
+    /// Adds a learn to those that a commit has to make durable.
+    ///
+    /// To be called under the lock of the node, so that no commit subtracts a learn
+    /// before it was added.
     pub(crate) fn count_learn(&self) {
         self.uncommitted.fetch_add(1, Ordering::Relaxed);
     }

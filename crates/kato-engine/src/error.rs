@@ -1,10 +1,11 @@
-//! What can go wrong in the engine, by what the caller can do about it.
+//! The errors of the engine, by what the caller can do about them.
 
 use kato_model::{PatternName, VectorError};
 use kato_prediction::IndexError;
 use kato_store::StoreError;
 
-/// Why the engine did not do what it was asked. Session and node are as before the call, where a variant says nothing else.
+/// The error of an operation of the engine. Session and node are as before the call, where a
+/// variant says nothing else.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -13,7 +14,7 @@ pub enum EngineError {
     UnknownNode {
         /// The name asked for.
         node: String,
-        /// The names there are.
+        /// The names that exist.
         known: Vec<String>,
     },
     /// The short-term memory is empty.
@@ -24,18 +25,18 @@ pub enum EngineError {
         "take in {found} {what}: the limit is {limit}; send less, or raise the limit in the engine's options"
     )]
     TooLarge {
-        /// What there is too much of.
+        /// The thing of which there is too much.
         what: &'static str,
-        /// How much there is.
+        /// The amount found.
         found: usize,
-        /// How much is allowed.
+        /// The amount allowed.
         limit: usize,
     },
     /// The vectors of an observation have no sum.
     #[error("observe vectors")]
     Vectors(#[from] VectorError),
-    /// A vector has another length than those that the node knows, or that the session has observed, and
-    /// [`one_vector_length`](crate::EngineOptions::one_vector_length) is on.
+    /// A vector has another length than those that the node knows, or that the session has
+    /// observed, and [`one_vector_length`](crate::EngineOptions::one_vector_length) is on.
     #[error(
         "take in a vector of {found} elements: those of node {node:?} have {expected}; send vectors of that length"
     )]
@@ -55,7 +56,8 @@ pub enum EngineError {
         /// Position of the vector in the observation.
         vector_idx: usize,
     },
-    /// An emotive is infinite, not a number, or so large that sums over learns could leave the range of numbers.
+    /// An emotive is infinite, not a number, or so large that sums over learns could leave the
+    /// range of numbers.
     #[error(
         "observe emotive {emotive:?} of {value}: send a finite number of magnitude up to 1e100"
     )]
@@ -70,13 +72,13 @@ pub enum EngineError {
     Index {
         /// The pattern.
         name: PatternName,
-        /// Why the index refused it.
+        /// The reason why the index refused it.
         source: IndexError,
     },
     /// The store failed. What was learned and not committed stays, and the next commit tries again.
     #[error("{action}")]
     Store {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The store's error.
         source: StoreError,
@@ -103,6 +105,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Returns a function that wraps an error of the store, for `map_err`.
     pub(crate) fn store(action: &'static str) -> impl FnOnce(StoreError) -> Self {
         move |source| Self::Store { action, source }
     }

@@ -1,4 +1,4 @@
-//! Loading a node from its store.
+//! The loading of a node from its store.
 
 use std::ops::ControlFlow;
 
@@ -10,10 +10,10 @@ use crate::EngineError;
 use crate::node::{NodeMemory, Windows};
 use crate::vectors::VectorIndex;
 
-/// A node as its store has it.
+/// The content of a node as its store has it.
 pub(crate) struct Loaded {
     pub(crate) memory: NodeMemory,
-    /// First part of the latest position of any emotives.
+    /// First part of the latest position of any emotives; `None` if there are none.
     pub(crate) latest_epoch: Option<u64>,
 }
 
@@ -23,6 +23,7 @@ pub(crate) fn load(store: &dyn PatternStore, node_idx: usize) -> Result<Loaded, 
     store
         .visit(node_idx, &mut loader)
         .map_err(EngineError::store("load a node"))?;
+    // A visitor can only break off; the reason is in the loader, and the visit ends without error.
     if let Some((name, source)) = loader.error {
         return Err(EngineError::Load {
             node: store.nodes()[node_idx].clone(),
@@ -54,7 +55,7 @@ pub(crate) fn load(store: &dyn PatternStore, node_idx: usize) -> Result<Loaded, 
     })
 }
 
-/// Takes in a node's patterns.
+/// A visitor of a store that collects a node's patterns.
 struct Loader {
     index: PatternIndex,
     windows: Windows,
@@ -82,6 +83,7 @@ impl Loader {
         }
     }
 
+    /// Adds one pattern of a source.
     fn take_in(
         &mut self,
         source: &SourceSymbols<'_>,
@@ -89,6 +91,7 @@ impl Loader {
     ) -> Result<(), IndexError> {
         self.symbols.clear();
         for &number in pattern.symbols {
+            // Each symbol of a source is hashed once, however many patterns hold it.
             let id = match self.ids.get(number as usize).copied().flatten() {
                 Some(id) => id,
                 None => self.intern(source, number)?,
@@ -102,6 +105,7 @@ impl Loader {
             pattern.frequency,
         )?;
         let (frequency, length) = (pattern.frequency, pattern.symbols.len() as u64);
+        // Saturating, as imported frequencies may be as large as a number can be.
         self.learns = self.learns.saturating_add(frequency);
         self.learned_symbols = self
             .learned_symbols
@@ -112,10 +116,12 @@ impl Loader {
         Ok(())
     }
 
+    /// Returns the id of a source's symbol in the index, and remembers it for the source.
     fn intern(&mut self, source: &SourceSymbols<'_>, number: u32) -> Result<SymbolId, IndexError> {
         let id = match source.get(number) {
             Some(SymbolRef::Text(text)) => self.index.intern(text)?,
             Some(SymbolRef::Name(name)) => self.index.intern_name(&name)?,
+            // A store that breaks its contract: the pattern has a symbol that the source lacks.
             None => return Err(IndexError::Malformed { symbols: 0 }),
         };
         if let Some(held) = self.ids.get_mut(number as usize) {
@@ -124,8 +130,10 @@ impl Loader {
         Ok(id)
     }
 
+    /// Adds the emotives and affinities of a pattern; metadata are read from the store when needed.
     fn attach(&mut self, name: PatternName, attributes: &Attributes) {
         if !attributes.emotives.is_empty() {
+            // Merged, since other sources may hold emotives of the same pattern.
             let window = self.windows.entry(name).or_default();
             window.merge(attributes.emotives.clone(), self.limits.persistence);
         }
@@ -137,6 +145,7 @@ impl Loader {
 
 impl PatternVisitor for Loader {
     fn source(&mut self, symbols: &SourceSymbols<'_>, _n_patterns: u64) -> ControlFlow<()> {
+        // Every source numbers its symbols on its own.
         self.ids.clear();
         self.ids.resize(symbols.len(), None);
         ControlFlow::Continue(())

@@ -1,4 +1,4 @@
-//! One node: what it knows, and predictions for any state.
+//! A node: what it has learned, and predictions for any state.
 
 mod cell;
 mod lesson;
@@ -21,16 +21,17 @@ use crate::{EngineError, EngineOptions, Session, SessionConfig, SessionState};
 
 /// A handle of one node of an [`Engine`](crate::Engine): cheap to clone, usable from any thread.
 ///
-/// Predictions read the node and run side by side; a learn excludes them for a few microseconds, and now and then for as long
-/// as it takes to sort the latest patterns into the index. A prediction that takes long goes on with the patterns of the time when
-/// it began, while others learn.
+/// Predictions read the node and run side by side; a learn excludes them for a few
+/// microseconds, and now and then for as long as it takes to sort the latest patterns into the
+/// index. A prediction that takes long goes on with the patterns of the time when it began,
+/// while others learn.
 #[derive(Clone)]
 pub struct Node {
     shared: Arc<Shared>,
     node_idx: usize,
 }
 
-/// What became of a learn. `Display` writes what KATO answers: `PTRN|` and the name, or nothing.
+/// The outcome of a learn. `Display` writes what KATO answers: `PTRN|` and the name, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum LearnOutcome {
@@ -42,7 +43,7 @@ pub enum LearnOutcome {
     TooShort,
 }
 
-/// What a node knows, in numbers.
+/// The totals of what a node has learned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeTotals {
@@ -59,7 +60,7 @@ pub struct NodeTotals {
 }
 
 impl LearnOutcome {
-    /// The pattern's name; `None` if nothing was stored.
+    /// Returns the pattern's name; `None` if nothing was stored.
     #[must_use]
     pub const fn name(self) -> Option<PatternName> {
         match self {
@@ -88,39 +89,41 @@ impl Node {
         self.shared.options()
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.cell().name
     }
 
-    /// The node's place from the bottom of the hierarchy, from 0.
+    /// Returns the node's place from the bottom of the hierarchy, from 0.
     #[must_use]
     pub const fn node_idx(&self) -> usize {
         self.node_idx
     }
 
-    /// A new session.
+    /// Creates a new session.
     #[must_use]
     pub fn session(&self, config: SessionConfig) -> Session {
         self.resume(config, SessionState::default())
     }
 
-    /// A session that goes on where another one was stored.
+    /// Creates a session that goes on from a stored state.
     #[must_use]
     pub fn resume(&self, config: SessionConfig, state: SessionState) -> Session {
         Session::new(self.clone(), config, state)
     }
 
-    /// What a state resembles, and what would come next. Empty for an empty state, and where nothing is alike.
+    /// Returns the patterns that a state resembles, best first, and what they expect next.
+    ///
+    /// Empty for an empty state, and where no pattern is similar enough.
     #[must_use]
     pub fn predict(&self, stm: &[Event], config: &SessionConfig) -> Predictions {
         let answer = self.predict_unless(stm, config, &Cancel::never());
-        // A switch that stays off ends nothing.
+        // Nothing cancels it, so the default is never taken.
         answer.unwrap_or_default()
     }
 
-    /// [`predict`](Self::predict) that can be ended from another thread.
+    /// Predicts as [`predict`](Self::predict) does, unless it is cancelled from another thread.
     ///
     /// # Errors
     ///
@@ -135,22 +138,27 @@ impl Node {
             return Ok(Predictions::default());
         }
         let mut prediction = config.prediction();
+        // KATO 3.10.1 accepts both settings for a session and follows those of its process
+        // (docs/compatibility.md).
         if !self.options().session_rank_sort_algo {
             prediction.rank_sort_algo = self.options().rank_sort_algo;
         }
         if !self.options().session_use_token_matching {
             prediction.single_symbol_token_matching = self.options().use_token_matching;
         }
+        // On the index of this moment and without the node's lock, so that nobody waits for long.
         let index = self.cell().index();
         index.predict_unless(stm, &prediction, cancel)
     }
 
-    /// A pattern with everything that was learned about it, committed or not; `None` if the node never learned it.
+    /// Returns a pattern with everything that was learned about it, committed or not; `None` if the
+    /// node never learned it.
     ///
     /// # Errors
     ///
     /// [`EngineError::Store`] when the store cannot be read.
     pub fn pattern(&self, name: &PatternName) -> Result<Option<PatternRecord>, EngineError> {
+        // In a block, so that the lock is not held while the store is read.
         let (events, frequency, emotives, mut metadata) = {
             let memory = self.cell().read();
             let Some(events) = memory.index().events(name) else {
@@ -164,7 +172,8 @@ impl Node {
                 memory.metadata(name),
             )
         };
-        // A commit may have moved the metadata meanwhile; it is a union, so seeing some of it twice does no harm.
+        // A commit may have moved the metadata meanwhile; it is a union, so seeing some of it twice
+        // does no harm. The store is read second, as the other order could miss what was moved.
         metadata.merge(self.stored_metadata(name)?, None);
         Ok(Some(PatternRecord {
             pattern: Pattern::new(events),
@@ -174,6 +183,7 @@ impl Node {
         }))
     }
 
+    /// Reads the metadata of a pattern that the store has; empty in memory.
     fn stored_metadata(&self, name: &PatternName) -> Result<Metadata, EngineError> {
         let Some(store) = self.shared.store() else {
             return Ok(Metadata::default());
@@ -184,84 +194,91 @@ impl Node {
         Ok(stored.map(|pattern| pattern.metadata).unwrap_or_default())
     }
 
-    /// The events of a pattern; `None` if the node never learned it. Reads memory only.
+    /// Returns the events of a pattern; `None` if the node never learned it. Reads memory only.
     #[must_use]
     pub fn events(&self, name: &PatternName) -> Option<Vec<Event>> {
         self.cell().read().index().events(name)
     }
 
-    /// How often a pattern was learned; 0 if never.
+    /// Returns how often a pattern was learned; 0 if never.
     #[must_use]
     pub fn frequency(&self, name: &PatternName) -> u64 {
         self.cell().read().index().frequency(name)
     }
 
-    /// What the node knows, in numbers. Waits for nothing, whatever else goes on in the node.
+    /// Returns the totals of what the node has learned.
+    ///
+    /// Waits for no other operation of the node.
     #[must_use]
     pub fn totals(&self) -> NodeTotals {
         self.cell().totals()
     }
 
-    /// Counts of all symbols (KATO's `/symbols/stats`). Copies every symbol.
+    /// Returns the counts of all symbols (KATO's `/symbols/stats`). Copies every symbol.
     #[must_use]
     pub fn symbols(&self) -> BTreeMap<String, IndexedSymbolCounts> {
         self.cell().index().symbols().collect()
     }
 
-    /// Counts of one symbol; zeros if the node never learned it.
+    /// Returns the counts of one symbol; zeros if the node never learned it.
     #[must_use]
     pub fn symbol_counts(&self, symbol: &str) -> IndexedSymbolCounts {
         self.cell().read().index().symbol_counts(symbol)
     }
 
-    /// Affinities of all symbols that have any: for every emotive the sum over learns of its mean (KATO's
-    /// `/symbols/affinity`).
+    /// Returns the affinities of all symbols that have any: for every emotive the sum over learns
+    /// of its mean (KATO's `/symbols/affinity`).
     #[must_use]
     pub fn affinities(&self) -> BTreeMap<String, EmotiveMap> {
         let copied = |(symbol, sums): (String, &EmotiveMap)| (symbol, sums.clone());
         self.cell().index().affinities().map(copied).collect()
     }
 
-    /// Affinities of one symbol; empty if it has none.
+    /// Returns the affinities of one symbol; empty if it has none.
     #[must_use]
     pub fn affinity(&self, symbol: &str) -> EmotiveMap {
         self.cell().read().index().affinity(symbol)
     }
 
-    /// KATO's `finalize-training`: computes the entropies of all patterns known now over their whole content, which
-    /// predictions show from now on. Returns their number. Not part of what a commit keeps.
+    /// Performs KATO's `finalize-training` and returns the number of patterns.
+    ///
+    /// Computes the entropies of all patterns known now over their whole content, which predictions
+    /// show from now on. Not part of what a commit keeps.
     #[expect(clippy::must_use_candidate, reason = "the number is a by-product")]
     pub fn finalize_training(&self) -> usize {
         self.cell().write_index().index_mut().finalize()
     }
 
-    /// Learns a lesson, as a session does that has observed it. For replaying journals, and for learning without a session.
+    /// Learns a lesson, as a session does that has observed it.
     ///
-    /// Lessons from outside should be [checked](Lesson::check) first: here only numbers are, so that what was once within the
+    /// For replaying journals, and for learning without a session. Lessons from outside should be
+    /// [checked](Lesson::check) first: here only numbers are, so that what was once within the
     /// limits can always be replayed.
     ///
     /// # Errors
     ///
-    /// [`EngineError::EmotiveRange`], [`EngineError::VectorNotFinite`]; [`EngineError::Index`] when the node is full;
-    /// [`EngineError::Store`] when an automatic commit was due and failed.
+    /// [`EngineError::EmotiveRange`], [`EngineError::VectorNotFinite`]; [`EngineError::Index`] when
+    /// the node is full; [`EngineError::Store`] when an automatic commit was due and failed.
     pub fn teach(&self, lesson: &Lesson) -> Result<LearnOutcome, EngineError> {
         lesson.check_values()?;
+        // Before the learn, so that an error of the store leaves the lesson unlearned.
         self.commit_if_due()?;
         self.learn(&lesson.borrowed())
     }
 
     /// Forgets everything that the node learned, for all sessions. Their short-term memories stay.
     ///
-    /// The only node of a store is emptied durably, and the store's checkpoint stays; to replace that as well, use
-    /// [`Engine::clear`](crate::Engine::clear).
+    /// The only node of a store is emptied durably, and the store's checkpoint stays; to replace
+    /// that as well, use [`Engine::clear`](crate::Engine::clear).
     ///
     /// # Errors
     ///
-    /// [`EngineError::NotClearable`] where the node shares its store with others; [`EngineError::Store`] when the store could
-    /// not be emptied.
+    /// [`EngineError::NotClearable`] where the node shares its store with others;
+    /// [`EngineError::Store`] when the store could not be emptied.
     pub fn clear(&self) -> Result<(), EngineError> {
         match self.shared.store() {
             None => *self.cell().write() = NodeMemory::default(),
+            // A store forgets all of its nodes at once, which is right only where there is one.
             Some(store) if store.nodes().len() == 1 => self.shared.clear(None)?,
             Some(_) => {
                 return Err(EngineError::NotClearable {
@@ -272,12 +289,15 @@ impl Node {
         Ok(())
     }
 
-    /// Names of up to three stored vectors nearest to a vector, nearest first.
+    /// Returns the names of up to three stored vectors nearest to a vector, nearest first.
     pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {
         self.cell().read().nearest(elements)
     }
 
-    /// Refuses vectors that are not as long as those before, or as each other, where the options ask for it.
+    /// Refuses vectors that are not as long as those before, or as each other, where the
+    /// options ask for it.
+    ///
+    /// `expected` is the length of those before; `None` if there are none.
     pub(crate) fn check_lengths(
         &self,
         mut expected: Option<usize>,
@@ -295,47 +315,52 @@ impl Node {
                         found,
                     });
                 }
+                // The first vector decides, unless it has no elements: such a one is not stored.
                 _ => expected = Some(found).filter(|&found| found > 0),
             }
         }
         Ok(())
     }
 
-    /// Elements of every vector that the node knows; `None` before the first.
+    /// Returns the number of elements of every vector that the node knows; `None` before the first.
     pub(crate) fn dimension(&self) -> Option<usize> {
         self.cell().read().dimension()
     }
 
-    /// Learns what a session has observed. Its vectors must be as long as those of the node, which another session may have
-    /// taught meanwhile.
+    /// Learns what a session has observed.
+    ///
+    /// Its vectors must be as long as those of the node, which another session may have taught
+    /// since they were observed.
     pub(crate) fn learn_observed(
         &self,
         lesson: &LessonRef<'_>,
     ) -> Result<LearnOutcome, EngineError> {
         self.learn_if(lesson, |memory| {
             let lengths = lesson.vectors.iter().map(|(_, elements)| elements.len());
-            // One without elements is stored nowhere.
+            // A vector without elements is stored nowhere, so its length does not matter.
             let lengths = lengths.filter(|&length| length > 0);
             self.check_lengths(memory.dimension(), lengths)
         })
     }
 
-    /// Learns a pattern, whatever its vectors are: what was learned once can be learned again.
+    /// Learns a pattern whatever its vectors are, so that what was learned once can be replayed.
     fn learn(&self, lesson: &LessonRef<'_>) -> Result<LearnOutcome, EngineError> {
         self.learn_if(lesson, |_| Ok(()))
     }
 
-    /// Everything that needs no lock is done before it is taken.
+    /// Learns a pattern if it passes a check under the node's lock.
     fn learn_if(
         &self,
         lesson: &LessonRef<'_>,
         check: impl FnOnce(&NodeMemory) -> Result<(), EngineError>,
     ) -> Result<LearnOutcome, EngineError> {
+        // Hashing the name and uniting metadata need no lock, so they come before it.
         let Some(prepared) = lesson.prepare(self.shared.attribute_limits()) else {
             return Ok(LearnOutcome::TooShort);
         };
         let name = prepared.name;
         let mut memory = self.cell().write_index();
+        // Under the lock of the learn itself, so that no other learn comes between.
         check(&memory)?;
         let learned = memory.learn(prepared, &self.shared);
         drop(memory);
@@ -346,6 +371,7 @@ impl Node {
         })
     }
 
+    /// Commits the engine if more learns are pending than the options allow.
     pub(crate) fn commit_if_due(&self) -> Result<(), EngineError> {
         self.shared.commit_if_due()
     }

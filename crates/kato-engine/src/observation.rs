@@ -1,4 +1,4 @@
-//! What is observed at one moment.
+//! Observations: what is observed at one moment, and how it is checked.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{EngineError, Limits};
 /// Greatest magnitude of an emotive: sums over 2⁶⁴ learns of a thousand maps stay finite.
 const EMOTIVE_MAGNITUDE: f64 = 1e100;
 
-/// What [`Limits::metadata_bytes`] counts.
+/// The thing that [`Limits::metadata_bytes`] limits, for error messages.
 pub(crate) const METADATA_BYTES: &str = "bytes of an observation's metadata";
 
 /// One observation. Reads from and writes KATO's JSON; missing parts are empty, other keys ignored.
@@ -38,7 +38,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// An observation of strings alone.
+    /// Creates an observation of strings alone.
     pub fn strings<I>(strings: I) -> Self
     where
         I: IntoIterator,
@@ -50,7 +50,7 @@ impl Observation {
         }
     }
 
-    /// An observation of vectors alone.
+    /// Creates an observation of vectors alone.
     #[must_use]
     pub fn vectors(vectors: Vec<Vec<f64>>) -> Self {
         Self {
@@ -59,7 +59,9 @@ impl Observation {
         }
     }
 
-    /// An observation of one vector, of `f64` or `f32`. Each `f32` becomes the `f64` of equal value, by which it is named.
+    /// Creates an observation of one vector, of `f64` or `f32`.
+    ///
+    /// Each `f32` becomes the `f64` of equal value, by which it is named.
     ///
     /// ```
     /// use kato_embeddings::Embeddings;
@@ -80,7 +82,7 @@ impl Observation {
         Self::default().with_vector(vector)
     }
 
-    /// The observation with one more vector, of `f64` or `f32`.
+    /// Adds a vector, of `f64` or `f32`.
     #[must_use]
     pub fn with_vector<E: Copy + Into<f64>>(mut self, vector: &[E]) -> Self {
         self.vectors
@@ -88,34 +90,35 @@ impl Observation {
         self
     }
 
-    /// The observation with an emotive.
+    /// Sets the value of an emotive.
     #[must_use]
     pub fn with_emotive(mut self, emotive: impl Into<String>, value: f64) -> Self {
         self.emotives.insert(emotive.into(), value);
         self
     }
 
-    /// The observation with a metadata value.
+    /// Sets a metadata value.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: MetadataValue) -> Self {
         self.metadata.insert(key.into(), value);
         self
     }
 
-    /// Whether there are neither strings nor vectors, so that no event comes of it.
+    /// Returns whether there are neither strings nor vectors, so that the
+    /// observation adds no event.
     pub(crate) fn is_empty(&self) -> bool {
         self.strings.is_empty() && self.vectors.is_empty()
     }
 
-    /// Most bytes that its symbols can have.
+    /// Returns the most bytes that the symbols of its event can have.
     pub(crate) fn bytes(&self) -> usize {
-        // The own name of the vectors and those of the nearest.
+        // The vector's own name and those of the nearest: a prefix and 40 hexadecimal digits each.
         const NAMES: usize = (VECTOR_PREFIX.len() + 40) * (1 + N_NEAREST);
         let names = if self.vectors.is_empty() { 0 } else { NAMES };
         self.strings.iter().map(String::len).sum::<usize>() + names
     }
 
-    /// Checks everything and adds the vectors up.
+    /// Checks the observation against the limits and adds its vectors up; `None` if there are none.
     pub(crate) fn check(&self, limits: &Limits) -> Result<Option<SummedVector>, EngineError> {
         let longest = self.strings.iter().map(String::len).max().unwrap_or(0);
         let n_elements = self.vectors.iter().map(Vec::len).sum();
@@ -130,6 +133,7 @@ impl Observation {
             n_elements,
             limits.vector_elements,
         )?;
+        // Vectors without elements would pass the limit above in any number.
         at_most(
             "vectors of an observation",
             self.vectors.len(),
@@ -152,6 +156,7 @@ impl Observation {
         self.sum()
     }
 
+    /// Adds the vectors up, as KATO does: an observation yields one vector symbol of its own.
     fn sum(&self) -> Result<Option<SummedVector>, EngineError> {
         if self.vectors.is_empty() {
             return Ok(None);
@@ -175,7 +180,7 @@ pub(crate) struct SummedVector {
     pub(crate) elements: Vec<f64>,
 }
 
-/// Bytes of a value as text.
+/// Returns the bytes of a value as text.
 fn text_bytes(value: &MetadataValue) -> usize {
     match value {
         MetadataValue::Text(text) => text.len(),
@@ -195,6 +200,7 @@ pub(crate) fn check_emotives(emotives: &EmotiveMap) -> Result<(), EngineError> {
     }
 }
 
+/// Fails if there is more of something than a limit allows.
 pub(crate) fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), EngineError> {
     if found <= limit {
         return Ok(());

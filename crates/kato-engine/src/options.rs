@@ -1,53 +1,59 @@
-//! How an engine behaves: 3.10.1's oddities or their sound variants, and limits against hostile input.
+//! The options of an engine: KATO 3.10.1's oddities or their sound variants, and limits
+//! against hostile input.
 
 use std::num::NonZeroU64;
 
 use kato_model::AttributeLimits;
 use kato_prediction::RankMetric;
 
-/// To which pattern the emotives and metadata of observations belong.
+/// The patterns that the emotives and metadata of observations are attached to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AttributeScope {
-    /// KATO 3.10.1: they gather in the session until it is cleared, every manual learn attaches all of them, and an
-    /// auto-learn attaches none.
+    /// As in KATO 3.10.1: they gather in the session until it is cleared, every manual learn
+    /// attaches all of them, and an auto-learn attaches none.
     #[default]
     Session,
     /// Every learn, manual or automatic, attaches what was observed since the learn before.
     Pattern,
 }
 
-/// How all nodes of an engine behave.
+/// The options of all nodes of an engine.
 ///
 /// The defaults are those of KATO 3.10.1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// Whether strings of an observation are sorted (KATO's environment variable `SORT_SYMBOLS`). Default `true`.
+    /// Whether strings of an observation are sorted (KATO's environment variable `SORT_SYMBOLS`).
+    /// Default `true`.
     pub sort_symbols: bool,
     /// Whether a session's own `sort_symbols` counts instead, which KATO ignores. Default `false`.
     pub session_sort_symbols: bool,
-    /// What predictions are ranked by (KATO's environment variable `RANK_SORT_ALGO`). Default: the potential.
+    /// The metric that predictions are ranked by (KATO's environment variable `RANK_SORT_ALGO`).
+    /// Default: the potential.
     pub rank_sort_algo: RankMetric,
-    /// Whether a session's own `rank_sort_algo` counts instead, which KATO ignores. Default `false`.
+    /// Whether a session's own `rank_sort_algo` counts instead, which KATO
+    /// ignores. Default `false`.
     pub session_rank_sort_algo: bool,
-    /// Whether similarity to a state of one symbol is that of symbols and not of characters (KATO's environment variable
-    /// `USE_TOKEN_MATCHING`). Default `true`.
+    /// Whether similarity to a state of one symbol is that of symbols and not of characters (KATO's
+    /// environment variable `USE_TOKEN_MATCHING`). Default `true`.
     pub use_token_matching: bool,
-    /// Whether a session's own `use_token_matching` counts there too, which KATO ignores. Default `false`; for states of several
-    /// symbols it always counts.
+    /// Whether a session's own `use_token_matching` counts there too, which KATO ignores. Default
+    /// `false`; for states of several symbols it always counts.
     pub session_use_token_matching: bool,
-    /// To which pattern emotives and metadata belong. Default: KATO's.
+    /// The patterns that emotives and metadata are attached to. Default: KATO's.
     pub attribute_scope: AttributeScope,
-    /// Whether a vector is refused that is not as long as those of its session and node. KATO takes it, gives it its own name alone,
-    /// and forgets it with the next learn. Default `false`.
+    /// Whether a vector is refused that is not as long as those of its session and node. KATO takes
+    /// it, gives it its own name alone, and forgets it with the next learn. Default `false`.
     pub one_vector_length: bool,
-    /// Attributes kept for each pattern by nodes in memory; `persistence` is KATO's environment variable `PERSISTENCE`.
-    /// Nodes of a store follow the store, and no session's `persistence` counts, as in KATO: one node has one window.
+    /// Attributes kept for each pattern by nodes in memory; `persistence` is KATO's environment
+    /// variable `PERSISTENCE`. Nodes of a store follow the store, and no session's `persistence`
+    /// counts, as in KATO: one node has one window.
     pub attribute_limits: AttributeLimits,
-    /// Commit on its own before more than this many learns of the engine are not durable; `None`, the default, leaves it to
-    /// [`Engine::commit`](crate::Engine::commit). Nodes in memory never commit.
+    /// Commit on its own before more than this many learns of the engine are not durable;
+    /// `None`, the default, leaves it to [`Engine::commit`](crate::Engine::commit). Nodes in
+    /// memory never commit.
     pub commit_after: Option<NonZeroU64>,
-    /// What input is refused.
+    /// The limits beyond which input is refused.
     pub limits: Limits,
 }
 
@@ -69,9 +75,10 @@ impl Default for EngineOptions {
     }
 }
 
-/// The most that is taken in; more is [refused](crate::EngineError::TooLarge) and changes nothing.
+/// The limits of input; more is [refused](crate::EngineError::TooLarge) and changes nothing.
 ///
-/// KATO has no such limits. The defaults are far beyond real use; they bound time and memory when input is hostile.
+/// KATO has no such limits. The defaults are far beyond real use; they bound time and memory when
+/// input is hostile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -83,11 +90,13 @@ pub struct Limits {
     pub vector_elements: usize,
     /// Emotives of one observation, and keys of its metadata. Default 10,000 each.
     pub attributes: usize,
-    /// Bytes of keys and values, as text, of the metadata of one observation or lesson. Default 64 KiB.
+    /// Bytes of keys and values, as text, of the metadata of one observation or
+    /// lesson. Default 64 KiB.
     pub metadata_bytes: usize,
     /// Observations of one sequence. Default 1,000,000.
     pub sequence_observations: usize,
-    /// Bytes of all symbols of a short-term memory, together with all that a sequence adds. Default 256 MiB.
+    /// Bytes of all symbols of a short-term memory, together with all that a sequence
+    /// adds. Default 256 MiB.
     pub stm_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a node learned since the last commit, compactly.
+//! The learns of a node since the last commit, in a compact form.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Pending {
     calls: u64,
 }
 
-/// What is pending of one pattern.
+/// The pending learns of one pattern.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
     /// Learn calls.
@@ -23,13 +23,13 @@ pub(crate) struct Learned {
 }
 
 impl Pending {
-    /// Counts a learn.
+    /// Adds a learn of a pattern.
     pub(crate) fn count(&mut self, name: PatternName) {
         self.learned.entry(name).or_default().count += 1;
         self.calls += 1;
     }
 
-    /// Keeps what a learn attached.
+    /// Keeps what a learn attached to a pattern.
     pub(crate) fn attach(
         &mut self,
         name: PatternName,
@@ -40,12 +40,15 @@ impl Pending {
         learned.attach(attributes, limits);
     }
 
+    /// Keeps a vector that the store does not have yet.
     pub(crate) fn record_vector(&mut self, name: VectorName, elements: &[f64]) {
         self.vectors.push((name, elements.to_vec()));
     }
 
-    /// Takes back what could not be committed.
+    /// Adds other pending learns; used to take back what could not be committed.
     pub(crate) fn merge(&mut self, other: Self, limits: &AttributeLimits) {
+        // The order of merging does not matter: counts and affinities are sums, metadata are
+        // unions, and emotives carry their positions.
         for (name, learned) in other.learned {
             let held = self.learned.entry(name).or_default();
             held.count += learned.count;
@@ -57,7 +60,7 @@ impl Pending {
         self.calls += other.calls;
     }
 
-    /// The metadata that is pending for a pattern.
+    /// Returns the metadata that is pending for a pattern.
     pub(crate) fn metadata(&self, name: &PatternName) -> Option<&Metadata> {
         let attributes = self.learned.get(name)?.attributes.as_ref()?;
         Some(&attributes.metadata)
@@ -75,13 +78,14 @@ impl Pending {
         self.learned.is_empty() && self.vectors.is_empty()
     }
 
-    /// Learn calls, all patterns together.
+    /// Returns the number of learn calls, all patterns together.
     pub(crate) const fn calls(&self) -> u64 {
         self.calls
     }
 }
 
 impl Learned {
+    /// Merges what another learn attached.
     fn attach(&mut self, attributes: Attributes, limits: &AttributeLimits) {
         let held = self.attributes.get_or_insert_default();
         held.merge(attributes, limits);

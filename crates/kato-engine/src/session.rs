@@ -1,4 +1,4 @@
-//! One session: the state machine of observing, learning and clearing.
+//! A session: the state machine of observing, learning and clearing.
 
 mod sequence;
 mod steps;
@@ -15,12 +15,14 @@ use crate::{
     EngineError, LearnOutcome, Lesson, Node, Observation, Percept, SessionConfig, SessionState,
 };
 
-/// One user's conversation with a node: made by [`Node::session`] or [`Node::resume`].
+/// One user's conversation with a node, created by [`Node::session`] or [`Node::resume`].
 ///
-/// Cheap to make and keep. Everything in it is its own; only what it learns is shared, at once, with the other sessions of the
-/// node. An operation that fails leaves session and node as they were.
+/// Cheap to create and keep. Everything in it is its own; only what it learns is shared, at
+/// once, with the other sessions of the node. An operation that fails leaves session and
+/// node as they were.
 ///
-/// Between operations at most the latest 1000 events, emotive maps, metadata maps and vectors are kept.
+/// Between operations at most the latest 1000 events, emotive maps, metadata maps
+/// and vectors are kept.
 #[derive(Debug, Clone)]
 pub struct Session {
     node: Node,
@@ -28,9 +30,9 @@ pub struct Session {
     state: SessionState,
     /// Bytes of the symbols of the short-term memory.
     stm_bytes: usize,
-    /// The last observation but one: nothing but memory to be used again.
+    /// The last observation but one, kept only so that its memory is used again.
     spare: LastObservation,
-    /// What was taught, where it is to be recorded.
+    /// The lessons taught since they were last taken; `None` if they are not recorded.
     taught: Option<Vec<Lesson>>,
 }
 
@@ -42,11 +44,12 @@ pub struct Observed {
     pub stm_length: usize,
     /// Observations since the session began or was cleared.
     pub time: u64,
-    /// The pattern that was learned by itself, if any.
+    /// The pattern that was learned automatically, if any.
     pub auto_learned: Option<PatternName>,
 }
 
 impl Session {
+    /// Creates a session with a state, which may come from storage.
     pub(crate) fn new(node: Node, config: SessionConfig, state: SessionState) -> Self {
         let stm_bytes = state.stm.iter().map(bytes_of).sum();
         Self {
@@ -59,75 +62,82 @@ impl Session {
         }
     }
 
-    /// The node that the session speaks to.
+    /// Returns the node that the session observes for and learns into.
     #[must_use]
     pub const fn node(&self) -> &Node {
         &self.node
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub const fn config(&self) -> &SessionConfig {
         &self.config
     }
 
-    /// The configuration, to be changed, for example by [`SessionConfig::update`]. It counts from the next operation on.
+    /// Returns the configuration to be changed, for example by [`SessionConfig::update`].
+    ///
+    /// Changes take effect with the next operation.
     pub const fn config_mut(&mut self) -> &mut SessionConfig {
         &mut self.config
     }
 
-    /// Everything that the session remembers.
+    /// Returns everything that the session remembers.
     #[must_use]
     pub const fn state(&self) -> &SessionState {
         &self.state
     }
 
-    /// Configuration and state, for storing the session; [`Node::resume`] brings it back.
+    /// Returns configuration and state, for storing the session; [`Node::resume`] brings it back.
     #[must_use]
     pub fn into_parts(self) -> (SessionConfig, SessionState) {
         (self.config, self.state)
     }
 
-    /// The short-term memory, oldest event first.
+    /// Returns the short-term memory, oldest event first.
     #[must_use]
     pub fn stm(&self) -> &[Event] {
         self.state.stm()
     }
 
-    /// What was observed last; `None` before the first observation.
+    /// Returns the last observation; `None` before the first.
     #[must_use]
     pub fn percept(&self) -> Option<Percept> {
         self.state.percept()
     }
 
-    /// Keeps a copy of every lesson that the session teaches its node, for [`take_lessons`](Self::take_lessons), or keeps none,
-    /// as at first.
+    /// Sets whether the session keeps a copy of every lesson that it teaches its node.
+    ///
+    /// They are for [`take_lessons`](Self::take_lessons). A new session keeps none.
     pub fn record_lessons(&mut self, record: bool) {
         self.taught = record.then(Vec::new);
     }
 
-    /// What the session has taught its node since the last call, in order; empty unless it is
-    /// [recorded](Self::record_lessons). What was too short for a pattern is not among it.
+    /// Returns the lessons that the session has taught its node since the last call, in order.
     ///
-    /// After an operation that failed these are the lessons that the node keeps nevertheless.
+    /// Empty unless they are [recorded](Self::record_lessons). What was too short for a pattern
+    /// is not among them. After an operation that failed these are the lessons that the node
+    /// keeps nevertheless.
     pub fn take_lessons(&mut self) -> Vec<Lesson> {
         self.taught.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Observes: adds an event to the short-term memory, and learns it when `max_pattern_length` is reached.
+    /// Adds an event to the short-term memory, which is learned when it reaches
+    /// `max_pattern_length`.
     ///
-    /// Strings are sorted; vectors are added up to one symbol, which the names of up to three stored vectors join that are
-    /// nearest to it. An observation without strings and vectors adds no event and still counts for time, emotives and
-    /// metadata.
+    /// Strings are sorted; vectors are added up to one symbol, which the names of up to three
+    /// stored vectors join that are nearest to it. An observation without strings and vectors adds
+    /// no event and still counts for time, emotives and metadata.
     ///
     /// # Errors
     ///
-    /// [`EngineError::TooLarge`], [`EngineError::Vectors`], [`EngineError::VectorLength`], [`EngineError::VectorNotFinite`],
-    /// [`EngineError::EmotiveRange`];
-    /// on an auto-learn as [`learn`](Self::learn).
+    /// [`EngineError::TooLarge`], [`EngineError::Vectors`], [`EngineError::VectorLength`],
+    /// [`EngineError::VectorNotFinite`], [`EngineError::EmotiveRange`]; on an auto-learn as
+    /// [`learn`](Self::learn).
     pub fn observe(&mut self, observation: Observation) -> Result<Observed, EngineError> {
         let vector = observation.check(&self.node.options().limits)?;
         self.check_lengths(vector.as_ref())?;
+        // Before anything is taken in, so that an error of the store changes nothing. Due also for
+        // an observation that adds no event, which is a commit too early and does no harm.
         if self.learns_at(self.state.stm.len() + 1) {
             self.node.commit_if_due()?;
         }
@@ -136,12 +146,13 @@ impl Session {
         Ok(self.observed(auto_learned.and_then(LearnOutcome::name)))
     }
 
-    /// Observes several observations as one operation; see [`Sequence`].
+    /// Takes in several observations as one operation; see [`Sequence`].
     ///
     /// # Errors
     ///
-    /// As [`observe`](Self::observe), for any of the observations, all of which are checked before the first is taken in. Should
-    /// the node's index turn out to be full on the way, the session is as before, and the node keeps what it learned by then.
+    /// As [`observe`](Self::observe), for any of the observations, all of which are checked before
+    /// the first is taken in. Should the node's index turn out to be full on the way, the session
+    /// is as before, and the node keeps what it learned by then.
     pub fn observe_sequence(&mut self, sequence: Sequence) -> Result<SequenceOutcome, EngineError> {
         let limits = &self.node.options().limits;
         at_most(
@@ -149,17 +160,21 @@ impl Session {
             sequence.items.len(),
             limits.sequence_observations,
         )?;
-        // Counted whole, so that no event can turn out to be too large when others are learned already.
+        // Added up for the whole sequence, so that no event can turn out to be too large when
+        // others are learned already.
         let bytes = sequence.items.iter().map(|item| item.observation.bytes());
         let bytes = bytes.fold(self.stm_bytes, usize::saturating_add);
         at_most(STM_BYTES, bytes, limits.stm_bytes)?;
         let check = |item: &SequenceItem| item.observation.check(limits);
         let vectors: Vec<_> = sequence.items.iter().map(check).collect::<Result<_, _>>()?;
         self.check_lengths(vectors.iter().flatten())?;
+        // Once and not before each learn: an error in the middle would leave half of the sequence.
         self.node.commit_if_due()?;
+        // A sequence may empty the memory several times, so only a copy can bring it back.
         let before = (self.state.clone(), self.stm_bytes);
         let outcome = self.run(sequence, vectors);
         match outcome {
+            // After the answer, which reports all events: KATO cuts when it saves the session.
             Ok(_) => self.trim(),
             Err(_) => (self.state, self.stm_bytes) = before,
         }
@@ -168,12 +183,14 @@ impl Session {
 
     /// Learns the short-term memory as a pattern and empties it.
     ///
-    /// Fewer than two symbols make no pattern: the short-term memory is emptied and nothing is stored.
+    /// Fewer than two symbols make no pattern: the short-term memory is emptied and
+    /// nothing is stored.
     ///
     /// # Errors
     ///
-    /// [`EngineError::EmptyStm`]; [`EngineError::Index`] when the node is full; [`EngineError::VectorLength`] when the node has
-    /// learned vectors of another length meanwhile; [`EngineError::Store`] when an automatic commit was due and failed.
+    /// [`EngineError::EmptyStm`]; [`EngineError::Index`] when the node is full;
+    /// [`EngineError::VectorLength`] when the node has learned vectors of another length meanwhile;
+    /// [`EngineError::Store`] when an automatic commit was due and failed.
     pub fn learn(&mut self) -> Result<LearnOutcome, EngineError> {
         if self.state.stm.is_empty() {
             return Err(EngineError::EmptyStm);
@@ -182,20 +199,26 @@ impl Session {
         self.learn_stm()
     }
 
-    /// What the short-term memory resembles, and what would come next. Empty for an empty memory, and where nothing is alike.
+    /// Returns the patterns that the short-term memory resembles, best first, and
+    /// what they expect next.
+    ///
+    /// Empty for an empty memory, and where no pattern is similar enough.
     #[must_use]
     pub fn predict(&self) -> Predictions {
         self.node.predict(&self.state.stm, &self.config)
     }
 
-    /// Forgets the short-term memory, the emotives and metadata that have gathered, and the last observation; time is 0 again.
+    /// Clears the short-term memory, the emotives and metadata that have gathered, and the last
+    /// observation; time is 0 again.
+    ///
     /// The node keeps what it learned.
     pub fn clear_stm(&mut self) {
         self.state = SessionState::default();
         self.stm_bytes = 0;
     }
 
-    /// Empties the **node**, for all its sessions, and then this session as [`clear_stm`](Self::clear_stm) does.
+    /// Clears the **node**, for all its sessions, and then this session as
+    /// [`clear_stm`](Self::clear_stm) does.
     ///
     /// # Errors
     ///
@@ -206,8 +229,10 @@ impl Session {
         Ok(())
     }
 
-    /// Refuses vectors that are not as long as each other, those observed before and those of the node, where the options ask for
-    /// it: they could never be nearest to each other, and the node would forget them.
+    /// Refuses vectors that are not as long as each other, those observed before and those of the
+    /// node, where the options ask for it.
+    ///
+    /// They could never be nearest to each other, and the node would not store them.
     fn check_lengths<'v>(
         &self,
         vectors: impl IntoIterator<Item = &'v SummedVector>,
@@ -218,13 +243,14 @@ impl Session {
         }
         let observed = &self.state.vectors;
         let mut observed = observed.iter().map(|(_, elements)| elements.len());
-        // One without elements is stored nowhere.
+        // A vector without elements is stored nowhere, so its length does not matter.
         let observed = observed.rfind(|&length| length > 0);
         let expected = observed.or_else(|| self.node.dimension());
         let lengths = vectors.map(|vector| vector.elements.len());
         self.node.check_lengths(expected, lengths)
     }
 
+    /// Returns the answer to an observation that was taken in.
     fn observed(&self, auto_learned: Option<PatternName>) -> Observed {
         Observed {
             stm_length: self.state.stm.len(),
@@ -233,6 +259,7 @@ impl Session {
         }
     }
 
+    /// Cuts the state to what a session keeps between operations.
     fn trim(&mut self) {
         let surplus = self.state.stm.len().saturating_sub(KEPT);
         let dropped: usize = self.state.stm[..surplus].iter().map(bytes_of).sum();
@@ -241,6 +268,7 @@ impl Session {
     }
 }
 
+/// Returns the bytes of an event's symbols.
 pub(crate) fn bytes_of(event: &Event) -> usize {
     event.symbols().iter().map(String::len).sum()
 }

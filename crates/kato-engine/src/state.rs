@@ -1,4 +1,4 @@
-//! What a session remembers between calls, as a value that can be stored.
+//! The state of a session between calls, as a value that can be stored.
 
 pub(crate) mod metadata_json;
 
@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use kato_model::{EmotiveMap, Event, Metadata, MetadataValue, VectorName, mean_emotives};
 use serde::{Deserialize, Serialize};
 
-/// Most events, emotive maps, metadata maps and vectors that a session keeps between calls: the latest.
+/// Most events, emotive maps, metadata maps and vectors that a session keeps between calls: the
+/// latest. KATO keeps as many events, emotives and metadata.
 pub(crate) const KEPT: usize = 1000;
 
 /// The state of one session: everything but its configuration.
 ///
-/// Serialises, so that a server can store sessions and [`Node::resume`](crate::Node::resume) them anywhere.
+/// Serialises, so that a server can store sessions and
+/// [`Node::resume`](crate::Node::resume) them anywhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionState {
@@ -36,7 +38,7 @@ pub(crate) struct LastObservation {
     pub(crate) metadata: BTreeMap<String, MetadataValue>,
 }
 
-/// What was observed last (KATO's `percept_data`). Serialises as KATO's JSON.
+/// The last observation (KATO's `percept_data`). Serialises as KATO's JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Percept {
@@ -54,31 +56,32 @@ pub struct Percept {
 }
 
 impl SessionState {
-    /// The short-term memory, oldest event first.
+    /// Returns the short-term memory, oldest event first.
     #[must_use]
     pub fn stm(&self) -> &[Event] {
         &self.stm
     }
 
-    /// Observations since the session began or was cleared.
+    /// Returns the number of observations since the session began or was cleared.
     #[must_use]
     pub const fn time(&self) -> u64 {
         self.time
     }
 
-    /// The emotives that have gathered, oldest first.
+    /// Returns the emotives that have gathered, oldest first.
     #[must_use]
     pub fn emotives(&self) -> &[EmotiveMap] {
         &self.emotives
     }
 
-    /// The metadata that has gathered, one a non-empty observation, oldest first.
+    /// Returns the metadata that has gathered, oldest first, one entry for each
+    /// observation that had any.
     #[must_use]
     pub fn metadata(&self) -> &[Metadata] {
         &self.metadata
     }
 
-    /// What was observed last; `None` before the first observation.
+    /// Returns the last observation; `None` before the first.
     #[must_use]
     pub fn percept(&self) -> Option<Percept> {
         let last = self.percept.as_ref()?;
@@ -91,7 +94,7 @@ impl SessionState {
         })
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Estimates the bytes of memory that the state takes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let events = self.stm.iter().map(|event| texts(event.symbols()));
@@ -135,10 +138,10 @@ impl SessionState {
     }
 }
 
-/// Bytes of a text beside its characters.
+/// Bytes that a text takes beside its characters, roughly.
 const TEXT: usize = 48;
 
-/// Bytes of a map beside its entries.
+/// Bytes that a map takes beside its entries, roughly.
 const MAP: usize = 256;
 
 fn texts(texts: &[String]) -> usize {
@@ -168,7 +171,7 @@ fn value_bytes(value: &MetadataValue) -> usize {
     TEXT + inner
 }
 
-/// Drops the oldest entries but `n`.
+/// Drops all entries but the latest `n`.
 pub(crate) fn keep_latest<T>(entries: &mut Vec<T>, n: usize) {
     let surplus = entries.len().saturating_sub(n);
     entries.drain(..surplus);

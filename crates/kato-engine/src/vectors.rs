@@ -1,14 +1,16 @@
-//! A node's vectors, and which of them are nearest to another.
+//! The vectors of a node, and the search for those nearest to another vector.
 //!
-//! The search is exact, so that the answer does not depend on the order of learning, and its dimension is known only at run
-//! time. That leaves few libraries: kiddo wants the dimension at compile time, and kdtree splits space in halves, which ends
-//! in endless recursion for points that no half separates (two adjacent numbers, or numbers whose distance overflows).
-//! acap's k-d trees split at the median, so they are balanced for any input, and bounds are compared inclusively, so that no
-//! tie is lost. As its trees cannot grow in balance, new vectors wait in a short list, and trees of doubling size are
-//! rebuilt when it is full: the logarithmic method.
+//! The search is exact, so that the answer does not depend on the order of learning, and its
+//! dimension is known only at run time. That leaves few libraries: kiddo wants the dimension at
+//! compile time, and kdtree splits space in halves, which ends in endless recursion for points that
+//! no half separates (two adjacent numbers, or numbers whose distance overflows). acap's k-d trees
+//! split at the median, so they are balanced for any input, and bounds are compared inclusively, so
+//! that no tie is lost. As its trees cannot grow in balance, new vectors wait in a short list, and
+//! trees of doubling size are rebuilt when it is full: the logarithmic method.
 //!
-//! Cost: 80 bytes a vector and its elements. Learning n vectors takes O(n log³ n) in all, a search O(log² n) in few
-//! dimensions; from about ten dimensions on it nears a scan, as for every exact tree.
+//! Cost: 80 bytes for each vector, and its elements. Learning n vectors takes O(n log³ n) in
+//! all, a search O(log² n) in few dimensions; from about ten dimensions on it nears a scan, as
+//! for every exact tree.
 
 use std::collections::HashSet;
 
@@ -19,10 +21,10 @@ use acap::kd::FlatKdTree;
 use acap::knn::{NearestNeighbors as _, Neighborhood};
 use kato_model::VectorName;
 
-/// How many stored vectors join an observation's own.
+/// Number of stored vectors whose names join that of an observation's own, as in KATO 3.10.1.
 pub(crate) const N_NEAREST: usize = 3;
 
-/// Vectors that wait in the list before they go into a tree.
+/// Number of vectors in the list at which they go into a tree.
 const TAIL: usize = 64;
 
 /// A named vector of finite elements.
@@ -44,7 +46,7 @@ impl Coordinates for Point {
     }
 }
 
-/// The vector whose neighbours are asked for.
+/// The vector whose neighbours are searched for.
 #[derive(Debug, Clone, Copy)]
 struct Query<'a>(&'a [f64]);
 
@@ -74,16 +76,21 @@ pub(crate) struct VectorIndex {
     names: HashSet<VectorName, foldhash::fast::RandomState>,
     /// Every tree holds at most half as many vectors as the one before it.
     trees: Vec<FlatKdTree<Point>>,
+    /// Parallel to `trees`.
     tree_sizes: Vec<usize>,
+    /// The list of vectors that are in no tree yet.
     tail: Vec<Point>,
     /// Elements of the first vector that was stored; all others have as many.
     dimension: Option<usize>,
 }
 
 impl VectorIndex {
-    /// Adds a vector; `false` if it is known, of another dimension than the first, empty, or has an element that no distance
-    /// can be measured from.
+    /// Adds a vector.
+    ///
+    /// Returns `false` if it is known, of another dimension than the first, empty, or has an
+    /// element that no distance can be measured from.
     pub(crate) fn insert(&mut self, name: VectorName, elements: &[f64]) -> bool {
+        // The name comes last: its check adds it, and a vector that is refused must not leave it.
         if elements.is_empty()
             || elements.len() != self.dimension.unwrap_or(elements.len())
             || elements.iter().any(|element| !element.is_finite())
@@ -102,13 +109,13 @@ impl VectorIndex {
         true
     }
 
-    /// Elements of every vector; `None` before the first.
+    /// Returns the number of elements of every vector; `None` before the first.
     pub(crate) const fn dimension(&self) -> Option<usize> {
         self.dimension
     }
 
-    /// Names of the nearest vectors, at most [`N_NEAREST`]; of equally near ones the smaller names. None for a vector of
-    /// another dimension.
+    /// Returns the names of the nearest vectors, at most [`N_NEAREST`]; of equally near ones the
+    /// smaller names. None for a vector of another dimension.
     pub(crate) fn nearest(&self, elements: &[f64]) -> Vec<VectorName> {
         if self.dimension != Some(elements.len())
             || elements.iter().any(|element| !element.is_finite())
@@ -120,6 +127,7 @@ impl VectorIndex {
             query: &query,
             found: Vec::with_capacity(N_NEAREST + 1),
         };
+        // What one tree found bounds the search in the next.
         for tree in &self.trees {
             nearest = tree.search(nearest);
         }
@@ -129,9 +137,11 @@ impl VectorIndex {
         nearest.found.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Makes a tree of the list and of all trees that are not larger.
+    /// Builds a tree of the list and of all trees that are not larger.
     fn grow(&mut self) {
         let mut points = std::mem::take(&mut self.tail);
+        // Sizes are powers of two times that of the list, so trees join like carried bits of a
+        // binary number that is counted up: a vector moves once for each doubling.
         while self
             .tree_sizes
             .last()
@@ -145,7 +155,7 @@ impl VectorIndex {
     }
 }
 
-/// The nearest so far, nearest first, ties by name.
+/// The nearest vectors so far, nearest first, ties by name.
 struct Nearest<'k> {
     query: &'k Query<'k>,
     found: Vec<(EuclideanDistance<f64>, VectorName)>,

@@ -1,4 +1,4 @@
-//! The answer: every level's figures, as data, as JSON and as a table.
+//! The result of an estimate: the figures of every level, as data, as JSON and as a table.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use crate::{EstimateError, Figure, FrequencyCounts, LevelContents, Target};
 /// Version of the stored form.
 const SCHEMA: u32 = 1;
 
-/// What a run will store. Printing it gives a table; [`to_json`](Self::to_json) the same with everything behind it.
+/// An estimate of what a run will store. Its text form is a table; [`to_json`](Self::to_json) has
+/// everything behind that as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StorageBreakdown {
@@ -19,7 +20,7 @@ pub struct StorageBreakdown {
     pub engine: String,
     /// The corpus asked for.
     pub target: Target,
-    /// How many times what was observed the target is; `None` where nothing was observed.
+    /// Size of the target as a multiple of what was observed; `None` where nothing was observed.
     pub extrapolation: Option<f64>,
     /// The levels, bottom up.
     pub level_estimates: Vec<LevelEstimate>,
@@ -31,7 +32,7 @@ pub struct StorageBreakdown {
     pub bytes: Figure,
 }
 
-/// What a level will store.
+/// An estimate of what a level will store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LevelEstimate {
@@ -49,7 +50,7 @@ pub struct LevelEstimate {
     pub dedup_share: Figure,
     /// Bytes.
     pub bytes: Figure,
-    /// What the bytes follow from.
+    /// Contents that the bytes follow from.
     pub contents: LevelContents,
     /// Frequencies that were observed.
     pub observed: FrequencyCounts,
@@ -67,6 +68,7 @@ pub struct GrowthPoint {
 }
 
 impl StorageBreakdown {
+    /// Adds up the levels; `fixed_bytes` is what the store takes beside them.
     pub(crate) fn of_levels(
         engine: &str,
         target: Target,
@@ -79,6 +81,7 @@ impl StorageBreakdown {
             Figure::sum(level_estimates.iter().map(which), confidence)
         };
         let mut bytes = sum(|level| &level.bytes);
+        // Added to both ends as well, so that they stay around the value.
         bytes.value += fixed_bytes;
         bytes.low = bytes.low.map(|low| low + fixed_bytes);
         bytes.high = bytes.high.map(|high| high + fixed_bytes);
@@ -94,7 +97,7 @@ impl StorageBreakdown {
         }
     }
 
-    /// Stored form, indented.
+    /// Returns the stored form: JSON, indented.
     #[must_use]
     pub fn to_json(&self) -> String {
         json(self)
@@ -119,7 +122,10 @@ impl StorageBreakdown {
     }
 }
 
+/// Returns the breakdown as indented JSON.
 fn json(breakdown: &StorageBreakdown) -> String {
+    // Writing to a string fails for keys that are no text and for types that refuse. Here keys are
+    // names or integers, which become text, and all types are derived.
     serde_json::to_string_pretty(breakdown).expect("a breakdown is plain data")
 }
 
@@ -181,6 +187,7 @@ impl fmt::Display for StorageBreakdown {
     }
 }
 
+/// Returns a figure as text, with its interval in parentheses where it has one.
 fn shown(figure: &Figure, show: impl Fn(f64) -> String) -> String {
     match (figure.low, figure.high) {
         (Some(low), Some(high)) => format!("{} ({}–{})", show(figure.value), show(low), show(high)),
@@ -188,7 +195,7 @@ fn shown(figure: &Figure, show: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// A whole number with commas.
+/// Returns a number as text, rounded to a whole one, with commas.
 fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -201,10 +208,12 @@ fn grouped(value: f64) -> String {
     text
 }
 
+/// Returns bytes as text, in the largest unit that leaves at least 1.
 fn bytes_shown(bytes: f64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut value = bytes;
     let mut unit = 0;
+    // From 999.95 on one decimal would round up to 1000.0 of the unit.
     while value >= 999.95 && unit + 1 < UNITS.len() {
         value /= 1_000.0;
         unit += 1;

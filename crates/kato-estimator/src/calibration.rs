@@ -1,4 +1,5 @@
-//! What is known of a corpus before it is learned: from a sample, from a finished run, or from several.
+//! Calibrations: what is known of a corpus before it is learned, from a sample or from finished
+//! runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +11,20 @@ use crate::{CorpusSample, EstimateError, FrequencyCounts, Hierarchy, RunRecord, 
 /// Version of the stored form.
 const SCHEMA: u32 = 1;
 
-/// Standard deviation of a document's learn calls over their mean, where a run tells only their sum. Rows of encyclopedia text have 0.8.
+/// Standard deviation of a document's learn calls over their mean, for a run, of which only their
+/// sum is known. Rows of encyclopedia text have 0.8.
 const ASSUMED_DOCUMENT_VARIATION: f64 = 1.0;
 
-/// Share of the repeated patterns of a small run that repeat only near by, within a document or its neighbours, so that more documents do not
-/// bring more such repeats.
+/// Share of the repeated patterns of a small run that repeat within a document or its neighbours
+/// only, so that more documents do not bring more such repeats.
 const LOCAL_REPEATS: f64 = 0.65;
-/// Learn calls of a run that halve that share: pairs of neighbours grow with the learn calls, all pairs with their square. Both
-/// measured on consecutive rows of WikiText-2 (`docs/estimation.md`).
+/// Number of learn calls of a run that halves that share: pairs of neighbours grow with the learn
+/// calls, all pairs with their square. Both numbers were measured on consecutive rows of WikiText-2
+/// (`docs/estimation.md`).
 const LOCAL_CALLS: f64 = 8_000.0;
 
-/// What estimates are made from. Can be stored as JSON and is small, whatever it was made from.
+/// The observations that estimates are made from. It can be stored as JSON and is small, whatever
+/// it was made from.
 ///
 /// ```
 /// use kato_estimator::{Calibration, Hierarchy, RunLevel, RunRecord, StorageEstimator};
@@ -39,7 +43,7 @@ const LOCAL_CALLS: f64 = 8_000.0;
 pub struct Calibration {
     /// Version of this form, 1.
     pub schema: u32,
-    /// What it was made from.
+    /// Kind of observations that it was made from.
     pub source: CalibrationSource,
     /// The hierarchy that it holds for.
     pub hierarchy: Hierarchy,
@@ -47,7 +51,8 @@ pub struct Calibration {
     pub samples: u64,
     /// Bytes of their text, where known.
     pub text_bytes: Option<u64>,
-    /// How well it predicts parts of what it was made from that were held out; empty where nothing could be held out.
+    /// Predictions of parts of the observations that were held out, with the truth; empty where
+    /// nothing could be held out.
     pub held_out: Vec<HeldOut>,
     pub(crate) engine: Option<String>,
     pub(crate) tokens: Option<u64>,
@@ -55,7 +60,7 @@ pub struct Calibration {
     pub(crate) levels: Vec<LevelEvidence>,
 }
 
-/// What a calibration was made from.
+/// The kind of observations that a calibration was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -68,17 +73,17 @@ pub enum CalibrationSource {
     History,
 }
 
-/// A prediction of something that was held out, and what it was.
+/// A prediction of observations that were held out, with the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HeldOut {
     /// Distinct patterns predicted, over all levels.
     pub predicted: f64,
-    /// Distinct patterns that were there.
+    /// Distinct patterns observed, over all levels.
     pub actual: f64,
 }
 
 impl HeldOut {
-    /// Signed relative error of the prediction.
+    /// Returns the signed relative error of the prediction; 0 where nothing was observed.
     #[must_use]
     pub fn error(&self) -> f64 {
         if self.actual > 0.0 {
@@ -89,21 +94,22 @@ impl HeldOut {
     }
 }
 
-/// What is known of a level.
+/// The observations of a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LevelEvidence {
     pub(crate) learn_calls: u64,
     pub(crate) frequencies: FrequencyCounts,
     pub(crate) symbols_per_pattern: f64,
-    /// What growth is fitted to.
+    /// Counts that growth laws are fitted to.
     pub(crate) growth: Windows,
     /// Share of learn calls that are the first of their pattern in the document.
     pub(crate) first_in_document: f64,
+    /// `None` for a run, whose documents are not known.
     pub(crate) spread: Option<Spread>,
     pub(crate) bytes: Option<u64>,
 }
 
-/// How learn calls vary from document to document.
+/// Sums that show how learn calls vary from document to document, by each measure of size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spread {
     pub(crate) by_documents: Sums,
@@ -112,7 +118,7 @@ pub(crate) struct Spread {
 }
 
 impl Calibration {
-    /// From a sample of the corpus: the best there is before a run.
+    /// Creates a calibration from a sample of the corpus: the best source before a run.
     #[must_use]
     pub fn from_sample(sample: &CorpusSample) -> Self {
         let levels = sample.levels.iter().map(|level| LevelEvidence {
@@ -142,11 +148,13 @@ impl Calibration {
         }
     }
 
-    /// From a finished run: its frequencies, and its bytes where it tells them.
+    /// Creates a calibration from a finished run: its frequencies, and its bytes where they are
+    /// known.
     ///
     /// # Errors
     ///
-    /// [`EstimateError::Record`] when the levels are not those of the hierarchy or the run learned nothing.
+    /// [`EstimateError::Record`] when the levels are not those of the hierarchy or the run learned
+    /// nothing.
     pub fn from_run(run: &RunRecord) -> Result<Self, EstimateError> {
         if run.levels.len() != run.hierarchy.n_levels() {
             return Err(EstimateError::Record {
@@ -166,6 +174,9 @@ impl Calibration {
             });
         }
         let levels = run.levels.iter().enumerate().map(|(level_idx, level)| {
+            // Where the run does not know the symbols of a pattern, the learn calls below are
+            // shared out over those of this level. Chunk sizes above level 0 are at least 2, so
+            // `clamp` has its ends in order.
             let chunk_size = run.hierarchy.chunk_size(level_idx) as f64;
             let below = level_idx.checked_sub(1).and_then(|below| calls.get(below));
             let implied = below.map_or(chunk_size, |&below| {
@@ -173,6 +184,8 @@ impl Calibration {
                 (below as f64 / calls as f64).clamp(2.0, chunk_size)
             });
             let calls = level.frequencies.observations();
+            // A run knows no documents. What may be local is the counterpart of a sample's repeats
+            // within a document.
             let not_local = without_local_repeats(&level.frequencies);
             LevelEvidence {
                 learn_calls: calls,
@@ -184,6 +197,7 @@ impl Calibration {
                 growth: Windows {
                     all: level.frequencies.clone(),
                     once_a_document: not_local,
+                    // No groups: the error is taken from the number of repeats.
                     without: Vec::new(),
                 },
                 frequencies: level.frequencies.clone(),
@@ -206,11 +220,13 @@ impl Calibration {
         })
     }
 
-    /// From the largest finished run of a hierarchy; the other runs of that hierarchy are predicted from each other to tell the error.
+    /// Creates a calibration from the largest finished run of a hierarchy. The runs of that
+    /// hierarchy are predicted from each other to show the error.
     ///
     /// # Errors
     ///
-    /// [`EstimateError::NoSuchRun`] when no run has the hierarchy; as [`from_run`](Self::from_run) for the runs that have it.
+    /// [`EstimateError::NoSuchRun`] when no run has the hierarchy; as [`from_run`](Self::from_run)
+    /// for the runs that have it.
     pub fn from_history(runs: &[RunRecord], hierarchy: &Hierarchy) -> Result<Self, EstimateError> {
         let same: Vec<&RunRecord> = runs
             .iter()
@@ -228,7 +244,8 @@ impl Calibration {
                 .enumerate()
                 .filter(|(idx, _)| *idx != held_idx)
                 .map(|(_, run)| *run);
-            // As it is used: the largest run that is not larger than what it predicts, else the smallest.
+            // As a calibration is used: from the largest run that is not larger than what it
+            // predicts, else from the smallest.
             let (smaller, larger): (Vec<_>, Vec<_>) =
                 others.partition(|run| run.samples <= held.samples);
             let smaller = smaller.into_iter().max_by_key(|run| run.samples);
@@ -237,6 +254,7 @@ impl Calibration {
             };
             let estimator = StorageEstimator::builder()
                 .calibration(Self::from_run(known)?)
+                // The error is of interest however far the runs are apart.
                 .force(true)
                 .build()?;
             let breakdown = estimator.estimate_storage(held.samples)?;
@@ -248,7 +266,7 @@ impl Calibration {
         Ok(calibration)
     }
 
-    /// Stored form.
+    /// Returns the stored form, as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         json(self)
@@ -258,12 +276,13 @@ impl Calibration {
     ///
     /// # Errors
     ///
-    /// [`EstimateError::Json`] when it is something else, or of a later version.
+    /// [`EstimateError::Json`] when it is something else, or of another version.
     pub fn from_json(json: &str) -> Result<Self, EstimateError> {
         let calibration: Self =
             serde_json::from_str(json).map_err(|error| EstimateError::Json {
                 reason: error.to_string(),
             })?;
+        // Levels are paired with those of the hierarchy everywhere, so their numbers must agree.
         if calibration.schema != SCHEMA
             || calibration.levels.len() != calibration.hierarchy.n_levels()
         {
@@ -277,8 +296,14 @@ impl Calibration {
         Ok(calibration)
     }
 
-    /// How many times the observed corpus the target is.
+    /// Returns the size of the target as a multiple of the observed corpus.
+    ///
+    /// # Errors
+    ///
+    /// [`EstimateError::Target`] for a size of 0 or in a unit that was not observed.
     pub(crate) fn factor(&self, target: &Target) -> Result<f64, EstimateError> {
+        // Text before tokens before documents: documents differ in length more than text differs in
+        // tokens.
         let (value, unit, observed) = match *target {
             Target {
                 text_bytes: Some(value),
@@ -306,9 +331,11 @@ impl Calibration {
 }
 
 impl LevelEvidence {
-    /// Learn calls of the target.
+    /// Returns the learn calls of the target with their error; `factor` and `samples` are used for
+    /// a run alone.
     pub(crate) fn scale(&self, target: &Target, factor: f64, samples: u64) -> Scaled {
         let Some(spread) = &self.spread else {
+            // The observed part has no error, hence only what lies beyond it counts.
             let unknown = (1.0 - 1.0 / factor.max(1.0)).max(0.0);
             return Scaled {
                 value: self.learn_calls as f64 * factor,
@@ -336,12 +363,14 @@ impl LevelEvidence {
     }
 }
 
-/// The frequencies without twice the local repeats: those patterns count once. All of them and these err to either side.
+/// Returns the frequencies without twice the local repeats, whose patterns count once. All
+/// frequencies and these err to either side, and the estimate is the middle.
 fn without_local_repeats(frequencies: &FrequencyCounts) -> FrequencyCounts {
     let share = LOCAL_REPEATS / (1.0 + frequencies.observations() as f64 / LOCAL_CALLS);
     let removed = (2.0 * share).min(1.0);
     let parts = frequencies.iter().flat_map(|(frequency, n)| {
         let local = if frequency > 1 {
+            // At most `n`, as `removed` is at most 1, so the subtraction below cannot underflow.
             (n as f64 * removed).round() as u64
         } else {
             0
@@ -351,7 +380,8 @@ fn without_local_repeats(frequencies: &FrequencyCounts) -> FrequencyCounts {
     parts.collect()
 }
 
-/// Distinct windows of the whole sample, predicted from all groups of documents but one.
+/// Predicts the distinct windows of the whole sample from all groups of documents but one, for each
+/// group.
 fn held_out_groups(sample: &CorpusSample) -> Vec<HeldOut> {
     let n_groups = sample
         .levels
@@ -364,6 +394,7 @@ fn held_out_groups(sample: &CorpusSample) -> Vec<HeldOut> {
         };
         for level in &sample.levels {
             let known = level.windows.without.get(group)?;
+            // Groups without a window at this level hold nothing out.
             if known.observations() == level.windows.all.observations() || known.observations() == 0
             {
                 continue;
@@ -377,6 +408,9 @@ fn held_out_groups(sample: &CorpusSample) -> Vec<HeldOut> {
     held.collect()
 }
 
+/// Returns the calibration as JSON.
 fn json(calibration: &Calibration) -> String {
+    // Writing to a string fails for keys that are no text and for types that refuse. Here keys are
+    // names or integers, which become text, and all types are derived.
     serde_json::to_string(calibration).expect("a calibration is plain data")
 }

@@ -1,8 +1,8 @@
-//! What can go wrong with an estimate.
+//! Errors of estimates.
 
 use thiserror::Error;
 
-/// Why there is no estimate.
+/// The reason why there is no estimate.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum EstimateError {
@@ -22,7 +22,7 @@ pub enum EstimateError {
     /// There is nothing to estimate from.
     #[error("nothing to estimate from: give the builder a calibration, or the seed formula")]
     NoModel,
-    /// The target is nothing, not finite, or not in a unit that the source of the estimate knows.
+    /// The target is 0, not finite, or not in a unit that the source of the estimate knows.
     #[error("the target {value} {unit} cannot be scaled to: {reason}")]
     Target {
         /// The size asked for.
@@ -39,7 +39,7 @@ pub enum EstimateError {
     TooFar {
         /// Size of the target over what was observed.
         ratio: f64,
-        /// Most that is answered.
+        /// Largest ratio that is answered.
         limit: f64,
     },
     /// A setting is outside what it can be.
@@ -47,9 +47,9 @@ pub enum EstimateError {
     Setting {
         /// Name of the setting.
         setting: &'static str,
-        /// What it was.
+        /// Its value.
         value: f64,
-        /// What it can be.
+        /// The values that it can have.
         allowed: &'static str,
     },
     /// A record of a run contradicts itself.
@@ -57,7 +57,7 @@ pub enum EstimateError {
     Record {
         /// The level, from 0.
         level: usize,
-        /// What does not fit.
+        /// The contradiction.
         problem: &'static str,
     },
     /// None of the runs can answer for this hierarchy.
@@ -74,13 +74,13 @@ pub enum EstimateError {
     /// A stored calibration or breakdown cannot be read.
     #[error("the JSON is none of this version: {reason}; make it again")]
     Json {
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// The plot could not be drawn.
     #[error("failed to draw the plot: {reason}")]
     Plot {
-        /// What the drawing library said.
+        /// The message of the drawing library.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The estimator: from what is known of a corpus to what a run over it will store.
+//! The estimator: predicts what a run over a corpus will store from what is known of the corpus.
 
 mod builder;
 mod contents;
@@ -16,10 +16,11 @@ use crate::{
     StorageEngine, Target,
 };
 
-/// Most times the observed corpus that is answered unasked: two decades were tested.
+/// Largest size, as a multiple of the observed corpus, that is estimated by default. Up to 100
+/// times a sample was tested (`docs/estimation.md`).
 pub const DEFAULT_MAX_EXTRAPOLATION: f64 = 200.0;
 
-/// Where estimates come from.
+/// The source of estimates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -30,7 +31,8 @@ pub enum Model {
     Seed(SeedModel),
 }
 
-/// Predicts what a run will store: learn calls, distinct patterns and bytes of every level, with intervals.
+/// Predicts what a run will store: learn calls, distinct patterns and bytes of every level, with
+/// intervals.
 ///
 /// ```
 /// use kato_estimator::{Calibration, Hierarchy, SampleBuilder, StorageEstimator, Target};
@@ -62,7 +64,7 @@ impl StorageEstimator {
         StorageEstimatorBuilder::default()
     }
 
-    /// What a run over so many documents will store.
+    /// Estimates what a run over so many documents will store.
     ///
     /// # Errors
     ///
@@ -71,15 +73,20 @@ impl StorageEstimator {
         self.estimate(Target::samples(num_samples))
     }
 
-    /// What a run over a corpus of this size will store. Give the bytes of its text where they are known: documents differ in length.
+    /// Estimates what a run over a corpus of this size will store.
+    ///
+    /// The bytes of its text, where they are known, give a better estimate than the number of its
+    /// documents, because documents differ in length.
     ///
     /// # Errors
     ///
-    /// [`EstimateError::Target`] for a size of nothing or in a unit that was not observed; [`EstimateError::TooFar`] beyond the range.
+    /// [`EstimateError::Target`] for a size of nothing or in a unit that was not observed;
+    /// [`EstimateError::TooFar`] beyond the range.
     pub fn estimate(&self, target: Target) -> Result<StorageBreakdown, EstimateError> {
         match &self.model {
             Model::Seed(seed) => self.by_formula(seed, target),
             Model::Calibrated(calibration, law) => {
+                // Refused, not capped: beyond the tested range nothing says that intervals hold.
                 let factor = calibration.factor(&target)?;
                 if factor > self.max_extrapolation && !self.force {
                     return Err(EstimateError::TooFar {
@@ -92,6 +99,7 @@ impl StorageEstimator {
         }
     }
 
+    /// Estimates by the original's formula, without intervals.
     fn by_formula(
         &self,
         seed: &SeedModel,
@@ -104,6 +112,8 @@ impl StorageEstimator {
                 reason: "the formula asks for a number of documents",
             });
         };
+        // Nothing is known of the formula's error, and an invented interval would look like a
+        // measured one.
         let bare = |value| Figure::bare(value, self.confidence);
         let levels = seed.levels(samples);
         let level_estimates: Vec<LevelEstimate> = levels
@@ -135,7 +145,7 @@ impl StorageEstimator {
         ))
     }
 
-    /// The hierarchy that estimates are for; `None` for the original's formula.
+    /// Returns the hierarchy that estimates are for; `None` for the original's formula.
     #[must_use]
     pub fn hierarchy(&self) -> Option<&Hierarchy> {
         match &self.model {

@@ -1,8 +1,9 @@
-//! A number that says how far off it may be, and how it was obtained.
+//! Estimated numbers, each with an interval and the way it was obtained.
 
 use serde::{Deserialize, Serialize};
 
-/// Widest half interval of a logarithm that is told: a factor of about a million either way.
+/// Largest half width of an interval of a logarithm: a factor of about a million either way. It
+/// keeps the ends finite whatever the estimated error.
 const MAX_SPREAD: f64 = 14.0;
 
 /// How a figure was obtained.
@@ -22,8 +23,9 @@ pub enum Method {
 
 /// An estimate with an interval.
 ///
-/// The interval holds the truth in a share `confidence` of cases like those that the method was tested on (`docs/estimation.md`).
-/// Where nothing is known of the error, `low` and `high` are `None`, never a made-up spread.
+/// The interval holds the truth in a share `confidence` of cases like those that the method was
+/// tested on (`docs/estimation.md`). Where nothing is known of the error, `low` and `high` are
+/// `None`, never a made-up spread.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The estimate.
@@ -39,7 +41,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A value of whose error nothing is known.
+    /// Creates a figure of whose error nothing is known.
     pub(crate) fn bare(value: f64, confidence: f64) -> Self {
         Self {
             value,
@@ -50,7 +52,8 @@ impl Figure {
         }
     }
 
-    /// A positive value with an error that multiplies: `spread` is the half width of the interval of its logarithm.
+    /// Creates a positive figure whose error is a factor: `spread` is the half width of the
+    /// interval of its logarithm.
     pub(crate) fn with_spread(value: f64, spread: f64, confidence: f64, method: Method) -> Self {
         let factor = spread.min(MAX_SPREAD).exp();
         Self {
@@ -62,14 +65,16 @@ impl Figure {
         }
     }
 
-    /// The same figure with its interval cut to what is possible; the value always stays inside.
+    /// Returns the figure with its interval cut to what is possible; the value always stays inside.
     pub(crate) fn within(mut self, least: f64, most: f64) -> Self {
         self.low = self.low.map(|low| low.max(least).min(self.value));
         self.high = self.high.map(|high| high.min(most).max(self.value));
         self
     }
 
-    /// The sum of figures that may all be off in the same direction.
+    /// Returns the sum of figures that may all be off in the same direction.
+    ///
+    /// The sum has no interval where one of the figures has none.
     pub(crate) fn sum<'a>(figures: impl IntoIterator<Item = &'a Self>, confidence: f64) -> Self {
         let zero = Self {
             value: 0.0,
@@ -78,6 +83,8 @@ impl Figure {
             confidence,
             method: Method::Derived,
         };
+        // Ends are added, not errors as squares: levels are fed by the same documents, so their
+        // errors do not cancel.
         figures.into_iter().fold(zero, |sum, figure| Self {
             value: sum.value + figure.value,
             low: sum.low.zip(figure.low).map(|(a, b)| a + b),
@@ -86,7 +93,7 @@ impl Figure {
         })
     }
 
-    /// Does the interval hold this value? `false` where there is no interval.
+    /// Returns whether the interval holds this value; `false` where there is no interval.
     ///
     /// ```
     /// use kato_estimator::{Figure, Method};

@@ -1,10 +1,10 @@
-//! How many patterns were learned once, twice, three times ...
+//! Frequencies of frequencies: the number of patterns that were learned once, twice, and so on.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Frequencies of frequencies: for every frequency the number of patterns that have it.
+/// Frequencies of frequencies: for every frequency, the number of patterns that have it.
 ///
 /// ```
 /// use kato_estimator::FrequencyCounts;
@@ -17,40 +17,44 @@ use serde::{Deserialize, Serialize};
 pub struct FrequencyCounts(BTreeMap<u64, u64>);
 
 impl FrequencyCounts {
-    /// Frequency and number of patterns, ascending.
+    /// Returns the pairs of a frequency and its number of patterns, ascending by frequency.
     #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator {
         self.0.iter().map(|(&frequency, &n)| (frequency, n))
     }
 
-    /// Learn calls: the sum of all frequencies.
+    /// Returns the number of learn calls: the sum of all frequencies.
     #[must_use]
     pub fn observations(&self) -> u64 {
+        // Saturating here and below, because counts may also be read from JSON.
         self.iter().fold(0, |sum: u64, (frequency, n)| {
             sum.saturating_add(frequency.saturating_mul(n))
         })
     }
 
-    /// Distinct patterns.
+    /// Returns the number of distinct patterns.
     #[must_use]
     pub fn distinct(&self) -> u64 {
         self.iter().fold(0, |sum, (_, n)| sum.saturating_add(n))
     }
 
-    /// Patterns that were learned once.
+    /// Returns the number of patterns that were learned once.
     #[must_use]
     pub fn singletons(&self) -> u64 {
         self.0.get(&1).copied().unwrap_or(0)
     }
 
-    /// Patterns that were learned more than once.
+    /// Returns the number of patterns that were learned more than once.
     #[must_use]
     pub fn repeated(&self) -> u64 {
         self.distinct() - self.singletons()
     }
 
-    /// Expected distinct patterns among a share of these learn calls, taken at random; `share` from 0 to 1.
+    /// Returns the expected distinct patterns among a share of these learn calls, taken at random;
+    /// `share` from 0 to 1.
     pub(crate) fn rarefied(&self, share: f64) -> f64 {
+        // Each learn call is kept with this share, by itself: a pattern is missed when all of its
+        // learn calls are.
         let missed = (1.0 - share.clamp(0.0, 1.0)).max(0.0);
         self.iter()
             .map(|(frequency, n)| n as f64 * (1.0 - missed.powf(frequency as f64)))
@@ -59,7 +63,7 @@ impl FrequencyCounts {
 }
 
 impl FromIterator<(u64, u64)> for FrequencyCounts {
-    /// Sums the numbers of equal frequencies; passes over zeros.
+    /// Sums the numbers of equal frequencies and leaves out zeros.
     fn from_iter<I: IntoIterator<Item = (u64, u64)>>(pairs: I) -> Self {
         let mut counts = BTreeMap::new();
         for (frequency, n) in pairs {

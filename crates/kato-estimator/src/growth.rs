@@ -1,26 +1,29 @@
-//! How distinct patterns grow with learn calls: the laws, and the ensemble of them.
+//! Growth of distinct patterns with learn calls: the laws, and the ensemble of them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{FrequencyCounts, PitmanYor};
 
-/// A law of growth, for learn calls beyond those observed. Within them every law is the expectation over a random part of them.
+/// A law of growth, for learn calls beyond those observed. Within them, every law gives the
+/// expectation over a random part of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GrowthLaw {
     /// [`PitmanYor`], by maximum likelihood.
     PitmanYor,
-    /// K·(N/n)^(V₁/K): distinct patterns K grow from n to N learn calls with the share V₁/K of patterns learned once as exponent.
+    /// K·(N/n)^(V₁/K): distinct patterns K grow from n to N learn calls with the share V₁/K of
+    /// patterns learned once as exponent.
     Slope,
-    /// K·(N/n)^β with β from the growth within the observations, between half of them and all (Heaps).
+    /// K·(N/n)^β with β from the growth within the observations, between half of them and all
+    /// (Heaps).
     Heaps,
     /// K·N/n: no further repeats. An upper bound, and no estimate.
     Linear,
 }
 
 impl GrowthLaw {
-    /// Expected distinct patterns at a number of learn calls.
+    /// Returns the expected distinct patterns after a number of learn calls.
     ///
     /// ```
     /// use kato_estimator::{FrequencyCounts, GrowthLaw};
@@ -45,14 +48,16 @@ enum FittedLaw {
 }
 
 impl FittedLaw {
-    /// Where nothing repeats every law is linear.
+    /// Fits a law. Where nothing repeats every law is linear.
     fn fit(law: GrowthLaw, counts: &FrequencyCounts) -> Self {
         let distinct = counts.distinct() as f64;
         match law {
+            // The fit fails without repeats, and where all learn calls are of one pattern.
             GrowthLaw::PitmanYor => PitmanYor::fit(counts).map_or(Self::Linear, Self::PitmanYor),
             GrowthLaw::Slope if distinct > 0.0 => {
                 Self::Power(counts.singletons() as f64 / distinct)
             }
+            // Between half of the learn calls and all, the exponent is log₂ of the growth.
             GrowthLaw::Heaps if distinct > 0.0 => {
                 Self::Power((distinct / counts.rarefied(0.5)).log2().clamp(0.0, 1.0))
             }
@@ -60,11 +65,13 @@ impl FittedLaw {
         }
     }
 
+    /// Returns the expected distinct patterns after a number of learn calls.
     fn distinct(self, counts: &FrequencyCounts, calls: f64) -> f64 {
         let (n, distinct) = (counts.observations() as f64, counts.distinct() as f64);
         if n == 0.0 {
             return 0.0;
         }
+        // What was observed is better than any law about it.
         if calls <= n {
             return counts.rarefied(calls / n);
         }
@@ -76,10 +83,12 @@ impl FittedLaw {
     }
 }
 
-/// Repeated patterns at which Pitman-Yor has half of its full weight: with few of them its likelihood is flat.
+/// Number of repeated patterns at which Pitman-Yor has half of its full weight: with few of them
+/// its likelihood is flat.
 const FEW_REPEATS: f64 = 10.0;
 
-/// One law, or the default ensemble: Pitman-Yor and the slope rule, weighed by how much there is to fit.
+/// One law, or the default ensemble of Pitman-Yor and the slope rule, weighted by how much there is
+/// to fit.
 #[derive(Debug, Clone)]
 pub(crate) struct Growth<'a> {
     counts: &'a FrequencyCounts,
@@ -94,6 +103,7 @@ impl<'a> Growth<'a> {
             Some(law) => vec![(FittedLaw::fit(law, counts), 1.0)],
             None => {
                 let repeated = counts.repeated() as f64;
+                // Towards one half each with many repeats, towards the slope alone without any.
                 let weight = 0.5 * repeated / (repeated + FEW_REPEATS);
                 vec![
                     (FittedLaw::fit(GrowthLaw::PitmanYor, counts), weight),
@@ -104,7 +114,7 @@ impl<'a> Growth<'a> {
         Self { counts, laws }
     }
 
-    /// Expected distinct patterns at a number of learn calls.
+    /// Returns the expected distinct patterns after a number of learn calls.
     pub(crate) fn distinct(&self, calls: f64) -> f64 {
         let parts = self
             .laws
@@ -113,7 +123,7 @@ impl<'a> Growth<'a> {
         parts.sum()
     }
 
-    /// Half of the distance between the laws, relative to the estimate.
+    /// Returns half of the distance between the laws, relative to the estimate; 0 for a single law.
     pub(crate) fn disagreement(&self, calls: f64) -> f64 {
         let all = self
             .laws
@@ -131,9 +141,11 @@ impl<'a> Growth<'a> {
     }
 }
 
-/// Growth of a vocabulary: finite, so that ln K is bent over ln N. The bend is taken from the growth within the observations.
+/// Returns the size of a vocabulary after so many tokens.
 ///
-/// Beyond the point where the parabola would turn down, or above `limit`, nothing grows.
+/// A vocabulary is finite, so ln K over ln N is bent: a parabola whose bend is taken from the
+/// growth within the observations. Beyond the point where it would turn down, or above `limit`,
+/// nothing grows.
 pub(crate) fn vocabulary(counts: &FrequencyCounts, tokens: f64, limit: f64) -> f64 {
     let n = counts.observations() as f64;
     if n == 0.0 || tokens <= 0.0 {
@@ -142,14 +154,17 @@ pub(crate) fn vocabulary(counts: &FrequencyCounts, tokens: f64, limit: f64) -> f
     if tokens <= n {
         return counts.rarefied(tokens / n);
     }
-    // Three points: an eighth, the geometric middle, all.
+    // Three points, equally far apart in ln N: an eighth of the tokens, the geometric middle, all.
     let h = 8f64.ln() / 2.0;
     let [y0, y1, y2] =
         [(-2.0 * h).exp(), (-h).exp(), 1.0].map(|share| counts.rarefied(share).max(1e-9).ln());
+    // Second difference and one-sided first derivative at the last point. A bend upwards would be
+    // noise, and so would an exponent outside 0 to 1.
     let bend = ((y2 - 2.0 * y1 + y0) / (2.0 * h * h)).min(0.0);
     let slope = ((3.0 * y2 - 4.0 * y1 + y0) / (2.0 * h)).clamp(0.0, 1.0);
     let mut x = (tokens / n).ln();
     if bend < 0.0 {
+        // The top of the parabola.
         x = x.min(-slope / (2.0 * bend));
     }
     (y2 + slope * x + bend * x * x)

@@ -1,47 +1,51 @@
-//! A level's distinct patterns as a function of its learn calls, with the error of that.
+//! Distinct patterns of a level as a function of its learn calls, with the error of the estimate.
 
 use crate::GrowthLaw;
 use crate::calibration::LevelEvidence;
 use crate::growth::Growth;
 
-/// By how much the logarithm of a prediction is off for (log10 of the extrapolation)², beside what the sample tells: the documents
-/// of a larger corpus are less alike than those of a small one.
+/// Error of the logarithm of a prediction, as a multiple of (log10 of the extrapolation)², that the
+/// sample cannot show: the documents of a larger corpus are less alike than those of a small one.
 const DRIFT: f64 = 0.003;
 
-/// Repeats come in clusters: their variance over that of independent ones, as a factor of the standard deviation.
+/// Factor of the standard deviation of the number of repeats over that of independent ones: repeats
+/// come in clusters.
 const CLUSTERING: f64 = 1.5;
 
-/// Standard deviation of the share of repeats that is taken for local, where only a run is known.
+/// Standard deviation of the share of repeats that is taken as local, where only a run is known.
 const LOCALITY: f64 = 0.08;
 
 /// The fitted laws of a level.
 pub(crate) struct LevelModel<'a> {
     evidence: &'a LevelEvidence,
-    /// Fitted to every window, or learn call of a run: as if repeats within a document grew with the number of documents.
+    /// Fitted to every window, or every learn call of a run: as if repeats within a document became
+    /// more frequent with the number of documents.
     all: Growth<'a>,
-    /// Fitted to every window once a document, or a run without what may be local: as if no pattern could repeat in many documents and
-    /// often within each.
+    /// Fitted to every window once a document, or to a run without its local repeats: as if no
+    /// pattern could repeat both in many documents and often within each.
     once: Growth<'a>,
     /// As `all`, without one group of documents after the other.
     without: Vec<Growth<'a>>,
 }
 
-/// Distinct patterns and the standard deviation of their logarithm.
+/// An estimate of distinct patterns with the standard deviation of its logarithm.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Distinct {
     pub(crate) value: f64,
     pub(crate) relative_sd: f64,
 }
 
-/// Relative error of the extrapolation itself, by how far it goes.
+/// Returns the relative error of extrapolating by a factor; 0 up to 1.
 pub(crate) fn drift(factor: f64) -> f64 {
     DRIFT * factor.max(1.0).log10().powi(2)
 }
 
 impl<'a> LevelModel<'a> {
+    /// Fits a law, or the ensemble for `None`, to what is known of a level.
     pub(crate) fn fit(evidence: &'a LevelEvidence, law: Option<GrowthLaw>) -> Self {
         let all = &evidence.growth.all;
         let groups = evidence.growth.without.iter();
+        // Groups without a window, and such that hold all of them, leave nothing to compare.
         let groups = groups
             .filter(|part| part.observations() < all.observations() && part.observations() > 0);
         Self {
@@ -52,15 +56,19 @@ impl<'a> LevelModel<'a> {
         }
     }
 
-    /// Expected distinct patterns at a number of learn calls: those observed, and what the laws add.
+    /// Returns the expected distinct patterns after a number of learn calls: those observed, and
+    /// what the laws add.
     ///
-    /// The laws are fitted to two kinds of counts that err to either side; the estimate is the middle.
+    /// The laws are fitted to two kinds of counts that err to either side; the estimate is the
+    /// middle.
     pub(crate) fn distinct(&self, calls: f64) -> f64 {
         let [all, once] = self.both(calls);
         (all + once) / 2.0
     }
 
+    /// Returns the estimates from all counts and from those once a document.
     fn both(&self, calls: f64) -> [f64; 2] {
+        // Counted once a document, a learn call that repeats within its document is none.
         let first = self.evidence.first_in_document;
         [
             self.by(&self.all, 1.0, calls),
@@ -68,12 +76,13 @@ impl<'a> LevelModel<'a> {
         ]
     }
 
-    /// A run has no groups of documents.
+    /// Returns whether a sample is known: a run has no groups of documents.
     fn is_sample(&self) -> bool {
         !self.evidence.growth.without.is_empty()
     }
 
-    /// By one law, for which a share of the learn calls counts.
+    /// Returns the expected distinct patterns by one law, for which a share of the learn calls
+    /// counts.
     fn by(&self, growth: &Growth<'_>, share: f64, calls: f64) -> f64 {
         let n = self.evidence.learn_calls as f64;
         let frequencies = &self.evidence.frequencies;
@@ -83,11 +92,12 @@ impl<'a> LevelModel<'a> {
         if calls <= n {
             return frequencies.rarefied(calls / n).min(calls);
         }
+        // Only the growth comes from the law. A learn call adds at most one pattern.
         let added = growth.distinct(calls * share) - growth.distinct(n * share);
         (frequencies.distinct() as f64 + added.clamp(0.0, calls - n)).min(calls)
     }
 
-    /// Distinct patterns with their error, the number of learn calls being known.
+    /// Returns the distinct patterns with their error, for a known number of learn calls.
     pub(crate) fn estimate(&self, calls: f64) -> Distinct {
         let value = self.distinct(calls);
         let n = self.evidence.learn_calls as f64;
@@ -95,12 +105,14 @@ impl<'a> LevelModel<'a> {
             return Distinct::default();
         }
         if calls <= n {
-            // A random part of what was observed: its repeats vary.
+            // A random part of what was observed: the number of its repeats varies, with the finite
+            // population correction.
             return Distinct {
                 value,
                 relative_sd: (calls - value).max(0.0).sqrt() / value * (1.0 - calls / n).sqrt(),
             };
         }
+        // What was observed has no error, and is this much of the corpus.
         let unknown = 1.0 - n / calls;
         let of_documents = if self.without.len() >= 2 {
             self.jackknife(calls)
@@ -109,6 +121,8 @@ impl<'a> LevelModel<'a> {
         };
         let [all, once] = self.both(calls);
         let between_counts = (all - once).abs() / value / 2.0;
+        // Errors of different sources add up as squares; a distance between two estimates counts by
+        // its half.
         let squares = of_documents.powi(2)
             + self.all.disagreement(calls).powi(2)
             + between_counts.powi(2)
@@ -122,8 +136,8 @@ impl<'a> LevelModel<'a> {
         }
     }
 
-    /// By how much the cut and the windows of the sample differ in distinct patterns: where paragraphs begin alike, the place of the cut is
-    /// not chance.
+    /// Returns by how much the cut and the windows of the sample differ in distinct patterns: where
+    /// paragraphs begin alike, the place of the cut is not chance.
     fn mismatch(&self) -> f64 {
         let windows = self.all.distinct(self.evidence.learn_calls as f64);
         if self.is_sample() && windows > 0.0 {
@@ -133,8 +147,9 @@ impl<'a> LevelModel<'a> {
         }
     }
 
-    /// By how much the estimate depends on the share of repeats that is taken for local: a repeat that is local makes its pattern one that was
-    /// learned once, and the slope rule's exponent is their share.
+    /// Returns by how much the estimate depends on the share of repeats that is taken as local: a
+    /// local repeat makes its pattern one that was learned once, and the exponent of the slope rule
+    /// is the share of those.
     fn locality(&self, calls: f64) -> f64 {
         if self.is_sample() {
             return 0.0;
@@ -144,7 +159,8 @@ impl<'a> LevelModel<'a> {
         LOCALITY * repeated * (calls / self.evidence.learn_calls as f64).ln()
     }
 
-    /// By how much the estimate depends on the documents drawn: the jackknife over groups of them.
+    /// Returns by how much the estimate depends on the documents drawn, by the jackknife over
+    /// groups of them.
     fn jackknife(&self, calls: f64) -> f64 {
         let values: Vec<f64> = self
             .without
@@ -157,24 +173,29 @@ impl<'a> LevelModel<'a> {
         ((n - 1.0) / n * squares).sqrt()
     }
 
-    /// The same where only frequencies are known: the share of repeats is as uncertain as their number.
+    /// Returns by how much the estimate depends on the documents drawn, where only frequencies are
+    /// known: the share of repeats is as uncertain as their number.
     fn of_repeats(&self, calls: f64, value: f64) -> f64 {
         let repeated = self.evidence.frequencies.repeated() as f64;
+        // One more than there are, so that a level without repeats has a finite error.
         (calls / value - 1.0).max(0.0) * CLUSTERING / (repeated + 1.0).sqrt()
     }
 
-    /// Share of learn calls that repeat although too little was seen for one repeat: pairs grow with the square.
+    /// Returns the share of learn calls that may repeat although too little was seen for one
+    /// repeat: pairs grow with the square.
     fn unseen(&self, calls: f64) -> f64 {
         let seen = self.evidence.growth.all.observations() as f64;
         (calls / (seen * seen).max(1.0)).min(0.3)
     }
 
-    /// Patterns among the distinct ones that were learned more than once.
+    /// Returns the number of patterns that were learned more than once, among the distinct ones.
     pub(crate) fn repeated(&self, calls: f64) -> f64 {
         let distinct = self.distinct(calls);
-        // Learned once is what would be new if it came last.
+        // A pattern was learned once if its learn call would be new as the last of all, so these
+        // are as many as the learn calls times the slope of the growth.
         let step = 0.01;
         let once = (distinct - self.distinct(calls * (1.0 - step))) / step;
+        // Each repeated pattern takes one learn call more, at least.
         (distinct - once).clamp(0.0, (calls - distinct).max(0.0).min(distinct))
     }
 }

@@ -1,22 +1,10 @@
-//! What a run will store: learn calls, distinct patterns and bytes from a sample, with intervals.
+#![doc = include_str!("../README.md")]
 //!
-//! ```
-//! use kato_estimator::{Calibration, Hierarchy, SampleBuilder, StorageEstimator, Target};
+//! # Map
 //!
-//! let mut sample = SampleBuilder::new(Hierarchy::new([4, 3])?);
-//! # let documents: Vec<(Vec<Vec<u32>>, u64)> =
-//! #     (0..50).map(|d| (vec![(0..80).map(|i| (i * (d + 3)) % 17).collect()], 400)).collect();
-//! for (paragraphs, text_bytes) in &documents {
-//!     sample.add(paragraphs, *text_bytes);
-//! }
-//! let calibration = Calibration::from_sample(&sample.finish()?);
-//! let breakdown = StorageEstimator::builder().calibration(calibration).build()?.estimate(Target::text_bytes(1_000_000))?;
-//! println!("{breakdown}");
-//! for level in &breakdown.level_estimates {
-//!     println!("{}: {:.0} patterns, {:.0} bytes", level.node, level.distinct_patterns.value, level.bytes.value);
-//! }
-//! # Ok::<(), kato_estimator::EstimateError>(())
-//! ```
+//! An estimate takes three steps: count what is known into a [`Calibration`], give it to
+//! [`StorageEstimator::builder`], and ask for a [`Target`]. The answer is a [`StorageBreakdown`]
+//! whose numbers are [`Figure`]s.
 //!
 //! | known before the run | take |
 //! |---|---|
@@ -25,12 +13,8 @@
 //! | several runs | [`Calibration::from_history`] |
 //! | nothing | [`SeedModel`], the original's formula, which is far off |
 //!
-//! Every number is a [`Figure`]: a value, an interval, and how it was obtained. Methods, tested range and measured errors are told in
-//! `docs/estimation.md`. The crate reads no files and knows no store; it is usable alone.
-//!
-//! # Features
-//!
-//! `plots` (on): `StorageBreakdown::write_plots`, rank–frequency and growth plots as SVG and PNG.
+//! The parts can be used alone: [`FrequencyCounts`] with [`PitmanYor`], [`GrowthLaw`] and
+//! [`PowerLaw`] for laws of frequencies, [`StorageEngine`] for the bytes of known contents.
 
 mod breakdown;
 mod bytes;

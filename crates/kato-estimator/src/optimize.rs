@@ -1,6 +1,7 @@
-//! The minimum of a function of two variables, without derivatives.
+//! Minimisation of functions of one and two variables, without derivatives.
 
-/// Nelder and Mead's simplex from several starts; the best point found and its value.
+/// Minimises a function by Nelder and Mead's simplex from several starts, and returns the best
+/// point with its value.
 ///
 /// The function may return infinity where it is not defined. With no start the point is the origin.
 pub(crate) fn minimize2(
@@ -17,9 +18,11 @@ pub(crate) fn minimize2(
     best
 }
 
+/// Descends from one start with a simplex, for at most 400 steps.
 fn descend(f: &impl Fn([f64; 2]) -> f64, start: [f64; 2]) -> ([f64; 2], f64) {
     let value = |point: [f64; 2]| {
         let value = f(point);
+        // NaN would compare as the largest value or the smallest, depending on its sign.
         (point, if value.is_nan() { f64::INFINITY } else { value })
     };
     let mut simplex = [
@@ -33,9 +36,12 @@ fn descend(f: &impl Fn([f64; 2]) -> f64, start: [f64; 2]) -> ([f64; 2], f64) {
         let size = (worst.0[0] - best.0[0])
             .abs()
             .max((worst.0[1] - best.0[1]).abs());
+        // Small, or flat and nearly small: on a flat valley the simplex would creep on without
+        // gain.
         if size < 1e-7 || (worst.1 - best.1).abs() < 1e-11 * (1.0 + best.1.abs()) && size < 1e-4 {
             break;
         }
+        // The usual coefficients: reflection 1, expansion 2, contraction 1/2, shrinking 1/2.
         let centre = mix(best.0, middle.0, 0.5);
         let reflected = value(mix(centre, worst.0, -1.0));
         simplex[2] = if reflected.1 < best.1 {
@@ -57,6 +63,7 @@ fn descend(f: &impl Fn([f64; 2]) -> f64, start: [f64; 2]) -> ([f64; 2], f64) {
             if contracted.1 < towards.1 {
                 contracted
             } else {
+                // Nothing better near by: both other corners move towards the best one.
                 simplex[1] = value(mix(best.0, middle.0, 0.5));
                 value(mix(best.0, worst.0, 0.5))
             }
@@ -66,13 +73,15 @@ fn descend(f: &impl Fn([f64; 2]) -> f64, start: [f64; 2]) -> ([f64; 2], f64) {
     simplex[0]
 }
 
-/// The point this part of the way from `a` to `b`.
+/// Returns the point this part of the way from `a` to `b`.
 fn mix(a: [f64; 2], b: [f64; 2], part: f64) -> [f64; 2] {
     [0, 1].map(|i| a[i] + part * (b[i] - a[i]))
 }
 
-/// The minimum of a unimodal function between two ends, by golden section.
+/// Returns the minimum of a unimodal function between two ends, by golden section.
 pub(crate) fn minimize1(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
+    // With this ratio one of the inner points is again an inner point of the next interval, so each
+    // step takes one evaluation.
     let ratio = (5f64.sqrt() - 1.0) / 2.0;
     let mut inner = [high - ratio * (high - low), low + ratio * (high - low)];
     let mut values = inner.map(&f);

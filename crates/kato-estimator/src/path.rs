@@ -1,27 +1,31 @@
-//! The learn calls of a document at every level, and those of the same text cut at every other place.
+//! The learn calls of a document at every level, and those that cuts from every other token would
+//! make.
 
 use crate::{Hierarchy, TailPolicy};
 
-/// What a document teaches, as hashes of content. Keeps its memory between documents.
+/// Computes what a document teaches, as hashes of content. Its buffers are reused between
+/// documents.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Paths {
     /// Hashes of the names of the current level.
     names: Vec<u64>,
     above: Vec<u64>,
-    /// For every token: the pattern that begins here and the token after it.
+    /// For every token, the pattern of the current level that begins there.
     starts: Vec<Start>,
     starts_above: Vec<Start>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Start {
-    /// Nothing is learned from here where this is `None`.
+    /// Hash of the pattern; `None` where nothing is learned from this token.
     name: Option<u64>,
+    /// The token behind it.
     next: usize,
 }
 
 impl Paths {
-    /// Tells `learned` every learn call of a document: level, content, number of symbols. The order is that of the text within a level.
+    /// Calls `learned` for every learn call of a document, with level, name, tokens at level 0, and
+    /// number of symbols; level by level, in the order of the text.
     pub(crate) fn calls<P: AsRef<[u32]>>(
         &mut self,
         hierarchy: &Hierarchy,
@@ -34,6 +38,7 @@ impl Paths {
             while let Some(len) = hierarchy.token_chunk(rest.len()) {
                 let (chunk, behind) = rest.split_at(len);
                 rest = behind;
+                // KATO learns nothing from fewer than two symbols.
                 if len >= 2 {
                     let name = hash_tokens(chunk);
                     learned(0, name, chunk, len);
@@ -43,11 +48,14 @@ impl Paths {
         }
         let mut promoted = None;
         for level in 1..hierarchy.n_levels() {
+            // A promoted name comes after all names of the level below, as it was the last there.
             self.names.extend(promoted.take());
             self.above.clear();
             for children in self.names.chunks(hierarchy.chunk_size(level)) {
+                // Chunks have at least two names, so only the last one of a document can be alone.
                 if let [single] = children {
                     let is_top = level + 1 == hierarchy.n_levels();
+                    // At the top there is no level to promote it to.
                     if hierarchy.tail_policy() == TailPolicy::Promote && !is_top {
                         promoted = Some(*single);
                     }
@@ -61,7 +69,8 @@ impl Paths {
         }
     }
 
-    /// Tells `seen` what the cut would learn first if it began at each token of the document: level, content, number of symbols.
+    /// Calls `seen` for what a cut that begins at each token of the document would learn first at
+    /// each level, with level, name and number of symbols.
     pub(crate) fn windows<P: AsRef<[u32]>>(
         &mut self,
         hierarchy: &Hierarchy,
@@ -72,6 +81,7 @@ impl Paths {
         for paragraph in paragraphs {
             let (tokens, base) = (paragraph.as_ref(), self.starts.len());
             for at in 0..tokens.len() {
+                // Up to the end of the paragraph: chunks do not cross it, names above do.
                 let rest = &tokens[at..];
                 let len = hierarchy.token_chunk(rest.len());
                 let name = len
@@ -99,12 +109,15 @@ impl Paths {
         }
     }
 
-    /// The pattern of up to `chunk_size` names that begins at a token, and its number of names.
+    /// Returns the pattern of up to `chunk_size` names that begins at a token, and its number of
+    /// names.
     fn level_start(&self, at: usize, chunk_size: usize) -> (Start, usize) {
         let (mut next, mut n_names, mut hash) = (at, 0, NAMES);
+        // No cut begins here. Walking on would count the pattern that begins behind once more.
         if let Some(&start @ Start { name: None, .. }) = self.starts.get(at) {
             return (start, 0);
         }
+        // From pattern to pattern of the level below, as the cut goes, over what teaches nothing.
         while let (true, Some(start)) = (n_names < chunk_size, self.starts.get(next)) {
             if let Some(name) = start.name {
                 hash = mix(hash, name);
@@ -117,9 +130,11 @@ impl Paths {
     }
 }
 
+/// Starts of hashes, digits of π: a run of tokens and a run of names never begin alike.
 const TOKENS: u64 = 0x243F_6A88_85A3_08D3;
 const NAMES: u64 = 0x1319_8A2E_0370_7344;
 
+/// Returns the hash of a pattern of tokens.
 fn hash_tokens(tokens: &[u32]) -> u64 {
     let hash = tokens
         .iter()
@@ -127,23 +142,29 @@ fn hash_tokens(tokens: &[u32]) -> u64 {
     finish(hash, tokens.len())
 }
 
+/// Returns the hash of a pattern of names.
 fn hash_names(names: &[u64]) -> u64 {
     let hash = names.iter().fold(NAMES, |hash, &name| mix(hash, name));
     finish(hash, names.len())
 }
 
-/// Hash of one token.
+/// Returns the hash of one token.
 pub(crate) fn hash_token(token: u32) -> u64 {
     finish(mix(TOKENS, u64::from(token)), 1)
 }
 
+/// Adds a value to a hash.
 fn mix(hash: u64, value: u64) -> u64 {
+    // Both halves of the product are used, so that every bit of the input reaches every bit of the
+    // hash; the rotated hash keeps a product of 0 from erasing what came before.
     let product = u128::from(hash ^ value.wrapping_mul(0x9E37_79B9_7F4A_7C15))
         * u128::from(0xD6E8_FEB8_6659_FD93_u64 ^ value.rotate_left(32));
     (product as u64) ^ ((product >> 64) as u64) ^ hash.rotate_left(23)
 }
 
+/// Ends a hash by SplitMix64's last step.
 fn finish(hash: u64, len: usize) -> u64 {
+    // The sketch selects patterns by the lowest bits, which have to be as random as the others.
     let mut bits = hash ^ len as u64;
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -1,4 +1,5 @@
-//! The Pitman-Yor process: how the number of distinct values grows when they follow a power law.
+//! The Pitman-Yor process: the growth of the number of distinct values when they follow a power
+//! law.
 
 use serde::{Deserialize, Serialize};
 use statrs::function::gamma::ln_gamma;
@@ -38,7 +39,8 @@ impl PitmanYor {
     ///
     /// # Errors
     ///
-    /// [`EstimateError::Fit`] when nothing repeats or everything is one pattern: then no parameter is best.
+    /// [`EstimateError::Fit`] when nothing repeats or everything is one pattern: then no parameter
+    /// is best.
     pub fn fit(counts: &FrequencyCounts) -> Result<Self, EstimateError> {
         if counts.repeated() == 0 {
             return Err(EstimateError::Fit {
@@ -50,6 +52,8 @@ impl PitmanYor {
                 reason: "all learn calls are of one pattern",
             });
         }
+        // In logit(d) and ln(θ) every point of the plane is valid, which the simplex needs. The
+        // bounds keep it away from d = 0 and d = 1, where the likelihood cannot be computed.
         let minus = |[logit, ln_theta]: [f64; 2]| {
             if !(-10.0..=MAX_LN_CONCENTRATION).contains(&ln_theta) || logit.abs() > 14.0 {
                 return f64::INFINITY;
@@ -57,6 +61,8 @@ impl PitmanYor {
             -log_likelihood(counts, logistic(logit), ln_theta.exp())
         };
         let ln_n = (counts.observations() as f64).ln();
+        // From small θ to beyond the number of learn calls: with few repeats the likelihood is
+        // flat, and one descent may stop on the plateau.
         let starts = [
             [1.4, 2.0],
             [0.0, 5.0],
@@ -72,9 +78,11 @@ impl PitmanYor {
         })
     }
 
-    /// Expected distinct patterns after `observations` learn calls, these counts being the first of them.
+    /// Returns the expected distinct patterns after `observations` learn calls, of which the first
+    /// are these counts.
     ///
-    /// **Domain**: for no more learn calls than were counted, the expectation over those drawn from them.
+    /// **Domain**: for no more learn calls than were counted, the expectation over those drawn from
+    /// them.
     #[must_use]
     pub fn expected_distinct(&self, counts: &FrequencyCounts, observations: f64) -> f64 {
         let n = counts.observations() as f64;
@@ -82,30 +90,36 @@ impl PitmanYor {
             return counts.rarefied(observations / n);
         }
         let (d, theta, distinct) = (self.discount, self.concentration, counts.distinct() as f64);
+        // E[K at n + m] = K + (K + θ/d) · (rise - 1); exp_m1 keeps the digits of a rise near 1.
         let growth = ln_rise(theta + n, d, observations - n);
         distinct + (distinct + theta / d) * growth.exp_m1()
     }
 }
 
-/// ln of Γ(a + d + m) Γ(a) / (Γ(a + d) Γ(a + m)), without the cancellation of large logarithms.
+/// Returns ln of Γ(a + d + m) Γ(a) / (Γ(a + d) Γ(a + m)), without the cancellation of large
+/// logarithms.
 fn ln_rise(a: f64, d: f64, m: f64) -> f64 {
     ln_gamma_ratio(a + m, d) - ln_gamma_ratio(a, d)
 }
 
-/// ln of Γ(x + d) / Γ(x), 0 < d < 1.
+/// Returns ln of Γ(x + d) / Γ(x), 0 < d < 1.
 fn ln_gamma_ratio(x: f64, d: f64) -> f64 {
     if x < 1e4 {
         return ln_gamma(x + d) - ln_gamma(x);
     }
-    // Tricomi and Erdelyi's expansion; the next term is below 1e-12 here.
+    // Tricomi and Erdélyi's expansion; the next term is below 1e-12 here.
     d * x.ln() + (d * (d - 1.0) / (2.0 * x)) - d * (d - 1.0) * (2.0 * d - 1.0) / (12.0 * x * x)
 }
 
+/// Returns the logarithm of the probability of the counts, Pitman's exchangeable partition
+/// probability function.
 fn log_likelihood(counts: &FrequencyCounts, d: f64, theta: f64) -> f64 {
     let (n, distinct) = (counts.observations() as f64, counts.distinct() as f64);
+    // The product of θ + i·d over the new patterns after the first, with d factored out.
     let new =
         ln_gamma(theta / d + distinct) - ln_gamma(theta / d + 1.0) + (distinct - 1.0) * d.ln();
     let all = ln_gamma(theta + n) - ln_gamma(theta + 1.0);
+    // A pattern that was learned once contributes a factor of 1.
     let repeats: f64 = counts
         .iter()
         .filter(|&(frequency, _)| frequency > 1)
@@ -114,6 +128,7 @@ fn log_likelihood(counts: &FrequencyCounts, d: f64, theta: f64) -> f64 {
     new - all + repeats
 }
 
+/// Returns the number between 0 and 1 whose logit is `x`.
 fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }

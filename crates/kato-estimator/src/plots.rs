@@ -13,7 +13,8 @@ use crate::{EstimateError, LevelEstimate, PowerLaw, StorageBreakdown};
 const SIZE: (u32, u32) = (960, 640);
 const FONT: &str = "sans-serif";
 
-/// Colours that can be told apart with any kind of colour vision (Okabe and Ito), one a level, from the start again after seven.
+/// Colours that can be distinguished with any kind of colour vision (Okabe and Ito), one a level;
+/// after seven levels they repeat.
 const COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -25,7 +26,8 @@ const COLORS: [RGBColor; 7] = [
 ];
 
 impl StorageBreakdown {
-    /// Writes `rank-frequency` and `growth`, each as SVG and PNG, into a directory that is made where missing; returns the paths.
+    /// Writes `rank-frequency` and `growth`, each as SVG and PNG, into a directory, which is
+    /// created where missing, and returns the paths.
     ///
     /// What was not observed is not drawn: the original's formula leaves both plots empty.
     ///
@@ -64,7 +66,8 @@ impl StorageBreakdown {
         Ok(written)
     }
 
-    /// Frequencies of the observed patterns over their rank, with the power law fitted to them.
+    /// Draws the frequencies of the observed patterns over their rank, with the power law fitted to
+    /// them, and returns the SVG.
     ///
     /// # Errors
     ///
@@ -73,7 +76,7 @@ impl StorageBreakdown {
         self.svg(Plot::Ranks)
     }
 
-    /// Distinct patterns over learn calls, with the interval as a band.
+    /// Draws distinct patterns over learn calls, with the interval as a band, and returns the SVG.
     ///
     /// # Errors
     ///
@@ -82,6 +85,7 @@ impl StorageBreakdown {
         self.svg(Plot::Growth)
     }
 
+    /// Draws a plot as SVG.
     fn svg(&self, plot: Plot) -> Result<String, EstimateError> {
         let mut svg = String::new();
         plot.draw(
@@ -99,6 +103,7 @@ enum Plot {
 }
 
 impl Plot {
+    /// Draws the plot on an area of any kind.
     fn draw<B: DrawingBackend>(
         self,
         breakdown: &StorageBreakdown,
@@ -112,14 +117,16 @@ impl Plot {
     }
 }
 
+/// Converts an error of the drawing library, whose types depend on where it draws.
 fn failed(error: impl Display) -> EstimateError {
     EstimateError::Plot {
         reason: error.to_string(),
     }
 }
 
-/// Gives the drawing library its letters, so that every machine draws the same.
+/// Registers the font of the drawing library, so that every machine draws the same.
 fn prepare_font() -> Result<(), EstimateError> {
+    // The library keeps fonts for the whole process, so one registration serves all plots.
     static IS_READY: OnceLock<bool> = OnceLock::new();
     let is_ready = IS_READY
         .get_or_init(|| register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).is_ok());
@@ -130,6 +137,7 @@ fn prepare_font() -> Result<(), EstimateError> {
     }
 }
 
+/// Returns the colour of a level.
 fn color(level: &LevelEstimate) -> RGBColor {
     COLORS
         .get(level.level % COLORS.len())
@@ -137,24 +145,27 @@ fn color(level: &LevelEstimate) -> RGBColor {
         .unwrap_or(BLACK)
 }
 
-/// The end of a logarithmic axis: the power of ten at or above the largest value, 10 at least.
+/// Returns the end of a logarithmic axis: the power of ten at or above the largest value, at least
+/// 10.
 fn axis_end(values: impl Iterator<Item = f64>) -> f64 {
     let largest = values.fold(10.0f64, f64::max);
     10f64.powf(largest.log10().ceil())
 }
 
-/// The end of a linear axis: a little above the largest value.
+/// Returns the end of a linear axis: a little above the largest value.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(10.0f64, f64::max) * 1.03
 }
 
-/// Labels and ends of both axes.
+/// Title of a chart, and labels and ends of both axes.
 struct Axes<'t> {
     title: &'t str,
     x: (&'t str, f64),
     y: (&'t str, f64),
 }
 
+// Macros and not functions, because the type of a chart depends on that of its axes: logarithmic
+// for one plot, linear for the other.
 macro_rules! chart {
     ($area:expr, $axes:expr, $x_range:expr, $y_range:expr) => {{
         let axes: &Axes<'_> = $axes;
@@ -195,7 +206,7 @@ macro_rules! legend {
     };
 }
 
-/// A number short enough for an axis: 500, 20 k, 1.5 M.
+/// Returns a number as text that is short enough for an axis: 500, 20 k, 1.5 M.
 fn tick(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         ..1e3 => (value, ""),
@@ -206,6 +217,7 @@ fn tick(value: f64) -> String {
     format!("{}{unit}", (scaled * 100.0).round() / 100.0)
 }
 
+/// Draws frequencies over ranks, both logarithmic.
 fn draw_ranks<B: DrawingBackend>(
     breakdown: &StorageBreakdown,
     area: &DrawingArea<B, Shift>,
@@ -239,7 +251,8 @@ fn draw_ranks<B: DrawingBackend>(
     );
     for level in levels() {
         let color = color(level);
-        // A corner of the steps where the frequency changes: all patterns of one frequency share a line.
+        // The corners of a staircase: all patterns of one frequency share a step. Points for every
+        // pattern would be millions on a horizontal line.
         let mut corners: Vec<(f64, f64)> = Vec::new();
         let mut rank = 1u64;
         for (frequency, n) in level.observed.iter().rev() {
@@ -256,6 +269,7 @@ fn draw_ranks<B: DrawingBackend>(
         let Ok(law) = PowerLaw::fit(&level.observed, 1) else {
             continue;
         };
+        // Without repeats the exponent is the end of its range and says nothing.
         if level.observed.repeated() == 0 {
             continue;
         }
@@ -267,6 +281,7 @@ fn draw_ranks<B: DrawingBackend>(
                     frequency as f64,
                 )
             })
+            // A rank below 1 lies left of the logarithmic axis.
             .filter(|&(rank, _)| rank >= 1.0);
         let dash = color.mix(0.6).stroke_width(1);
         chart
@@ -282,6 +297,7 @@ fn draw_ranks<B: DrawingBackend>(
     area.present().map_err(failed)
 }
 
+/// Draws distinct patterns over learn calls, both linear.
 fn draw_growth<B: DrawingBackend>(
     breakdown: &StorageBreakdown,
     area: &DrawingArea<B, Shift>,
@@ -324,6 +340,7 @@ fn draw_growth<B: DrawingBackend>(
             .growth
             .iter()
             .filter_map(|point| Some((point.learn_calls, point.distinct_patterns.high?)));
+        // Forth along the lower ends and back along the upper ones, as an outline.
         let band: Vec<(f64, f64)> = low.chain(high.rev()).collect();
         chart
             .draw_series([Polygon::new(band, color.mix(0.2).filled())])
@@ -345,6 +362,7 @@ fn draw_growth<B: DrawingBackend>(
             .draw_series([Circle::new(observed, 4, color.filled())])
             .map_err(failed)?;
     }
+    // The upper bound: every learn call makes a new pattern. It ends where the shorter axis does.
     let diagonal = [(0.0, 0.0), (axes.x.1.min(axes.y.1), axes.x.1.min(axes.y.1))];
     let grey = RGBColor(120, 120, 120);
     chart

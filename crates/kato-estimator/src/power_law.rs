@@ -1,4 +1,5 @@
-//! The power law of frequencies, p(f) ∝ f^−γ: fit by maximum likelihood, with a test of whether it holds at all.
+//! The power law of frequencies, p(f) ∝ f^−γ: its fit by maximum likelihood, and a test of whether
+//! it holds at all.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +7,15 @@ use crate::optimize::minimize1;
 use crate::random::Random;
 use crate::{EstimateError, FrequencyCounts};
 
-/// Exponents looked for.
+/// Range of exponents that are searched. ζ diverges at 1.
 const GAMMA_RANGE: (f64, f64) = (1.01, 12.0);
 
-/// A discrete power law fitted to how often patterns were learned: p(f) = f^−γ / ζ(γ, x_min) for f ≥ x_min.
+/// A discrete power law fitted to how often patterns were learned: p(f) = f^−γ / ζ(γ, x_min) for
+/// f ≥ x_min.
 ///
-/// It is fitted to frequencies of frequencies, never as a line through logarithms of ranks: nearly all patterns of a level share
-/// the frequency 1, so their ranks mean nothing. Source: Clauset, Shalizi and Newman, *Power-law distributions in empirical data*, 2009.
+/// It is fitted to frequencies of frequencies, never as a line through logarithms of ranks: nearly
+/// all patterns of a level share the frequency 1, so their ranks mean nothing. Source: Clauset,
+/// Shalizi and Newman, *Power-law distributions in empirical data*, 2009.
 ///
 /// ```
 /// use kato_estimator::{FrequencyCounts, PowerLaw};
@@ -24,20 +27,22 @@ const GAMMA_RANGE: (f64, f64) = (1.01, 12.0);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PowerLaw {
-    /// The exponent γ; looked for between 1.01 and 12, which is what a level without repeats comes to.
+    /// The exponent γ; searched between 1.01 and 12, the result for a level without repeats.
     pub gamma: f64,
     /// Smallest frequency that the law is fitted to.
     pub x_min: u64,
     /// Patterns of at least that frequency.
     pub n_patterns: u64,
-    /// Largest distance between the observed and the fitted distribution function (Kolmogorov and Smirnov).
+    /// Largest distance between the observed and the fitted distribution function (Kolmogorov and
+    /// Smirnov).
     pub distance: f64,
 }
 
-/// Whether a power law can have made the frequencies.
+/// The result of a test of whether frequencies follow a power law.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Goodness {
-    /// Share of samples drawn from the law that are further from their own fit than the data: below 0.1 the law is ruled out.
+    /// Share of samples drawn from the law that are further from their own fit than the data: below
+    /// 0.1 the law is ruled out.
     pub p_value: f64,
     /// Samples drawn.
     pub n_draws: usize,
@@ -59,6 +64,8 @@ impl PowerLaw {
         }
         let (low, high) = GAMMA_RANGE;
         let log_sum: f64 = pairs.iter().map(|&(f, n)| n as f64 * (f as f64).ln()).sum();
+        // The negative logarithm of the likelihood. It depends on the frequencies by the sum of
+        // their logarithms alone, and has one minimum, as ln ζ is convex in γ.
         let minus = |gamma: f64| {
             gamma * log_sum + n_patterns as f64 * hurwitz_zeta(gamma, x_min as f64).ln()
         };
@@ -80,8 +87,10 @@ impl PowerLaw {
     /// [`EstimateError::Fit`] when no `x_min` leaves 50 patterns, or two with an `x_min` of 1.
     pub fn fit_with_x_min(counts: &FrequencyCounts, max_x_min: u64) -> Result<Self, EstimateError> {
         let mut best = Self::fit(counts, 1)?;
+        // Only frequencies that occur: between two of them the data above x_min are the same.
         for (x_min, _) in counts.iter().filter(|&(f, _)| f > 1 && f <= max_x_min) {
             match Self::fit(counts, x_min) {
+                // With few patterns left, any law is near.
                 Ok(law) if law.n_patterns >= 50 && law.distance < best.distance => best = law,
                 Ok(_) | Err(_) => {}
             }
@@ -89,23 +98,28 @@ impl PowerLaw {
         Ok(best)
     }
 
-    /// Share of patterns of at least this frequency, among those of at least `x_min`.
+    /// Returns the share of patterns of at least this frequency among those of at least `x_min`.
     #[must_use]
     pub fn survival(&self, frequency: u64) -> f64 {
         let from = frequency.max(self.x_min) as f64;
         hurwitz_zeta(self.gamma, from) / hurwitz_zeta(self.gamma, self.x_min as f64)
     }
 
-    /// Draws `n_draws` samples from the law, fits each, and compares distances (parametric bootstrap). The seed decides the draws.
+    /// Tests the law by parametric bootstrap: draws `n_draws` samples from it, fits each, and
+    /// compares distances.
     ///
-    /// Of more than 5,000 patterns 5,000 are drawn, and the distance is compared on the scale √n.
+    /// The seed decides the draws. Of more than 5,000 patterns 5,000 are drawn, and the distance is
+    /// compared on the scale √n.
     #[must_use]
     pub fn goodness(&self, n_draws: usize, seed: u64) -> Goodness {
         let mut random = Random::new(seed);
         let n = self.n_patterns.min(5_000);
+        // The distance of a sample from its own law shrinks with the root of its size.
         let observed = self.distance * (self.n_patterns as f64).sqrt();
         let further = (0..n_draws).filter(|_| {
             let drawn: FrequencyCounts = (0..n).map(|_| (self.draw(&mut random), 1)).collect();
+            // Each draw is fitted anew: compared with the law that made it, it would lie further
+            // away than the data lie from a law fitted to them.
             Self::fit(&drawn, self.x_min)
                 .is_ok_and(|law| law.distance * (n as f64).sqrt() >= observed)
         });
@@ -115,15 +129,16 @@ impl PowerLaw {
         }
     }
 
-    /// The smallest frequency whose survival lies below a uniform number.
+    /// Draws a frequency: the largest whose survival is above a uniform number.
     fn draw(&self, random: &mut Random) -> u64 {
         let u = random.unit();
         let (mut low, mut high) = (self.x_min, self.x_min.saturating_mul(2));
+        // The bound keeps the doubling from overflowing where γ is near 1 and the tail is long.
         while self.survival(high) > u && high < 1 << 40 {
             low = high;
             high *= 2;
         }
-        // survival(low) > u >= survival(high)
+        // From here on, survival(low) > u >= survival(high).
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if self.survival(middle) > u {
@@ -135,9 +150,13 @@ impl PowerLaw {
         low
     }
 
+    /// Returns the largest distance between the observed and the fitted distribution function;
+    /// `pairs` in ascending order.
     fn distance_to(&self, pairs: &[(u64, u64)]) -> f64 {
         let mut below = 0u64;
         let mut distance = 0.0f64;
+        // The observed function is a staircase, so it is furthest away right before or after a
+        // step.
         for &(frequency, n) in pairs {
             let before = below as f64 / self.n_patterns as f64;
             distance = distance.max((before - (1.0 - self.survival(frequency))).abs());
@@ -149,12 +168,16 @@ impl PowerLaw {
     }
 }
 
-/// ζ(s, a) = Σ (a + k)^−s over k ≥ 0, for s > 1 and a > 0, by Euler and Maclaurin's summation.
+/// Returns ζ(s, a) = Σ (a + k)^−s over k ≥ 0, for s > 1 and a > 0, by Euler and Maclaurin's
+/// summation.
 fn hurwitz_zeta(s: f64, a: f64) -> f64 {
+    // The expansion is asymptotic in 1/b: the first terms are added one by one, so that b is at
+    // least 12 and three corrections suffice.
     let direct = if a < 12.0 { 12 } else { 0 };
     let head: f64 = (0..direct).map(|k| (a + f64::from(k)).powf(-s)).sum();
     let b = a + f64::from(direct);
     let power = b.powf(-s);
+    // The integral, half of the first term, and the corrections by B₂/2!, B₄/4! and B₆/6!.
     let tail = b * power / (s - 1.0) + power / 2.0 + s * power / b / 12.0
         - s * (s + 1.0) * (s + 2.0) * power / b.powi(3) / 720.0
         + s * (s + 1.0) * (s + 2.0) * (s + 3.0) * (s + 4.0) * power / b.powi(5) / 30_240.0;

@@ -1,14 +1,17 @@
-//! Seeded random draws: the same on every machine.
+//! Seeded random draws, the same on every machine.
 
-/// SplitMix64: small, seedable with any number, and good enough to draw a thousand values from a law.
+/// The SplitMix64 generator: small, seedable with any number, and good enough to draw thousands of
+/// values from a law.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
+    /// Creates a generator from any seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
+    /// Returns the next 64 random bits.
     pub(crate) fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;
@@ -17,8 +20,10 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// Uniform in 0 < x < 1.
+    /// Returns a number uniform in 0 < x < 1.
     pub(crate) fn unit(&mut self) -> f64 {
+        // 53 bits are what a double holds. The half keeps out 0, which no survival of a power
+        // law reaches.
         ((self.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 }

@@ -1,8 +1,9 @@
-//! From the documents of a sample to those of a corpus: ratio and regression estimators.
+//! Scaling from the documents of a sample to those of a corpus: ratio and regression estimators.
 
 use serde::{Deserialize, Serialize};
 
-/// How large the corpus is that a run will learn: its documents, its text, or both, which is the most exact.
+/// The size of the corpus that a run will learn: its documents, its text, or both, which is the
+/// most exact.
 ///
 /// ```
 /// use kato_estimator::Target;
@@ -21,7 +22,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// So many documents.
+    /// Creates a target of so many documents.
     #[must_use]
     pub fn samples(samples: u64) -> Self {
         Self {
@@ -30,7 +31,7 @@ impl Target {
         }
     }
 
-    /// Documents of so many bytes of text together.
+    /// Creates a target of documents with so many bytes of text together.
     #[must_use]
     pub fn text_bytes(text_bytes: u64) -> Self {
         Self {
@@ -39,7 +40,7 @@ impl Target {
         }
     }
 
-    /// Documents of so many tokens together.
+    /// Creates a target of documents with so many tokens together.
     #[must_use]
     pub fn tokens(tokens: u64) -> Self {
         Self {
@@ -48,7 +49,7 @@ impl Target {
         }
     }
 
-    /// The same documents, with the bytes of their text known as well.
+    /// Sets the bytes of the documents' text, known beside their number.
     #[must_use]
     pub fn with_text_bytes(mut self, text_bytes: u64) -> Self {
         self.text_bytes = Some(text_bytes);
@@ -78,20 +79,28 @@ impl Sums {
         self.xy += x * y;
     }
 
-    /// The total of y, and its standard error, where the total of x is known (ratio estimator: Cochran, *Sampling Techniques*, 6.4).
+    /// Returns the total of y and its standard error where the total of x is known.
+    ///
+    /// Source: the ratio estimator of Cochran, *Sampling Techniques*, 6.4.
     pub(crate) fn ratio(&self, x_total: f64) -> Scaled {
         if self.x <= 0.0 {
             return Scaled::default();
         }
         let ratio = self.y / self.x;
+        // The sum of (y - ratio · x)², expanded so that the documents need not be kept.
         let residuals = self.yy - 2.0 * ratio * self.xy + ratio * ratio * self.xx;
         self.scaled(x_total / self.x, ratio * x_total, residuals, 1.0)
     }
 
-    /// The total of y where both the number of documents and the total of x are known (regression estimator: Cochran, 7.3).
+    /// Returns the total of y and its standard error where both the number of documents and the
+    /// total of x are known.
+    ///
+    /// Source: the regression estimator of Cochran, 7.3. It falls back to [`ratio`](Self::ratio)
+    /// where a line cannot be fitted or would give a negative total.
     pub(crate) fn regression(&self, documents: f64, x_total: f64) -> Scaled {
         let n = self.documents;
         let spread = self.xx - self.x * self.x / n.max(1.0);
+        // Few documents, or documents of one size, do not decide the slope.
         if n < 10.0 || spread <= 1e-9 * self.xx {
             return self.ratio(x_total);
         }
@@ -99,20 +108,27 @@ impl Sums {
         let base = (self.y - slope * self.x) / n;
         let value = base * documents + slope * x_total;
         let residuals = self.yy - self.y * self.y / n - slope * slope * spread;
+        // Far from the sample, the line may cross zero; a total does not.
         if value < 0.0 {
             return self.ratio(x_total);
         }
         self.scaled(documents / n, value, residuals, 2.0)
     }
 
-    /// Error of a total over `factor` times the documents of the sample, of which the sample is a part (or the other way round).
+    /// Adds the error to a total over `factor` times the documents of the sample.
+    ///
+    /// The sample is a part of these documents; for a factor below 1 they are a part of the sample.
+    /// `parameters` is the number of values that were fitted.
     fn scaled(&self, factor: f64, value: f64, residuals: f64, parameters: f64) -> Scaled {
         let n = self.documents;
+        // So few documents leave no residuals to learn from: they are taken to vary by at least
+        // their mean. Residuals below 0 are rounding.
         let variance = if n > parameters {
             residuals.max(0.0) / (n - parameters)
         } else {
             self.y * self.y / n.max(1.0)
         };
+        // The finite population correction: what both have in common is known without error.
         let unknown = if factor > 1.0 {
             1.0 - 1.0 / factor
         } else {

@@ -1,24 +1,26 @@
-//! How a hierarchy cuts what it is given into learn calls.
+//! The rules by which a hierarchy cuts documents into learn calls.
 
 use serde::{Deserialize, Serialize};
 
 use crate::EstimateError;
 
-/// Most levels of a hierarchy.
+/// Largest number of levels of a hierarchy.
 pub const MAX_LEVELS: usize = 20;
 
-/// What happens to the short end of a paragraph when it is cut into chunks of tokens.
+/// The rule for the short end of a paragraph that is cut into chunks of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum ChunkRule {
-    /// A remainder of fewer than `min_chunk` tokens is glued to the chunk before it; a paragraph that short is dropped.
+    /// A remainder of fewer than `min_chunk` tokens is glued to the chunk before it; a paragraph
+    /// that short is dropped.
     Original {
         /// Fewest tokens that a remainder needs to be a chunk of its own.
         min_chunk: usize,
     },
     /// As [`Original`](Self::Original), with the minimum never above the chunk size.
     Bounded {
-        /// Fewest tokens that a remainder needs to be a chunk of its own, unless the chunk size is smaller.
+        /// Fewest tokens that a remainder needs to be a chunk of its own, unless the chunk size is
+        /// smaller.
         min_chunk: usize,
     },
     /// Chunks of the chunk size; the last may be short. A chunk of one token teaches nothing.
@@ -32,6 +34,7 @@ impl Default for ChunkRule {
 }
 
 impl ChunkRule {
+    /// Returns the fewest tokens of a remainder that is a chunk of its own.
     fn min_chunk(self, chunk_size: usize) -> usize {
         match self {
             Self::Original { min_chunk } => min_chunk,
@@ -41,18 +44,19 @@ impl ChunkRule {
     }
 }
 
-/// What becomes of a name that is alone in its level's buffer when a document ends.
+/// The rule for a name that is alone in its level's buffer when a document ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailPolicy {
     /// It is dropped: a document is one call of the learner, as in streaming training.
     #[default]
     Drop,
-    /// It goes up and is a symbol of the level above.
+    /// It is passed up and becomes a symbol of the level above.
     Promote,
 }
 
-/// The levels of a hierarchy and their rules: everything that decides which learn calls a document makes.
+/// The levels of a hierarchy and their rules: everything that decides which learn calls a document
+/// makes.
 ///
 /// ```
 /// use kato_estimator::Hierarchy;
@@ -81,6 +85,11 @@ struct Plain {
 impl TryFrom<Plain> for Hierarchy {
     type Error = EstimateError;
 
+    /// Checks a hierarchy that was read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hierarchy::new`].
     fn try_from(plain: Plain) -> Result<Self, EstimateError> {
         let hierarchy = Self::new(plain.chunk_sizes)?;
         Ok(hierarchy
@@ -90,11 +99,12 @@ impl TryFrom<Plain> for Hierarchy {
 }
 
 impl Hierarchy {
-    /// Levels of these chunk sizes, bottom up, with the default rules.
+    /// Creates a hierarchy of levels with these chunk sizes, bottom up, with the default rules.
     ///
     /// # Errors
     ///
-    /// [`EstimateError::ChunkSize`] for no levels, more than [`MAX_LEVELS`], a size of 0, or of 1 above level 0.
+    /// [`EstimateError::ChunkSize`] for no levels, more than [`MAX_LEVELS`], a size of 0, or of 1
+    /// above level 0.
     pub fn new(chunk_sizes: impl Into<Vec<usize>>) -> Result<Self, EstimateError> {
         let chunk_sizes = chunk_sizes.into();
         if chunk_sizes.is_empty() || chunk_sizes.len() > MAX_LEVELS {
@@ -104,6 +114,7 @@ impl Hierarchy {
             });
         }
         for (level, &chunk_size) in chunk_sizes.iter().enumerate() {
+            // A name alone is no pattern, so above level 0 chunks of one name would teach nothing.
             if chunk_size < if level == 0 { 1 } else { 2 } {
                 return Err(EstimateError::ChunkSize { level, chunk_size });
             }
@@ -115,50 +126,57 @@ impl Hierarchy {
         })
     }
 
-    /// The same levels with another rule for the ends of paragraphs.
+    /// Sets the rule for the ends of paragraphs.
     #[must_use]
     pub fn with_rule(mut self, rule: ChunkRule) -> Self {
         self.rule = rule;
         self
     }
 
-    /// The same levels with another rule for single names.
+    /// Sets the rule for single names.
     #[must_use]
     pub fn with_tail_policy(mut self, tail_policy: TailPolicy) -> Self {
         self.tail_policy = tail_policy;
         self
     }
 
-    /// Chunk sizes, bottom up.
+    /// Returns the chunk sizes, bottom up.
     #[must_use]
     pub fn chunk_sizes(&self) -> &[usize] {
         &self.chunk_sizes
     }
 
-    /// Number of levels.
+    /// Returns the number of levels.
     #[must_use]
     pub fn n_levels(&self) -> usize {
         self.chunk_sizes.len()
     }
 
+    /// Returns the rule for single names.
     pub(crate) fn tail_policy(&self) -> TailPolicy {
         self.tail_policy
     }
 
-    /// Where the chunk ends that starts `left` tokens before a paragraph's end; `None` when nothing is learned there.
+    /// Returns the length of the chunk that starts `left` tokens before a paragraph's end; `None`
+    /// when nothing is learned there.
     ///
-    /// A paragraph is cut by taking this repeatedly. It is asked of *every* start, too: what a cut that begins elsewhere would learn.
+    /// A paragraph is cut by taking this repeatedly. Windows ask for it at every token, as if the
+    /// cut began there.
     pub(crate) fn token_chunk(&self, left: usize) -> Option<usize> {
         let chunk_size = self.chunk_size(0);
         let min_chunk = self.rule.min_chunk(chunk_size);
+        // The same arithmetic as that of `kato-learner`, with which a test compares the counts.
+        // Only a paragraph of one chunk at most can be too short: other remainders are glued to a
+        // chunk.
         if left == 0 || (left <= chunk_size && left < min_chunk) {
             return None;
         }
         let len = left.min(chunk_size);
+        // May exceed the chunk size, by as much as the minimum allows.
         Some(if left - len < min_chunk { left } else { len })
     }
 
-    /// Chunk size of a level; 0 for one that is not there.
+    /// Returns the chunk size of a level; 0 for a level that does not exist.
     pub(crate) fn chunk_size(&self, level: usize) -> usize {
         self.chunk_sizes.get(level).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! What a finished run learned, as far as an estimate can use it.
+//! Records of finished runs, as far as an estimate can use them.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,8 @@ pub struct RunRecord {
     /// Bytes of their text, where known.
     #[serde(default)]
     pub text_bytes: Option<u64>,
-    /// Name of the engine that `bytes` of the levels were measured on, as [`StorageEngine::name`](crate::StorageEngine::name) has it.
+    /// Name of the engine that `bytes` of the levels were measured on, as
+    /// [`StorageEngine::name`](crate::StorageEngine::name) has it.
     #[serde(default)]
     pub engine: Option<String>,
     /// The levels, bottom up.
@@ -38,7 +39,8 @@ pub struct RunRecord {
 pub struct RunLevel {
     /// Frequencies of its patterns.
     pub frequencies: FrequencyCounts,
-    /// Mean symbols of a distinct pattern; the chunk size, or the names below for each learn call, where unknown.
+    /// Mean symbols of a distinct pattern. Where unknown, the chunk size at level 0 and the learn
+    /// calls of the level below for each learn call above stand in.
     #[serde(default)]
     pub symbols_per_pattern: Option<f64>,
     /// Bytes of the level on the disk.
@@ -47,7 +49,7 @@ pub struct RunLevel {
 }
 
 impl RunRecord {
-    /// A run without levels.
+    /// Creates a run without levels.
     #[must_use]
     pub fn new(hierarchy: Hierarchy, samples: u64) -> Self {
         Self {
@@ -66,21 +68,21 @@ impl RunRecord {
         self
     }
 
-    /// Bytes of the documents' text.
+    /// Sets the bytes of the documents' text.
     #[must_use]
     pub fn text_bytes(mut self, text_bytes: u64) -> Self {
         self.text_bytes = Some(text_bytes);
         self
     }
 
-    /// Name of the engine that the bytes of the levels were measured on.
+    /// Sets the name of the engine that the bytes of the levels were measured on.
     #[must_use]
     pub fn engine(mut self, engine: impl Into<String>) -> Self {
         self.engine = Some(engine.into());
         self
     }
 
-    /// Distinct patterns of all levels.
+    /// Returns the number of distinct patterns of all levels.
     #[must_use]
     pub fn total_patterns(&self) -> u64 {
         self.levels
@@ -91,7 +93,7 @@ impl RunRecord {
 }
 
 impl RunLevel {
-    /// A level with these frequencies.
+    /// Creates a level with these frequencies.
     #[must_use]
     pub fn new(frequencies: FrequencyCounts) -> Self {
         Self {
@@ -101,14 +103,14 @@ impl RunLevel {
         }
     }
 
-    /// Bytes of the level on the disk.
+    /// Sets the bytes of the level on the disk.
     #[must_use]
     pub fn bytes(mut self, bytes: u64) -> Self {
         self.bytes = Some(bytes);
         self
     }
 
-    /// Mean symbols of a distinct pattern.
+    /// Sets the mean symbols of a distinct pattern.
     #[must_use]
     pub fn symbols_per_pattern(mut self, symbols: f64) -> Self {
         self.symbols_per_pattern = Some(symbols);

@@ -1,4 +1,4 @@
-//! A sample of a corpus: what its documents teach, counted in bounded memory.
+//! Samples of a corpus: what their documents teach, counted in bounded memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,19 @@ use crate::ratio::Sums;
 use crate::sketch::TypeSketch;
 use crate::{EstimateError, FrequencyCounts, Hierarchy};
 
-/// Groups of documents; leaving out one after the other tells how far an estimate depends on the documents drawn.
+/// Number of groups of documents. Leaving out one after the other shows how far an estimate depends
+/// on the documents drawn.
 pub(crate) const GROUPS: usize = 8;
 
-/// Patterns of a level that are counted one by one; of more, a share of all, chosen by hash, stands for the rest.
+/// Default number of patterns of a level that are counted one by one. Of more, a share chosen by
+/// hash stands for all.
 pub const DEFAULT_MAX_PATTERNS: usize = 1 << 18;
 
-/// Counts a sample of a corpus, one document at a time.
+/// Builder of a sample of a corpus, which takes one document at a time.
 ///
-/// Take the documents at random: the first ones of a corpus are often not like the rest. Memory is bounded: about 150 bytes for each
-/// of [`max_patterns`](Self::max_patterns) patterns and level, whatever the size of the sample.
+/// The documents should be drawn at random: the first ones of a corpus are often not like the rest.
+/// Memory is bounded: about 150 bytes for each of [`max_patterns`](Self::max_patterns) patterns and
+/// level, whatever the size of the sample.
 ///
 /// ```
 /// use kato_estimator::{Hierarchy, SampleBuilder};
@@ -56,6 +59,7 @@ impl SampleBuilder {
     /// Starts a sample for a hierarchy.
     #[must_use]
     pub fn new(hierarchy: Hierarchy) -> Self {
+        // Levels and vocabulary are made by `max_patterns`, which needs the bound for them.
         let builder = Self {
             hierarchy,
             max_patterns: 0,
@@ -69,7 +73,8 @@ impl SampleBuilder {
         builder.max_patterns(DEFAULT_MAX_PATTERNS)
     }
 
-    /// Patterns of a level that are counted one by one, at least 1,000; starts the sample afresh. Default [`DEFAULT_MAX_PATTERNS`].
+    /// Sets the number of patterns of a level that are counted one by one, at least 1,000, and
+    /// starts the sample afresh. Default [`DEFAULT_MAX_PATTERNS`].
     #[must_use]
     pub fn max_patterns(mut self, max_patterns: usize) -> Self {
         self.max_patterns = max_patterns.max(1_000);
@@ -87,11 +92,14 @@ impl SampleBuilder {
         self
     }
 
-    /// Adds a document: the token ids of its paragraphs, after everything that the learner drops, and the bytes of its text.
+    /// Adds a document: the token ids of its paragraphs, without what the learner drops, and the
+    /// bytes of its text.
     ///
-    /// Level 0 cuts every paragraph by the hierarchy's rule. Text that is cut otherwise, into sentences say, is given as one paragraph for
-    /// each piece, with a chunk size at level 0 that no piece exceeds.
+    /// Level 0 cuts every paragraph by the hierarchy's rule. Text that is cut otherwise, into
+    /// sentences say, is given as one paragraph for each piece, with a chunk size at level 0 that
+    /// no piece exceeds.
     pub fn add<P: AsRef<[u32]>>(&mut self, paragraphs: &[P], text_bytes: u64) {
+        // From 1, as 0 is no document in a sketch. In turns, so that groups are equally large.
         let document = self.documents + 1;
         let group = (document % GROUPS as u64) as usize;
         let tokens: u64 = paragraphs
@@ -107,9 +115,11 @@ impl SampleBuilder {
                 if let (Some(builder), Some(learned)) =
                     (levels.get_mut(level), learned.get_mut(level))
                 {
+                    // One group: the jackknife goes over the windows.
                     builder.calls.add(name, document, 0, n_symbols);
                     *learned += 1;
                 }
+                // Given at level 0 only. Tokens that no pattern holds are in no dictionary.
                 for &token in tokens {
                     vocabulary.add(hash_token(token), document, 0, 1);
                 }
@@ -123,6 +133,8 @@ impl SampleBuilder {
             });
         for (builder, &learned) in levels.iter_mut().zip(&learned) {
             builder.learn_calls += learned;
+            // All three, because the unit of the target is known only when an estimate is asked
+            // for.
             builder.by_documents.add(1.0, learned as f64);
             builder.by_text_bytes.add(text_bytes as f64, learned as f64);
             builder.by_tokens.add(tokens as f64, learned as f64);
@@ -132,7 +144,7 @@ impl SampleBuilder {
         self.tokens += tokens;
     }
 
-    /// What was counted.
+    /// Ends the sample and returns what was counted.
     ///
     /// # Errors
     ///
@@ -158,6 +170,7 @@ impl SampleBuilder {
 }
 
 impl LevelBuilder {
+    /// Returns the sums of the level.
     fn finish(&self) -> LevelSample {
         LevelSample {
             learn_calls: self.learn_calls,
@@ -179,7 +192,8 @@ impl LevelBuilder {
     }
 }
 
-/// What the documents of a sample teach; made by [`SampleBuilder`]. Small, whatever the size of the sample, and can be stored.
+/// What the documents of a sample teach, made by [`SampleBuilder`]. It is small, whatever the size
+/// of the sample, and can be stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CorpusSample {
@@ -205,7 +219,8 @@ pub struct LevelSample {
     pub learn_calls: u64,
     /// Frequencies of the patterns.
     pub frequencies: FrequencyCounts,
-    /// Whether every pattern was counted; else the frequencies are scaled from a share of the patterns.
+    /// Whether every pattern was counted. If not, the frequencies are scaled from a share of the
+    /// patterns.
     pub is_exact: bool,
     /// Mean symbols of a distinct pattern.
     pub symbols_per_pattern: f64,
@@ -219,14 +234,16 @@ pub struct LevelSample {
 
 /// The patterns that cuts from every token of the sample would learn.
 ///
-/// A sample of n tokens holds n / (chunk size) chunks, and nearly n windows of that length. Where the cut falls is chance, so windows repeat
-/// as often as chunks do, and they are as many chunks as a sample several times as large would have.
+/// A sample of n tokens holds n / (chunk size) chunks, and nearly n windows of that length. The
+/// place of the cut is mostly chance, so windows repeat as often as chunks do, and they are as many
+/// as the chunks of a sample several times as large.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Windows {
     /// Every window.
     pub(crate) all: FrequencyCounts,
-    /// Every window once a document: repeats within a document come with it, and do not get more frequent with more documents.
+    /// Every window once a document: repeats within a document come with it, and do not become more
+    /// frequent with more documents.
     pub(crate) once_a_document: FrequencyCounts,
-    /// The same without one of the groups of documents.
+    /// Every window, without each of the groups of documents in turn.
     pub(crate) without: Vec<FrequencyCounts>,
 }

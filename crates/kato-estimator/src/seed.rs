@@ -1,22 +1,25 @@
-//! The original's storage formula, kept for comparison.
+//! The original's storage formula, for comparison.
 
 use serde::{Deserialize, Serialize};
 
 use crate::EstimateError;
 use crate::rules::MAX_LEVELS;
 
-/// Share of learn calls that repeat at level 0, by the formula.
+/// Share of learn calls that repeat a pattern at level 0, by the formula.
 const DEDUPLICATION: f64 = 0.6;
-/// By how much that share falls with each level.
+/// Factor of that share from level to level.
 const DECAY: f64 = 0.7;
-/// What a store adds, by the formula.
+/// Factor for what a store adds, by the formula.
 const OVERHEAD: f64 = 1.2;
 
-/// The storage model of the original's documentation: fixed shares of repeats, Zipf frequencies, 20 % overhead.
+/// The storage model of the original's documentation: fixed shares of repeats, Zipf frequencies,
+/// 20 % overhead.
 ///
-/// Learn calls: samples · tokens / chunk size at level 0, the distinct patterns below / chunk size above, rounded down. Distinct patterns:
-/// U = N · (1 − d), d = 0.6, 0.42, 0.294, 0.2058 … Bytes: U · (56 + 35 · chunk size + 150), with 60 for 35 above level 0; the total times
-/// 1.2. Its figures are far from what runs store (`docs/estimation.md`); no interval is given because none would hold.
+/// Learn calls: samples · tokens / chunk size at level 0, the distinct patterns below / chunk size
+/// above, rounded down. Distinct patterns: U = N · (1 − d), d = 0.6, 0.42, 0.294, 0.2058 … Bytes:
+/// U · (56 + 35 · chunk size + 150), with 60 for 35 above level 0; the total times 1.2. Its figures
+/// are far from what runs store (`docs/estimation.md`); no interval is given because none would
+/// hold.
 ///
 /// ```
 /// use kato_estimator::SeedModel;
@@ -48,12 +51,12 @@ pub struct SeedLevel {
 }
 
 impl SeedModel {
-    /// The model of `num_nodes` levels of one chunk size, for documents of 500 tokens.
+    /// Creates the model of `num_nodes` levels of one chunk size, for documents of 500 tokens.
     ///
     /// # Errors
     ///
-    /// [`EstimateError::ChunkSize`] for 0 or more than 20 levels or a chunk size of 0; [`EstimateError::Setting`] for an α that is not
-    /// positive and finite.
+    /// [`EstimateError::ChunkSize`] for 0 or more than 20 levels or a chunk size of 0;
+    /// [`EstimateError::Setting`] for an α that is not positive and finite.
     pub fn new(
         num_nodes: usize,
         chunk_size: usize,
@@ -80,41 +83,45 @@ impl SeedModel {
         })
     }
 
-    /// Tokens of a document; 500 by the original's default.
+    /// Sets the tokens of a document; 500 by the original's default.
     #[must_use]
     pub fn tokens_per_sample(mut self, tokens: f64) -> Self {
         self.tokens_per_sample = tokens.max(0.0);
         self
     }
 
-    /// Share of learn calls that repeat a pattern at a level: 0.6 · 0.7^level.
+    /// Returns the share of learn calls that repeat a pattern at a level: 0.6 · 0.7^level.
     #[must_use]
     pub fn deduplication(&self, level: usize) -> f64 {
         DEDUPLICATION * DECAY.powf(level as f64)
     }
 
-    /// Zipf frequency f = C / r^α of the pattern with rank `rank`, from 1, where the most frequent has `top`.
+    /// Returns the Zipf frequency f = C / r^α of the pattern with rank `rank`, from 1, where the
+    /// most frequent one has `top`.
     #[must_use]
     pub fn frequency(&self, top: f64, rank: u64) -> f64 {
         top / (rank.max(1) as f64).powf(self.zipf_alpha)
     }
 
-    /// Chunk size of every level.
+    /// Returns the chunk size of every level.
     #[must_use]
     pub fn chunk_size(&self) -> usize {
         self.chunk_size
     }
 
-    /// The levels for a number of documents, bottom up.
+    /// Returns the levels for a number of documents, bottom up.
     #[must_use]
     pub fn levels(&self, num_samples: u64) -> Vec<SeedLevel> {
         let chunk = self.chunk_size as f64;
         let mut input = num_samples as f64 * self.tokens_per_sample;
         (0..self.num_nodes)
             .map(|level| {
+                // The formula divides whole numbers.
                 let learn_calls = (input / chunk).floor();
                 let dedup_share = self.deduplication(level);
                 let distinct_patterns = learn_calls * (1.0 - dedup_share);
+                // Its own simplification: only new patterns go up, while a run passes every name
+                // up.
                 input = distinct_patterns;
                 let symbol = if level == 0 { 35.0 } else { 60.0 };
                 let bytes = distinct_patterns * (56.0 + chunk * symbol + 150.0) * OVERHEAD;

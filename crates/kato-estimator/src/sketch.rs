@@ -1,13 +1,15 @@
-//! How often every pattern was seen, in bounded memory.
+//! Counting of the sightings of every pattern, in bounded memory.
 
 use std::collections::HashMap;
 
 use crate::FrequencyCounts;
 
-/// Frequencies of the patterns whose hash lies in a slice of all hashes, apart for `G` groups of documents.
+/// Frequencies of the patterns whose hash is in a slice of all hashes, separate for `G` groups of
+/// documents.
 ///
-/// The slice is everything until there are more than `max_types` patterns, then a half, a quarter ... What is in it does not depend on
-/// the order of the documents, and every pattern in it has its exact frequency.
+/// The slice is everything until there are more than `max_types` patterns, then a half, a quarter,
+/// and so on. What is in it does not depend on the order of the documents, and every pattern in it
+/// has its exact frequency.
 #[derive(Debug, Clone)]
 pub(crate) struct TypeSketch<const G: usize> {
     types: HashMap<u64, Seen<G>>,
@@ -15,7 +17,8 @@ pub(crate) struct TypeSketch<const G: usize> {
     /// The slice is one in 2^shift.
     shift: u32,
 
-    /// Sightings within the slice, and those of them that are the first in their document.
+    /// Sightings within the slice of their time, and those of them that are the first in their
+    /// document.
     sightings: u64,
     first_sightings: u64,
 }
@@ -30,6 +33,7 @@ struct Seen<const G: usize> {
 }
 
 impl<const G: usize> TypeSketch<G> {
+    /// Creates an empty sketch that holds at most `max_types` patterns, at least 1.
     pub(crate) fn new(max_types: usize) -> Self {
         Self {
             types: HashMap::new(),
@@ -41,7 +45,8 @@ impl<const G: usize> TypeSketch<G> {
         }
     }
 
-    /// Share of sightings that are the first of their pattern in the document; 1 for none.
+    /// Returns the share of sightings that are the first of their pattern in the document; 1
+    /// without sightings.
     pub(crate) fn first_share(&self) -> f64 {
         if self.sightings == 0 {
             1.0
@@ -50,8 +55,10 @@ impl<const G: usize> TypeSketch<G> {
         }
     }
 
-    /// Counts one sighting in a document, numbered from 1 in the order they come; `group` below `G`.
+    /// Adds one sighting in a document, numbered from 1 in the order in which they come; `group`
+    /// below `G`.
     pub(crate) fn add(&mut self, hash: u64, document: u64, group: usize, n_symbols: usize) {
+        // The low bits of the hash are random, so the slice is a random part of all patterns.
         if hash.trailing_zeros() < self.shift {
             return;
         }
@@ -61,6 +68,8 @@ impl<const G: usize> TypeSketch<G> {
             documents: 0,
             last_document: 0,
         });
+        // Documents come one after the other, so the last one is all that has to be kept. 0 is
+        // none.
         let is_first = seen.last_document != document;
         seen.last_document = document;
         self.sightings += 1;
@@ -69,6 +78,9 @@ impl<const G: usize> TypeSketch<G> {
         if let Some(count) = seen.counts.get_mut(group) {
             *count = count.saturating_add(1);
         }
+        // A slice is part of every slice before it. A pattern that is in it was therefore counted
+        // from its first sighting, and one that is dropped never comes back with a part of its
+        // frequency.
         while self.types.len() > self.max_types && self.shift < 63 {
             self.shift += 1;
             let shift = self.shift;
@@ -76,12 +88,12 @@ impl<const G: usize> TypeSketch<G> {
         }
     }
 
-    /// Is every pattern counted?
+    /// Returns whether every pattern is counted.
     pub(crate) fn is_exact(&self) -> bool {
         self.shift == 0
     }
 
-    /// Mean symbols of a distinct pattern; 0 for none.
+    /// Returns the mean symbols of a distinct pattern; 0 without patterns.
     pub(crate) fn mean_symbols(&self) -> f64 {
         let sum: u64 = self
             .types
@@ -91,8 +103,11 @@ impl<const G: usize> TypeSketch<G> {
         sum as f64 / self.types.len().max(1) as f64
     }
 
-    /// Frequencies of frequencies where a pattern counts once for a document, however often it is in it.
+    /// Returns frequencies of frequencies where a pattern counts once for a document, however often
+    /// it is in it.
     pub(crate) fn once_a_document(&self) -> FrequencyCounts {
+        // Each pattern of the slice stands for 2^shift patterns of its frequency. The order of the
+        // table is random, but numbers of equal frequencies are added up as integers.
         let scale = 1u64 << self.shift;
         let counts = self
             .types
@@ -101,7 +116,8 @@ impl<const G: usize> TypeSketch<G> {
         counts.collect()
     }
 
-    /// Frequencies of frequencies, of all groups or of all but one; scaled to the whole where it is a slice.
+    /// Returns frequencies of frequencies, of all groups or of all but one, scaled to all patterns
+    /// where only a slice is counted.
     pub(crate) fn frequencies(&self, without: Option<usize>) -> FrequencyCounts {
         let scale = 1u64 << self.shift;
         let counts = self.types.values().map(|seen| {
@@ -110,6 +126,7 @@ impl<const G: usize> TypeSketch<G> {
                 .iter()
                 .enumerate()
                 .filter(|(group, _)| Some(*group) != without);
+            // A pattern of the group left out alone has the frequency 0, which is not counted.
             (kept.map(|(_, &count)| u64::from(count)).sum(), scale)
         });
         counts.collect()

@@ -1,4 +1,4 @@
-//! One question to a node, and what counts of its answer.
+//! Asks a node one question, and keeps what counts of its answer.
 
 use kato_engine::{Node, SessionConfig};
 
@@ -6,35 +6,38 @@ use crate::document::Chunk;
 use crate::mixture::Evidence;
 use crate::next_symbols::next_symbols;
 
-/// What a node said to a whole chunk.
+/// A node's answer to a whole chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct WholeAnswer {
-    /// Greatest similarity of a prediction; `None` without any.
+    /// Greatest similarity of a prediction; `None` without predictions.
     pub(crate) similarity: Option<f64>,
 }
 
-/// What a node said to the beginning of a chunk.
+/// A node's answer to the beginning of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct NextAnswer {
-    /// Events of the beginning.
+    /// Number of events of the beginning.
     pub(crate) context: usize,
     /// Whether the node expected anything.
     pub(crate) is_answer: bool,
     /// Whether the node knows the symbol that came.
     pub(crate) is_known: bool,
-    /// Place of the symbol that came among those expected, from 0.
+    /// Position of the symbol that came among those expected, from 0.
     pub(crate) rank: Option<usize>,
-    /// Kind of the answer, and share of the symbol that came in the weight of all expected; `None` where nothing was expected.
+    /// Kind of the answer, and share of the symbol that came in the weight of all expected; `None`
+    /// where nothing was expected.
     pub(crate) expected: Option<(Evidence, f64)>,
 }
 
 impl WholeAnswer {
+    /// Asks what a whole chunk resembles.
     pub(crate) fn of(node: &Node, config: &SessionConfig, chunk: &Chunk) -> Self {
         let answer = node.predict(&chunk.events, config);
         let similarities = answer
             .predictions
             .iter()
             .map(|prediction| prediction.similarity);
+        // Predictions come in the order of the ranking metric, which need not be the similarity.
         Self {
             similarity: similarities.max_by(f64::total_cmp),
         }
@@ -42,8 +45,8 @@ impl WholeAnswer {
 }
 
 impl NextAnswer {
-    /// Asks what follows the first `context` events of a chunk. Only symbols that `is_possible` are expected: the others
-    /// cannot come next, so that they have no part in what is.
+    /// Asks what follows the first `context` events of a chunk. Only symbols that `is_possible` are
+    /// expected: the others cannot come next, so they get no share.
     pub(crate) fn of(
         node: &Node,
         config: &SessionConfig,
@@ -54,6 +57,7 @@ impl NextAnswer {
         let answer = node.predict(&chunk.events[..context], config);
         let came = chunk.symbol(context).unwrap_or_default();
         let mut expected = next_symbols(&answer);
+        // Before the shares: what cannot come must not take weight from what can.
         expected.retain(|next| is_possible(next.symbol));
         let rank = expected.iter().position(|next| next.symbol == came);
         let total: f64 = expected.iter().map(|next| next.weight).sum();
@@ -65,6 +69,7 @@ impl NextAnswer {
         let similarity = with_future
             .map(|prediction| prediction.similarity)
             .max_by(f64::total_cmp);
+        // Shares of no weight at all are not defined; then nothing is expected.
         let expected = similarity.filter(|_| total > 0.0).map(|similarity| {
             let evidence = Evidence {
                 context,

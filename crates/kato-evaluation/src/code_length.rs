@@ -1,4 +1,4 @@
-//! Adding up what every model pays for the tokens of every document.
+//! Sums the bits that every model needs for the tokens of every document.
 
 use crate::answer::NextAnswer;
 use crate::interval::{Ratio, interval};
@@ -14,11 +14,12 @@ pub(crate) struct TokenProbabilities {
     pub(crate) uniform: f64,
 }
 
+/// Number of models. Their order is that of the fields of `CodeLength`.
 const N_MODELS: usize = 5;
 const KATO: usize = 0;
 const NGRAM_IN_CHUNK: usize = 1;
 
-/// Bits so far. Tokens are added in the order of the documents.
+/// The bits so far. Tokens are added in the order of the documents.
 #[derive(Debug)]
 pub(crate) struct Bits {
     mixture: Mixture,
@@ -27,7 +28,7 @@ pub(crate) struct Bits {
     tokens_in_context: u64,
 }
 
-/// What a document costs; kept for each because documents are resampled.
+/// The bits of one document; kept for each because documents are resampled.
 #[derive(Debug, Clone, Copy)]
 struct DocumentBits {
     document: u64,
@@ -36,6 +37,7 @@ struct DocumentBits {
 }
 
 impl Bits {
+    /// Creates empty sums.
     pub(crate) fn new() -> Self {
         Self {
             mixture: Mixture::new(),
@@ -45,7 +47,8 @@ impl Bits {
         }
     }
 
-    /// Adds a token of a document. `answer` is what the node said to the chunk so far; `None` for the first token.
+    /// Adds a token of a document. `answer` is the node's answer to the chunk so far; `None` for
+    /// the first token.
     pub(crate) fn add(
         &mut self,
         document: u64,
@@ -54,6 +57,7 @@ impl Bits {
     ) {
         let expected = answer.and_then(|answer| answer.expected);
         let kato = match expected {
+            // Learns from this token, so tokens have to come in the same order in every run.
             Some((evidence, share)) => self.mixture.code(evidence, share, token.unigram),
             None => token.unigram,
         };
@@ -64,7 +68,9 @@ impl Bits {
             token.unigram,
             token.uniform,
         ];
+        // Finite: none of the models gives a probability of 0.
         let bits = probabilities.map(|probability| -probability.log2());
+        // Documents come one after the other, so a number that differs from the last is a new one.
         if self
             .documents
             .last()
@@ -81,15 +87,19 @@ impl Bits {
         };
         sums.tokens += 1;
         add(&mut sums.bits, &bits);
+        // The first token of a chunk has no context, and KATO can say nothing about it.
         if answer.is_some() {
             self.tokens_in_context += 1;
             add(&mut self.in_context, &bits);
         }
     }
 
+    /// Returns the figures of all models.
     pub(crate) fn finish(&self, baseline: Baseline, options: &EvaluationOptions) -> CodeLength {
         let tokens: u64 = self.documents.iter().map(|document| document.tokens).sum();
         let interval = |numerator: &dyn Fn(&DocumentBits) -> f64| {
+            // Numerator and denominator of the same document go together. The seed is the same for
+            // all models, so intervals are over the same resamples.
             let ratio = |document: &DocumentBits| -> Ratio {
                 (numerator(document), document.tokens as f64)
             };
@@ -108,6 +118,7 @@ impl Bits {
             bits_per_token_in_context: per(self.in_context[model], self.tokens_in_context),
             interval: interval(&|document| document.bits[model]),
         };
+        // The order in which `add` lists the probabilities.
         let [kato, ngram_in_chunk, ngram, unigram, uniform] = [0, 1, 2, 3, 4].map(model);
         CodeLength {
             documents: self.documents.len() as u64,
@@ -118,6 +129,7 @@ impl Bits {
             ngram,
             unigram,
             uniform,
+            // The difference within each document: what both models find hard cancels out.
             kato_minus_ngram_in_chunk: interval(&|document| {
                 document.bits[KATO] - document.bits[NGRAM_IN_CHUNK]
             }),
@@ -126,6 +138,7 @@ impl Bits {
     }
 }
 
+/// Adds the bits of one token to the sums of each model.
 fn add(sums: &mut [f64; N_MODELS], bits: &[f64; N_MODELS]) {
     for (sum, bits) in sums.iter_mut().zip(bits) {
         *sum += bits;

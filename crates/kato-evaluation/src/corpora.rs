@@ -6,9 +6,11 @@ use kato_loader::{LoadError, StreamingDatasetLoader};
 
 use crate::EvaluationError;
 
+/// Opens a loader at the beginning of a corpus.
 type Open<'a> = Box<dyn Fn() -> Result<StreamingDatasetLoader, LoadError> + 'a>;
 
-/// How to read the documents of an evaluation. Those held out are read twice, the others once.
+/// The documents of an evaluation, as functions that open them. Those held out are read twice, the
+/// others once.
 ///
 /// The training documents must be those that the nodes learned: the baseline learns from them.
 pub struct Corpora<'a> {
@@ -17,7 +19,7 @@ pub struct Corpora<'a> {
 }
 
 impl<'a> Corpora<'a> {
-    /// Corpora by functions that open a loader at the beginning of each.
+    /// Creates corpora from functions that open a loader at the beginning of each.
     #[must_use]
     pub fn new(
         training: impl Fn() -> Result<StreamingDatasetLoader, LoadError> + 'a,
@@ -29,10 +31,12 @@ impl<'a> Corpora<'a> {
         }
     }
 
+    /// Opens the training documents.
     pub(crate) fn training(&self) -> Result<StreamingDatasetLoader, EvaluationError> {
         Ok((self.training)()?)
     }
 
+    /// Opens the held-out documents.
     pub(crate) fn held_out(&self) -> Result<StreamingDatasetLoader, EvaluationError> {
         Ok((self.held_out)()?)
     }
@@ -40,6 +44,8 @@ impl<'a> Corpora<'a> {
     /// Refuses two loaders of one corpus that are not the two sides of one split.
     pub(crate) fn check(&self) -> Result<(), EvaluationError> {
         let (training, held_out) = (self.training()?, self.held_out()?);
+        // Two corpora without a split would also compare equal here, hence the second condition
+        // below.
         let are_sides = training.split().map(|split| split.complement()) == held_out.split();
         // Streams have no fingerprint: two of them with the same names may well be different.
         let is_known = training.total_bytes().is_some();

@@ -1,9 +1,9 @@
-//! Absolute discounting: a share of every count goes to a lower-order estimate.
+//! Absolute discounting: moves a share of every count to a lower-order estimate.
 
-/// The discount for a set of counts, from how many are 1 and how many are 2.
+/// Returns the discount for a set of counts, from how many are 1 and how many are 2.
 ///
-/// Formula: n₁ / (n₁ + 2 n₂) (Ney, Essen and Kneser 1994). Where that is 0 or 1 (no count of 1, or none of 2), which would
-/// leave nothing to unseen or to single events, ½ takes its place.
+/// Formula: n₁ / (n₁ + 2 n₂) (Ney, Essen and Kneser 1994). Where that is 0 or 1 (no count of 1, or
+/// none of 2), which would leave nothing to unseen or to single events, ½ takes its place.
 pub(crate) fn discount(counts: impl Iterator<Item = u64>) -> f64 {
     let (mut ones, mut twos) = (0u64, 0u64);
     for count in counts {
@@ -16,7 +16,7 @@ pub(crate) fn discount(counts: impl Iterator<Item = u64>) -> f64 {
     ones as f64 / (ones + 2 * twos) as f64
 }
 
-/// What was counted after a context.
+/// The sums of what was counted after a context.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Followers {
     /// Sum of the counts.
@@ -26,11 +26,14 @@ pub(crate) struct Followers {
 }
 
 impl Followers {
-    /// The probability of an event that was counted `count` times, `lower` being its probability in a lower order.
+    /// Returns the probability of an event that was counted `count` times, `lower` being its
+    /// probability in a lower order.
     ///
-    /// Formula: max(count − d, 0) / total + d · distinct / total · lower. Over all events the first terms sum to
-    /// 1 − d · distinct / total, because every count that is not 0 is at least 1 > d; so the whole sums to 1 where `lower` does.
+    /// Formula: max(count − d, 0) / total + d · distinct / total · lower. Over all events the first
+    /// terms sum to 1 − d · distinct / total, because every count that is not 0 is at least 1 > d;
+    /// so the whole sums to 1 where `lower` does.
     pub(crate) fn probability(self, count: u64, discount: f64, lower: f64) -> f64 {
+        // A context that occurred only at the end of sequences has no followers.
         if self.total == 0 {
             return lower;
         }

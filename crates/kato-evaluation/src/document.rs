@@ -1,4 +1,4 @@
-//! What a document asks of every level: the chunks that its learn calls would hold.
+//! The chunks about which a document asks every level: those that its learn calls would hold.
 
 use kato_learner::{Child, DocumentPlan, PlannedCall, PlannedSymbols};
 use kato_model::{Event, PatternName};
@@ -13,22 +13,23 @@ pub(crate) struct UnseenDocument {
     pub(crate) levels: Vec<Vec<Chunk>>,
 }
 
-/// What would be learned as one pattern; at least two events of one symbol each.
+/// The events that would be learned as one pattern; at least two, of one symbol each.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) name: PatternName,
     pub(crate) events: Vec<Event>,
-    /// Place of its first token in the document.
+    /// Position of its first token in the document.
     pub(crate) first_token: usize,
 }
 
 impl Chunk {
+    /// Returns the symbol of an event; `None` behind the last event.
     pub(crate) fn symbol(&self, idx: usize) -> Option<&str> {
         self.events.get(idx)?.symbols().first().map(String::as_str)
     }
 }
 
-/// The tokens of a plan, in order.
+/// Returns the tokens of a plan, in order.
 pub(crate) fn tokens_of(plan: &DocumentPlan) -> Vec<u32> {
     let mut tokens = Vec::with_capacity(plan.n_tokens());
     for call in plan.calls(0) {
@@ -40,7 +41,10 @@ pub(crate) fn tokens_of(plan: &DocumentPlan) -> Vec<u32> {
 }
 
 impl UnseenDocument {
+    /// Creates the document from its plan.
     pub(crate) fn of(plan: &DocumentPlan, vocabulary: &Vocabulary) -> Self {
+        // Children refer to learn calls by their number, so the names below keep the calls of one
+        // symbol, which have none.
         let mut levels = Vec::with_capacity(plan.n_nodes());
         let mut below: Vec<Option<PatternName>> = Vec::new();
         for node_idx in 0..plan.n_nodes() {
@@ -61,6 +65,7 @@ impl UnseenDocument {
     }
 }
 
+/// Returns the symbols of a learn call, one event each.
 fn events_of(
     call: &PlannedCall<'_>,
     below: &[Option<PatternName>],
@@ -69,6 +74,7 @@ fn events_of(
     let event = |symbol: String| Event::in_given_order(vec![symbol]);
     match call.symbols {
         PlannedSymbols::Tokens(ids) => {
+            // The learner refuses ids without a token, so the fallback is not reached.
             let text = |&id: &u32| vocabulary.get(id).unwrap_or_default().to_owned();
             ids.iter().map(text).map(event).collect()
         }
@@ -78,6 +84,7 @@ fn events_of(
                 Child::Foreign(name) => Some(*name),
                 _ => None,
             };
+            // The empty symbol stands for a chunk of one name, as in the original.
             let text =
                 |child| name(child).map_or_else(String::new, |name| name.prefixed().to_string());
             children.iter().map(text).map(event).collect()

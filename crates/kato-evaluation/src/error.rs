@@ -1,8 +1,8 @@
-//! Why an evaluation ended without a report.
+//! The error of an evaluation.
 
 use kato_loader::LoadError;
 
-/// Why an evaluation ended early.
+/// The reason why an evaluation ended without a report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvaluationError {
@@ -28,7 +28,7 @@ pub enum EvaluationError {
         "evaluate on no document: no held-out document has text that the levels could learn; hold out a larger share, or give more documents"
     )]
     NoDocuments,
-    /// An option has a value that no evaluation can be made with.
+    /// An option has a value with which no evaluation can be made.
     #[error("evaluate with option `{option}`: {reason}")]
     InvalidOption {
         /// Name of the field.
@@ -44,10 +44,10 @@ pub enum EvaluationError {
     Threads {
         /// How many were asked for.
         threads: usize,
-        /// What the pool said.
+        /// The pool's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The caller ended it.
+    /// The caller ended the evaluation.
     #[error("evaluation was stopped")]
     Stopped,
 }

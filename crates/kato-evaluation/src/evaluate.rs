@@ -1,4 +1,4 @@
-//! An evaluation from its first document to its report.
+//! Runs an evaluation from its first document to its report.
 
 use std::ops::ControlFlow;
 
@@ -14,15 +14,16 @@ use crate::{
     Progress,
 };
 
-/// Evaluates a hierarchy on documents that it has not seen: see the [crate](crate) for what is asked.
+/// Evaluates a hierarchy on documents that it has not seen: see the [crate](crate) for what is
+/// asked.
 ///
-/// The learner must be the one that the engine's nodes were trained with. `on_progress` is called on the caller's thread, and
-/// ends the evaluation by [`ControlFlow::Break`].
+/// The learner must be the one that the engine's nodes were trained with. `on_progress` is called
+/// on the caller's thread, and ends the evaluation by [`ControlFlow::Break`].
 ///
 /// # Memory
 ///
-/// Beside the engine: one batch of documents, the baseline ([`EvaluationOptions::max_ngrams`]), and 56 bytes for each
-/// held-out document.
+/// Beside the engine: one batch of documents, the baseline ([`EvaluationOptions::max_ngrams`]), and
+/// 56 bytes for each held-out document.
 ///
 /// # Errors
 ///
@@ -34,6 +35,7 @@ pub fn evaluate(
     options: &EvaluationOptions,
     mut on_progress: impl FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<EvaluationReport, EvaluationError> {
+    // Faults that need no reading are reported before the first pass over a corpus.
     options.check()?;
     check_nodes(engine, learner)?;
     corpora.check()?;
@@ -41,6 +43,7 @@ pub fn evaluate(
     let vocabulary = learner.tokenizer().vocabulary();
     let baseline = passes.train_baseline(corpora)?;
     let survey = passes.survey(corpora)?;
+    // Every document may be too short for a chunk; shares of nothing would look like a result.
     if survey.n_questions() == 0 {
         return Err(EvaluationError::NoDocuments);
     }
@@ -66,6 +69,7 @@ pub fn evaluate(
     ))
 }
 
+/// Checks that the learner plans for the engine's nodes, in the same order.
 fn check_nodes(
     engine: &Engine,
     learner: &HierarchicalConceptLearner,
@@ -81,6 +85,7 @@ fn check_nodes(
     })
 }
 
+/// Assembles the report.
 fn report(
     engine: &Engine,
     survey: &Survey,

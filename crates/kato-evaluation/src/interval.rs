@@ -2,15 +2,16 @@
 
 use crate::Interval;
 
-/// Sums of one document, to be divided by each other: a numerator and how much it is over.
+/// The sums of one document, to be divided by each other: numerator and denominator.
 pub(crate) type Ratio = (f64, f64);
 
-/// The 95 % interval of Σ numerators / Σ denominators when documents are drawn with replacement; `None` where that says
-/// nothing.
+/// Returns the 95 % interval of Σ numerators / Σ denominators when documents are drawn with
+/// replacement; `None` for fewer than two documents or no resamples.
 ///
-/// Documents are resampled and not tokens, because the tokens of a document depend on each other (Efron and Tibshirani 1993,
-/// percentile method). A function of its arguments.
+/// Documents are resampled and not tokens, because the tokens of a document depend on each other
+/// (Efron and Tibshirani 1993, percentile method). A function of its arguments.
 pub(crate) fn interval(documents: &[Ratio], resamples: usize, seed: u64) -> Option<Interval> {
+    // Resampling a single document gives the same ratio each time, an interval without width.
     if documents.len() < 2 || resamples == 0 {
         return None;
     }
@@ -23,6 +24,7 @@ pub(crate) fn interval(documents: &[Ratio], resamples: usize, seed: u64) -> Opti
                 numerator += n;
                 denominator += d;
             }
+            // Every document has at least one token, so no denominator is zero.
             numerator / denominator
         })
         .collect();
@@ -34,11 +36,12 @@ pub(crate) fn interval(documents: &[Ratio], resamples: usize, seed: u64) -> Opti
     })
 }
 
-/// The SplitMix64 generator (Steele, Lea and Flood 2014), written out because a report must not change with the version of a
-/// random-number crate.
+/// The SplitMix64 generator (Steele, Lea and Flood 2014), written out because a report must not
+/// change with the version of a random-number crate.
 struct SplitMix(u64);
 
 impl SplitMix {
+    /// Returns the next 64 bits.
     fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -47,8 +50,9 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// Below `n`; the bias is below `n` / 2⁶⁴.
+    /// Returns a number below `n`; the bias is below `n` / 2⁶⁴.
     fn below(&mut self, n: usize) -> usize {
+        // The product's upper half is below `n`, so the cast keeps it.
         ((u128::from(self.bits()) * n as u128) >> 64) as usize
     }
 }

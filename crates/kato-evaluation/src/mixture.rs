@@ -1,28 +1,33 @@
-//! A proper probability model made from predictions: what they expect, or else how often tokens are.
+//! A proper probability model made from predictions: what they expect, mixed with how frequent
+//! tokens are.
 
-/// What is known of one question before its answer is looked up.
+/// The facts about a question that are known before its answer is looked up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Evidence {
-    /// Events of the state.
+    /// Number of events of the state.
     pub(crate) context: usize,
     /// Greatest similarity among the predictions that expect something.
     pub(crate) similarity: f64,
 }
 
-/// How far predictions are trusted, learned while coding.
+/// The trust in predictions, learned while coding.
 ///
-/// A token after a state has the probability λ · p + (1 − λ) · q: p is its share of the weight of all expected next symbols
-/// ([`next_symbols`](crate::next_symbols)), q its probability by frequency alone. The trust λ depends on what is known before
-/// the token is: the length of the state and the greatest similarity, in tenths. It is estimated from the tokens coded
-/// before, so that nothing has to be fitted beforehand and the lengths are those of a code that can be decoded: λ = (½ + Σ r) /
-/// (1 + n) after n tokens of that kind, r = λ p / (λ p + (1 − λ) q) being the share of the prediction in each.
+/// A token after a state has the probability λ · p + (1 − λ) · q: p is its share of the weight of
+/// all expected next symbols ([`next_symbols`](crate::next_symbols)), q its probability by
+/// frequency alone. The trust λ depends on what is known before the token is: the length of the
+/// state and the greatest similarity, in tenths. It is estimated from the tokens coded before, so
+/// that nothing has to be fitted beforehand and the lengths are those of a code that can be
+/// decoded: λ = (½ + Σ r) / (1 + n) after n tokens of that kind, r = λ p / (λ p + (1 − λ) q) being
+/// the share of the prediction in each.
 ///
-/// Where nothing is expected, and at the start of a chunk, the probability is q. As p and q sum to 1, so does the mixture.
+/// Where nothing is expected, and at the start of a chunk, the probability is q. As p and q sum to
+/// 1, so does the mixture.
 #[derive(Debug, Default)]
 pub(crate) struct Mixture {
     trusts: Vec<Trust>,
 }
 
+/// The tokens of one kind that were coded, and the sum of the shares of predictions in them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Trust {
     n: f64,
@@ -30,43 +35,50 @@ struct Trust {
 }
 
 impl Trust {
+    /// Returns λ, which is strictly between 0 and 1.
     fn value(self) -> f64 {
         (0.5 + self.shares) / (1.0 + self.n)
     }
 }
 
-/// Longer states are all alike.
+/// Longer states are counted as states of this length.
 const CONTEXTS: usize = 8;
+/// Classes of similarity.
 const TENTHS: usize = 10;
 
 impl Mixture {
+    /// Creates a mixture that trusts all predictions by half.
     pub(crate) fn new() -> Self {
         Self {
             trusts: vec![Trust::default(); CONTEXTS * TENTHS],
         }
     }
 
-    /// How far predictions of this kind are trusted now, in `0..1`.
+    /// Returns how far predictions of this kind are trusted at present, in `0..1`.
     pub(crate) fn trust(&self, evidence: Evidence) -> f64 {
         self.trusts[kind(evidence)].value()
     }
 
-    /// The probability of the token that came, `expected` being its share by the predictions and `frequency` its
-    /// probability by frequency; learns from it.
+    /// Returns the probability of the token that came, and learns from it; `expected` is its share
+    /// by the predictions and `frequency` its probability by frequency.
     pub(crate) fn code(&mut self, evidence: Evidence, expected: f64, frequency: f64) -> f64 {
+        // The trust before this token: a decoder does not know the token yet.
         let trust = self.trust(evidence);
         let of_prediction = trust * expected;
         let probability = of_prediction + (1.0 - trust) * frequency;
         let learned = &mut self.trusts[kind(evidence)];
         learned.n += 1.0;
+        // Not a quotient by zero: λ is below 1 and no frequency is 0, so the probability is
+        // positive.
         learned.shares += of_prediction / probability;
         probability
     }
 }
 
+/// Returns the class of a question.
 fn kind(evidence: Evidence) -> usize {
     let context = evidence.context.clamp(1, CONTEXTS) - 1;
-    // `as` keeps what is out of range at the ends.
+    // The cast saturates, so values out of range are counted in the first and last class.
     let tenth = ((evidence.similarity * TENTHS as f64) as usize).min(TENTHS - 1);
     context * TENTHS + tenth
 }

@@ -1,4 +1,4 @@
-//! Which symbol comes next, by an answer's futures.
+//! The symbols that may come next, by an answer's futures.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,11 @@ pub struct NextSymbol<'a> {
     pub weight: f64,
 }
 
-/// The distinct symbols of the first events of an answer's futures, in the order of the predictions that first expect them.
+/// Returns the distinct symbols of the first events of an answer's futures, in the order of the
+/// predictions that first expect them.
 ///
-/// Predictions without a future expect nothing. Of an event of several symbols all are expected, each with the whole weight.
+/// Predictions without a future expect nothing. Of an event of several symbols all are expected,
+/// each with the whole weight.
 #[must_use]
 pub fn next_symbols(answer: &Predictions) -> Vec<NextSymbol<'_>> {
     let mut symbols: Vec<NextSymbol<'_>> = Vec::new();
@@ -27,6 +29,7 @@ pub fn next_symbols(answer: &Predictions) -> Vec<NextSymbol<'_>> {
         };
         let weight = prediction.frequency as f64 * prediction.similarity;
         for symbol in first.symbols() {
+            // A symbol keeps the place of the first prediction that expects it, which is the best.
             let place = *places.entry(symbol).or_insert(symbols.len());
             match symbols.get_mut(place) {
                 Some(known) => known.weight += weight,

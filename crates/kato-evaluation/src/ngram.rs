@@ -5,11 +5,12 @@ mod trie;
 use self::trie::{Level, Trie};
 use crate::discount::discount;
 
-/// Counts the n-grams of token sequences; [`finish`](Self::finish) makes the model.
+/// A counter of the n-grams of token sequences; [`finish`](Self::finish) makes the model.
 ///
-/// Counts are exact. Memory: 70 to 130 bytes for each distinct n-gram of any order. When there are more of them than allowed,
-/// the highest order is given up: lower orders stay exact, and the result is that of counting in the lower order from the
-/// beginning. Order 1 is kept whatever the limit; it needs one entry for each token of the vocabulary.
+/// Counts are exact. Memory: 70 to 130 bytes for each distinct n-gram of any order. When there are
+/// more of them than allowed, the highest order is given up: lower orders stay exact, and the
+/// result is that of counting in the lower order from the beginning. Order 1 is kept whatever the
+/// limit; it needs one entry for each token of the vocabulary.
 ///
 /// ```
 /// use kato_evaluation::NgramCounter;
@@ -27,6 +28,7 @@ pub struct NgramCounter {
     n_tokens: u64,
     /// Ids of the n-grams that end at the latest token, by order; reused.
     latest: Vec<u32>,
+    /// The same at the token that is being counted.
     ending: Vec<u32>,
 }
 
@@ -34,12 +36,14 @@ impl NgramCounter {
     /// The highest order; a higher one counts as this.
     pub const MAX_ORDER: usize = 16;
 
-    /// Counts n-grams of up to `order` tokens (1 to [`MAX_ORDER`](Self::MAX_ORDER)), and at most `max_ngrams` distinct ones.
+    /// Creates a counter of n-grams of up to `order` tokens (1 to [`MAX_ORDER`](Self::MAX_ORDER)),
+    /// and of at most `max_ngrams` distinct ones.
     #[must_use]
     pub fn new(order: usize, max_ngrams: usize) -> Self {
         Self {
             trie: Trie::new(order.clamp(1, Self::MAX_ORDER)),
-            // Ids are 32 bits wide, and the limit is looked at after every token.
+            // Ids have 32 bits, and the limit is checked after every token, which adds at most one
+            // n-gram of each order.
             max_ngrams: max_ngrams.min(u32::MAX as usize - Self::MAX_ORDER),
             n_tokens: 0,
             latest: Vec::new(),
@@ -47,21 +51,25 @@ impl NgramCounter {
         }
     }
 
-    /// Counts one sequence; nothing reaches from one into the next.
+    /// Adds the n-grams of one sequence, independently of those before it.
     pub fn learn(&mut self, tokens: &[u32]) {
         self.latest.clear();
         for &token in tokens {
             self.trie.count(token, &self.latest, &mut self.ending);
             std::mem::swap(&mut self.latest, &mut self.ending);
+            // The new highest order no longer counts the tokens to its left. It uses plain counts,
+            // so these numbers are not needed, and the orders below it are complete.
             while self.trie.len() > self.max_ngrams && self.trie.levels.len() > 1 {
                 self.trie.levels.pop();
+                // The next token continues n-grams of the remaining orders only.
                 self.latest.truncate(self.trie.levels.len());
             }
         }
         self.n_tokens += tokens.len() as u64;
     }
 
-    /// The model over a vocabulary of this many tokens; tokens outside it have probabilities too, but are not in its sum.
+    /// Creates the model over a vocabulary of this many tokens; tokens outside it have
+    /// probabilities too, but are not in its sum.
     #[must_use]
     pub fn finish(self, vocabulary_size: usize) -> NgramModel {
         let discounts = |level: &Level| Discounts {
@@ -77,10 +85,12 @@ impl NgramCounter {
     }
 }
 
-/// An interpolated Kneser-Ney model (Kneser and Ney 1995, in the interpolated form of Chen and Goodman 1998) with one
-/// discount for each order, down to the uniform distribution over the vocabulary.
+/// An interpolated Kneser-Ney model (Kneser and Ney 1995, in the interpolated form of Chen and
+/// Goodman 1998) with one discount for each order, down to the uniform distribution over the
+/// vocabulary.
 ///
-/// The highest order that a context allows uses counts, the orders below it use the number of distinct tokens to the left.
+/// The highest order that a context allows uses counts, the orders below it use the number of
+/// distinct tokens to the left.
 #[derive(Debug)]
 pub struct NgramModel {
     trie: Trie,
@@ -90,6 +100,7 @@ pub struct NgramModel {
     uniform: f64,
 }
 
+/// The discounts of one order, for plain counts and for counts of distinct tokens to the left.
 #[derive(Debug, Clone, Copy)]
 struct Discounts {
     raw: f64,
@@ -97,38 +108,45 @@ struct Discounts {
 }
 
 impl NgramModel {
-    /// Tokens of the longest n-grams; less than was asked for where those were too many.
+    /// Returns the number of tokens of the longest n-grams; less than was asked for where those
+    /// were too many.
     #[must_use]
     pub fn order(&self) -> usize {
         self.trie.levels.len()
     }
 
-    /// Distinct n-grams of all orders.
+    /// Returns the number of distinct n-grams of all orders.
     #[must_use]
     pub fn n_ngrams(&self) -> usize {
         self.trie.len()
     }
 
-    /// Tokens that the model was trained on.
+    /// Returns the number of tokens that the model was trained on.
     #[must_use]
     pub fn n_tokens(&self) -> u64 {
         self.n_tokens
     }
 
-    /// The probability of a token after a context, of which the last `order - 1` tokens count. Never 0; sums to 1 over the
-    /// vocabulary.
+    /// Returns the probability of a token after a context, of which the last `order - 1` tokens
+    /// count. It is never 0, and sums to 1 over the vocabulary.
     #[must_use]
     pub fn probability(&self, context: &[u32], token: u32) -> f64 {
         let longest = context.len().min(self.order() - 1);
+        // From the shortest context to the longest, each estimate discounted towards the one
+        // before: the recursion of the formula from its end.
         let mut probability = self.uniform;
         for length in 0..=longest {
             let suffix = &context[context.len() - length..];
             let Some(context) = self.trie.find(suffix) else {
+                // A context that never occurred is followed by nothing, and neither is a longer
+                // one.
                 break;
             };
             let node = self.trie.child(context, length, token);
             let followers = self.trie.context(context, length);
             let discounts = self.discounts[length];
+            // Only the longest context uses plain counts. In lower orders a token that follows a
+            // single context often must not seem likely after others (Kneser and Ney 1995).
             probability = if length == longest {
                 let count = node.map_or(0, |node| node.count);
                 followers.raw.probability(count, discounts.raw, probability)

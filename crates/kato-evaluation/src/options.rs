@@ -1,4 +1,4 @@
-//! How much is asked, and of what the models are made.
+//! The options of an evaluation: how much is asked, and of what the models are made.
 
 use std::num::NonZeroUsize;
 
@@ -6,14 +6,15 @@ use kato_engine::SessionConfig;
 
 use crate::EvaluationError;
 
-/// How an evaluation is made. All but [`threads`](Self::threads) decide the result.
+/// Options of an evaluation. All but [`threads`](Self::threads) decide the result.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EvaluationOptions {
     /// Most held-out documents, the first of the corpus. Default: no limit.
     pub max_documents: Option<u64>,
-    /// About how many questions each level is asked; more than that are sampled evenly by hash. Default 50,000, which is a
-    /// minute or two at a million patterns and a millisecond each.
+    /// Approximate number of questions that each level is asked; where there are more, they are
+    /// sampled evenly by hash. Default 50,000, which takes a minute or two at a million patterns
+    /// and a millisecond each.
     pub max_questions: u64,
     /// How predictions are made. Default: KATO's defaults (threshold 0.1, 100 predictions).
     pub session: SessionConfig,
@@ -21,14 +22,15 @@ pub struct EvaluationOptions {
     pub recognition_threshold: f64,
     /// Tokens of the baseline's longest n-grams. Default 5.
     pub ngram_order: usize,
-    /// Most distinct n-grams of the baseline, of 70 to 130 bytes each. Where there are more, its order is lowered, and the
-    /// report says so. Default 8 million.
+    /// Most distinct n-grams of the baseline, of 70 to 130 bytes each. Where there are more, its
+    /// order is lowered, and the report says so. Default 8 million.
     pub max_ngrams: usize,
     /// Resamples of the documents for the confidence intervals. Default 1,000.
     pub bootstrap_samples: usize,
-    /// Decides which questions are sampled, and the resamples. Default 0.
+    /// Seed of the sampling of questions, and of the resamples. Default 0.
     pub seed: u64,
-    /// Threads that plan documents and predict. Default: one per core. The report is the same for any number.
+    /// Threads that plan documents and predict. Default: one per core. The report is the same for
+    /// any number.
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -49,6 +51,7 @@ impl Default for EvaluationOptions {
 }
 
 impl EvaluationOptions {
+    /// Checks the options that have a range.
     pub(crate) fn check(&self) -> Result<(), EvaluationError> {
         let invalid = |option, reason| Err(EvaluationError::InvalidOption { option, reason });
         if self.max_questions == 0 {

@@ -1,4 +1,4 @@
-//! Reading the documents: once to train the baseline, once to look up what they hold, once to ask.
+//! Reads the documents: once to train the baseline, once to look up what they hold, once to ask.
 
 mod asking;
 mod survey;
@@ -21,10 +21,10 @@ use crate::{
 /// Text that is planned at once, in bytes.
 const BATCH_BYTES: usize = 512 << 10;
 
-/// How often progress is told.
+/// Shortest time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What all passes share.
+/// The state that all passes share.
 pub(crate) struct Passes<'a> {
     nodes: Vec<Node>,
     learner: &'a HierarchicalConceptLearner,
@@ -35,16 +35,18 @@ pub(crate) struct Passes<'a> {
     last_progress: Instant,
 }
 
-/// Documents of one batch, planned; `None` where the learner cannot.
+/// The documents of one batch, planned; `None` for those that the learner refuses.
 type Planned<T> = Vec<Option<T>>;
 
 impl<'a> Passes<'a> {
+    /// Creates the thread pool of an evaluation.
     pub(crate) fn new(
         engine: &Engine,
         learner: &'a HierarchicalConceptLearner,
         options: &'a EvaluationOptions,
         on_progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Self, EvaluationError> {
+        // Zero lets the pool take one thread for each core.
         let n_threads = options.threads.map_or(0, std::num::NonZeroUsize::get);
         let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads);
         let threads = threads.build().map_err(|source| EvaluationError::Threads {
@@ -77,11 +79,14 @@ impl<'a> Passes<'a> {
             }
             self.report_bytes(Phase::Baseline, &loader)?;
         }
+        // Ids that the vocabulary leaves unused are not iterated, so they get no share of
+        // probability.
         let vocabulary = self.learner.tokenizer().vocabulary();
         Ok(counter.finish(vocabulary.iter().count()))
     }
 
-    /// The next documents of a loader, at most `limit`, planned on all threads; in order.
+    /// Plans the next documents of a loader, at most `limit`, on all threads; returns them in
+    /// order, or `None` at the end.
     fn next_planned<T: Send>(
         &self,
         loader: &mut StreamingDatasetLoader,
@@ -92,13 +97,15 @@ impl<'a> Passes<'a> {
             return Ok(None);
         }
         let batch = loader.next_batch(BATCH_BYTES)?;
-        // Only their number is reported; left alone they would fill the loader's ledger.
+        // Only their number is reported; entries that stay would fill the loader's ledger.
         drop(loader.take_bad_records());
         let Some(batch) = batch else {
             return Ok(None);
         };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let documents: Vec<DocumentRef<'_>> = batch.iter().take(limit).collect();
+        // Working memory is one for each thread. A plan depends on its document alone, and results
+        // are collected in order, so the number of threads does not show.
         let plan = |scratch: &mut _, document: &DocumentRef<'_>| {
             let text = TextDocument {
                 sample_idx: document.index,
@@ -114,11 +121,13 @@ impl<'a> Passes<'a> {
         Ok(Some(planned))
     }
 
+    /// Starts the clock of a phase.
     fn begin_phase(&mut self) {
         self.phase_start = Instant::now();
         self.last_progress = self.phase_start;
     }
 
+    /// Reports the bytes of a corpus that were read.
     fn report_bytes(
         &mut self,
         phase: Phase,
@@ -127,6 +136,8 @@ impl<'a> Passes<'a> {
         self.report(phase, loader.bytes_read(), loader.total_bytes())
     }
 
+    /// Reports progress if the last report is old enough, and ends the evaluation if the caller
+    /// asks for it.
     fn report(
         &mut self,
         phase: Phase,

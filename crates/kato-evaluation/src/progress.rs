@@ -1,10 +1,10 @@
-//! What an evaluation tells while it goes on.
+//! The progress of an evaluation, as the caller sees it.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What an evaluation is doing.
+/// The step that an evaluation is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -17,22 +17,22 @@ pub enum Phase {
     Predictions,
 }
 
-/// How far an evaluation is; sent several times a second.
+/// The progress of an evaluation; reported several times a second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What it is doing.
+    /// The current step.
     pub phase: Phase,
-    /// How much of that is done.
+    /// The part of it that is done.
     pub done: u64,
-    /// How much there is, if known.
+    /// The size of it, if known.
     pub total: Option<u64>,
     /// Time since this phase began.
     pub elapsed: Duration,
 }
 
 impl Progress {
-    /// A progress, for tests of what shows it.
+    /// Creates a progress, for tests of code that displays it.
     #[must_use]
     pub fn new(phase: Phase, done: u64, total: Option<u64>, elapsed: Duration) -> Self {
         Self {

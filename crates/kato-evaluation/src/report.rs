@@ -1,10 +1,11 @@
-//! What an evaluation found.
+//! The report of an evaluation.
 
 use serde::Serialize;
 
 use crate::Share;
 
-/// What a hierarchy does on documents that it has not seen. Serialises as the JSON of `evaluate --json`.
+/// The results of a hierarchy on documents that it has not seen. It is serialised as the JSON of
+/// `evaluate --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct EvaluationReport {
@@ -16,7 +17,7 @@ pub struct EvaluationReport {
     pub tokens: u64,
     /// The levels, from the bottom up.
     pub levels: Vec<LevelEvaluation>,
-    /// The price of a token, in bits.
+    /// The code length of a token, in bits.
     pub code_length: CodeLength,
 }
 
@@ -26,17 +27,18 @@ pub struct EvaluationReport {
 pub struct LevelEvaluation {
     /// Name of the node.
     pub node: String,
-    /// What the node knows of these documents; over all of them.
+    /// The node's knowledge of these documents; over all of them.
     pub coverage: Coverage,
     /// Share of the questions that was asked, in `0..=1`; the rest was left out by hash.
     pub asked_share: f64,
-    /// What the node recognises.
+    /// The recognition of whole chunks.
     pub recognition: Recognition,
-    /// What the node expects: tokens at the lowest level, the names of chunks above.
+    /// The accuracy of what the node expects: tokens at the lowest level, the names of chunks
+    /// above.
     pub next: NextAccuracy,
 }
 
-/// What a node knows of the documents, by look-up.
+/// The knowledge that a node has of the documents, by look-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Coverage {
@@ -46,7 +48,7 @@ pub struct Coverage {
     pub unknown_symbols: Share,
 }
 
-/// What a node answers to whole chunks.
+/// The answers of a node to whole chunks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Recognition {
@@ -54,16 +56,17 @@ pub struct Recognition {
     pub recognised: Share,
     /// Chunks without any prediction: nothing reaches the recall threshold.
     pub unanswered: Share,
-    /// Mean similarity of the most similar prediction, in `0..=1`, a chunk without any counting as 0; `None` without chunks.
+    /// Mean similarity of the most similar prediction, in `0..=1`, a chunk without any counting as
+    /// 0; `None` without chunks.
     pub mean_similarity: Option<f64>,
 }
 
-/// How often the next symbol is right.
+/// The accuracy of the next symbol.
 ///
-/// A question is the first k symbols of a chunk, for every k from 1 to one less than its length, as short-term memory; the
-/// right answer is symbol k + 1. The answer is the list of distinct first symbols of the futures, in the order of the
-/// predictions ([`next_symbols`](crate::next_symbols)). Nothing reaches across the boundary of a chunk. An empty answer is a
-/// wrong one.
+/// A question is the first k symbols of a chunk, for every k from 1 to one less than its length, as
+/// short-term memory; the right answer is symbol k + 1. The answer is the list of distinct first
+/// symbols of the futures, in the order of the predictions ([`next_symbols`](crate::next_symbols)).
+/// Nothing reaches across the boundary of a chunk. An empty answer is a wrong one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NextAccuracy {
@@ -73,7 +76,7 @@ pub struct NextAccuracy {
     pub top_5: Share,
     /// The right answer is among the first 10.
     pub top_10: Share,
-    /// Nothing is expected. Part of what is wrong.
+    /// Nothing is expected. Part of the wrong answers.
     pub unanswered: Share,
     /// The node knows the symbol that is right: no more than these can be answered.
     pub answerable: Share,
@@ -81,10 +84,11 @@ pub struct NextAccuracy {
     pub top_1_by_context: Vec<Share>,
 }
 
-/// The price of a token in bits, −log₂ of its probability, by several models of the same training documents.
+/// The code length of a token in bits, −log₂ of its probability, by several models of the same
+/// training documents.
 ///
-/// All models are proper: their probabilities sum to 1 over the tokenizer's vocabulary at every position. All are asked at
-/// the same positions.
+/// All models are proper: their probabilities sum to 1 over the tokenizer's vocabulary at every
+/// position. All are asked at the same positions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct CodeLength {
@@ -94,7 +98,8 @@ pub struct CodeLength {
     pub tokens: u64,
     /// Those of them that are not first in their chunk.
     pub tokens_in_context: u64,
-    /// Predictions of the lowest node, mixed with token frequencies by how far they have proved right. Sees the chunk so far.
+    /// Predictions of the lowest node, mixed with token frequencies by how far they have proved
+    /// right. This model sees the chunk so far.
     pub kato: ModelBits,
     /// The n-gram model, seeing the chunk so far and nothing before: what the node sees.
     pub ngram_in_chunk: ModelBits,
@@ -106,11 +111,11 @@ pub struct CodeLength {
     pub uniform: ModelBits,
     /// `kato` minus `ngram_in_chunk`, bits per token, by the same documents.
     pub kato_minus_ngram_in_chunk: Option<Interval>,
-    /// What the n-gram model was trained on.
+    /// The data on which the n-gram model was trained.
     pub baseline: Baseline,
 }
 
-/// What a model pays for a token.
+/// The bits that a model needs for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ModelBits {
@@ -118,11 +123,12 @@ pub struct ModelBits {
     pub bits_per_token: Option<f64>,
     /// Bits per token that is not first in its chunk.
     pub bits_per_token_in_context: Option<f64>,
-    /// Where bits per token lie with 95 % confidence; `None` with fewer than two documents.
+    /// The 95 % confidence interval of bits per token; `None` with fewer than two documents.
     pub interval: Option<Interval>,
 }
 
-/// A 95 % confidence interval by resampling documents: the 2.5 and 97.5 percentiles of the bootstrap.
+/// A 95 % confidence interval by resampling documents: the 2.5 and 97.5 percentiles of the
+/// bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Interval {

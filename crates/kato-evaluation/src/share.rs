@@ -3,7 +3,8 @@
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-/// How many of how many. Serialises as `{"count": …, "of": …, "share": …}`; `share` is null where there is no whole.
+/// A number of things out of a number of things. It is serialised as
+/// `{"count": …, "of": …, "share": …}`; `share` is null where there is no whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     /// The part.
@@ -13,7 +14,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// The part divided by the whole, in `0..=1`; `None` where there is no whole.
+    /// Returns the part divided by the whole, in `0..=1`; `None` where there is no whole.
     #[must_use]
     pub fn ratio(self) -> Option<f64> {
         (self.of > 0).then(|| self.count as f64 / self.of as f64)
@@ -31,6 +32,7 @@ impl Serialize for Share {
         let mut share = serializer.serialize_struct("Share", 3)?;
         share.serialize_field("count", &self.count)?;
         share.serialize_field("of", &self.of)?;
+        // Derived from the two counts, for readers that do not compute; `null` instead of a NaN.
         share.serialize_field("share", &self.ratio())?;
         share.end()
     }

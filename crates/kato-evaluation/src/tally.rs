@@ -1,12 +1,13 @@
-//! Counting the answers of one level.
+//! Counts the answers of one level.
 
 use crate::answer::{NextAnswer, WholeAnswer};
 use crate::{NextAccuracy, Recognition};
 
-/// Beginnings from this length on are counted together.
+/// Beginnings of this length and longer ones are counted together.
 const MAX_CONTEXT: usize = 16;
 
-/// The answers of one level so far. Answers are added in the order of the documents, so that sums are always the same.
+/// The answers of one level so far. Answers are added in the order of the documents, so that sums
+/// are always the same.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     recognition: Recognition,
@@ -15,6 +16,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// Adds the answer to a whole chunk.
     pub(crate) fn add_whole(&mut self, answer: WholeAnswer, threshold: f64) {
         let recognition = &mut self.recognition;
         recognition.unanswered.add(answer.similarity.is_none());
@@ -22,9 +24,11 @@ impl Tally {
             .similarity
             .is_some_and(|similarity| similarity >= threshold);
         recognition.recognised.add(is_recognised);
+        // A chunk without an answer lowers the mean: leaving it out would reward silence.
         self.similarities += answer.similarity.unwrap_or(0.0);
     }
 
+    /// Adds the answer to the beginning of a chunk.
     pub(crate) fn add_next(&mut self, answer: NextAnswer) {
         let next = &mut self.next;
         let within = |n| answer.rank.is_some_and(|rank| rank < n);
@@ -40,6 +44,7 @@ impl Tally {
         next.top_1_by_context[context - 1].add(within(1));
     }
 
+    /// Returns the figures of the level.
     pub(crate) fn finish(self) -> (Recognition, NextAccuracy) {
         let n = self.recognition.recognised.of;
         let recognition = Recognition {

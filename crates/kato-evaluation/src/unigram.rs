@@ -1,4 +1,4 @@
-//! How often the lowest node learned each token: what is expected where nothing is predicted.
+//! Token frequencies of the lowest node: the model that is used where nothing is predicted.
 
 use kato_engine::Node;
 use kato_tokenizer::Vocabulary;
@@ -16,7 +16,8 @@ pub(crate) struct Unigram {
 }
 
 impl Unigram {
-    /// The frequencies of a node's symbols; those that are no tokens of the vocabulary are left out.
+    /// Creates the model from the frequencies of a node's symbols; those that are no tokens of the
+    /// vocabulary are left out.
     pub(crate) fn of(node: &Node, vocabulary: &Vocabulary) -> Self {
         let count = |token| node.symbol_counts(token).frequency;
         let mut counts = vec![0; vocabulary.len()];
@@ -28,6 +29,7 @@ impl Unigram {
                 n_tokens += 1;
             }
         }
+        // Discounts are estimated from events that occurred; tokens that never did have no count.
         let seen = || counts.iter().copied().filter(|&count| count > 0);
         let followers = Followers {
             total: seen().sum(),
@@ -42,14 +44,15 @@ impl Unigram {
         }
     }
 
-    /// The probability of a token; never 0, and 1 in sum over the distinct tokens of the vocabulary.
+    /// Returns the probability of a token; never 0, and 1 in sum over the distinct tokens of the
+    /// vocabulary.
     pub(crate) fn probability(&self, token: u32) -> f64 {
         let count = self.counts.get(token as usize).copied().unwrap_or(0);
         self.followers
             .probability(count, self.discount, self.uniform)
     }
 
-    /// The probability that every token has in the uniform model.
+    /// Returns the probability that every token has in the uniform model.
     pub(crate) fn uniform(&self) -> f64 {
         self.uniform
     }

@@ -1,10 +1,10 @@
-//! How long a step may take, and the handle that ends an analysis early.
+//! Time limits of steps, and the handle that ends an analysis early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Ends an analysis early, from any thread: what is not measured yet becomes unknown.
+/// Handle that ends an analysis early, from any thread. What is not measured by then is unknown.
 ///
 /// ```
 /// use kato_hardware::{Cancellation, HardwareAnalyzer};
@@ -24,34 +24,39 @@ use std::time::{Duration, Instant};
 pub struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
-    /// A handle that nobody has used.
+    /// Creates a handle that has not been used.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends the analysis. It returns within moments; what it was measuring ends by itself.
+    /// Ends the analysis, which returns within moments.
+    ///
+    /// The measurement in progress ends on its own thread.
     pub fn cancel(&self) {
+        // Relaxed, because nothing else is handed over with the flag.
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was ended.
+    /// Returns whether the analysis was ended.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// How long a piece of work may take; over at once when it is cancelled or abandoned.
+/// The time that a piece of work may take. It is over at once when the work is cancelled or
+/// abandoned.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance {
     pub(crate) until: Instant,
     pub(crate) cancellation: Cancellation,
-    /// Set when nobody waits for the work any more.
+    /// Set when nobody waits for the result any more.
     pub(crate) abandoned: Cancellation,
 }
 
 impl Allowance {
+    /// Starts an allowance of this time.
     pub(crate) fn new(time: Duration, cancellation: &Cancellation) -> Self {
         Self {
             until: Instant::now() + time,
@@ -60,15 +65,17 @@ impl Allowance {
         }
     }
 
+    /// Returns whether the time is up or the work was stopped.
     pub(crate) fn is_over(&self) -> bool {
         self.is_stopped() || Instant::now() >= self.until
     }
 
-    /// Whether somebody ended the work, its time apart.
+    /// Returns whether the work was cancelled or abandoned, whatever time is left.
     pub(crate) fn is_stopped(&self) -> bool {
         self.cancellation.is_cancelled() || self.abandoned.is_cancelled()
     }
 
+    /// Returns the time that is left.
     pub(crate) fn remaining(&self) -> Duration {
         if self.is_stopped() {
             return Duration::ZERO;
@@ -76,7 +83,9 @@ impl Allowance {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// The share from 0 to 1 of what remains, beginning now.
+    /// Returns an allowance of this share, from 0 to 1, of the time that is left.
+    ///
+    /// Parts taken one after the other share out what earlier ones did not use.
     pub(crate) fn part(&self, share: f64) -> Self {
         Self {
             until: Instant::now() + self.remaining().mul_f64(share.clamp(0.0, 1.0)),

@@ -1,4 +1,4 @@
-//! Runs the steps of an analysis, each within its share of the time.
+//! The analyzer: runs the steps of an analysis, each within its share of the time.
 
 mod builder;
 
@@ -19,21 +19,23 @@ use crate::{
     SCHEMA, Step, StepEvent, StoreResults, Virtualization, step,
 };
 
-/// Finds out what the machine can do.
+/// Finds out what a machine can do. It is made by [`HardwareAnalyzer::builder`].
 #[derive(Debug, Clone)]
 pub struct HardwareAnalyzer {
     settings: HardwareAnalyzerBuilder,
 }
 
 impl HardwareAnalyzer {
-    /// Begins with settings for a whole analysis in the current directory.
+    /// Creates settings for a whole analysis in the current directory.
     #[must_use]
     pub fn builder() -> HardwareAnalyzerBuilder {
         HardwareAnalyzerBuilder::default()
     }
 
-    /// Looks at everything and measures everything, within the time limit. What could not be found out is unknown, with the
-    /// reason; it never fails as a whole. Nothing else should run on the machine meanwhile.
+    /// Reads all facts and measures all figures, within the time limit.
+    ///
+    /// What could not be found out is unknown, with the reason; the analysis never fails as a
+    /// whole. Nothing else should run on the machine meanwhile.
     #[must_use]
     pub fn analyze_full(&self) -> HardwareProfile {
         let start = Instant::now();
@@ -64,6 +66,8 @@ impl HardwareAnalyzer {
             network: analysis
                 .step(Step::Network, |_| network::interfaces())
                 .unwrap_or_else(Finding::unknown),
+            // Replaced below: the rating needs the memory that the profile makes of facts and
+            // limits.
             rating: Rating {
                 tier: Finding::unknown("not judged yet"),
                 criteria: Vec::new(),
@@ -76,14 +80,16 @@ impl HardwareAnalyzer {
     }
 }
 
-/// An analysis that is going on.
+/// An analysis in progress.
 struct Analysis<'a> {
     settings: &'a HardwareAnalyzerBuilder,
-    /// Time that nobody needed: of steps that ended early, and of those that nobody asked for. Slow steps may take it.
+    /// Time that was not needed, by steps that ended early and by steps that were not asked for. A
+    /// step that is slow may take it.
     spare: Cell<Duration>,
 }
 
 impl<'a> Analysis<'a> {
+    /// Starts an analysis; the shares of services that were not named are spare.
     fn new(settings: &'a HardwareAnalyzerBuilder) -> Self {
         let analysis = Self {
             settings,
@@ -101,6 +107,7 @@ impl<'a> Analysis<'a> {
         analysis
     }
 
+    /// Reads the facts that measurements need.
     fn facts(&self) -> Facts {
         let root = Path::new("/");
         let read = self.step(Step::Machine, move |_| Facts {
@@ -117,19 +124,24 @@ impl<'a> Analysis<'a> {
         })
     }
 
+    /// Reads the mounted file systems.
     fn disks(&self) -> Finding<Vec<crate::DiskFacts>> {
+        // A copy, here and below: a step that hangs outlives the analysis, so it borrows nothing.
         let directory = self.settings.directory.clone();
         self.step(Step::Disks, move |_| disks::disks(&directory))
             .unwrap_or_else(Finding::unknown)
     }
 
+    /// Asks for the graphics processors.
     fn gpus(&self) -> Gpus {
         let directory = self.settings.gpu_tools.clone();
+        // The tools get the time for measuring, so that they are ended within the grace.
         let limit = share(Step::Gpus, self.limit()).time;
         self.step(Step::Gpus, move |_| Gpus::read(directory.as_deref(), limit))
             .unwrap_or_else(|reason| Gpus::unknown(&reason))
     }
 
+    /// Measures all figures, one step after the other: two at once would disturb each other.
     fn benchmarks(&self, facts: &Facts) -> BenchmarkResults {
         let HardwareAnalyzerBuilder { seed, is_quick, .. } = *self.settings;
         let machine = facts.machine();
@@ -167,6 +179,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// Measures the MongoDB that was named.
     fn mongodb(&self) -> MongoResults {
         let Some(uri) = self.settings.mongodb.clone() else {
             return MongoResults::unknown("no MongoDB was named: give its address with `mongodb`");
@@ -178,6 +191,7 @@ impl<'a> Analysis<'a> {
         .unwrap_or_else(|reason| MongoResults::unknown(&reason))
     }
 
+    /// Measures the KATO server that was named.
     fn kato(&self) -> KatoResults {
         let Some(url) = self.settings.kato.clone() else {
             return KatoResults::unknown("no KATO server was named: give its address with `kato`");
@@ -186,11 +200,13 @@ impl<'a> Analysis<'a> {
             .unwrap_or_else(|reason| KatoResults::unknown(&reason))
     }
 
+    /// Returns the longest time of the analysis.
     fn limit(&self) -> Duration {
         let usual = LIMITS[usize::from(self.settings.is_quick)];
         self.settings.time_limit.unwrap_or(usual)
     }
 
+    /// Executes a step within its share and the spare time, and leaves over what it did not need.
     fn step<T: Send + 'static>(
         &self,
         step: Step,
@@ -203,6 +219,7 @@ impl<'a> Analysis<'a> {
         let cancellation = &self.settings.cancellation;
         let result = step::run(step, share, limit, cancellation, work);
         let took = start.elapsed();
+        // Saturating, because a step that is given up takes moments beyond its limit.
         self.spare.set(limit.saturating_sub(took));
         self.tell(StepEvent::Finished {
             step,
@@ -212,6 +229,7 @@ impl<'a> Analysis<'a> {
         result
     }
 
+    /// Gives an event to the listener.
     fn tell(&self, event: StepEvent) {
         if let Some(listener) = &self.settings.on_step {
             listener(event);
@@ -219,7 +237,7 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// What is read before anything is measured.
+/// Facts that are read before anything is measured.
 struct Facts {
     cpu: CpuFacts,
     memory: Finding<MemoryFacts>,
@@ -228,6 +246,8 @@ struct Facts {
 }
 
 impl Facts {
+    /// Returns what the measurement of memory has to know; unknown memory counts as 0, unknown
+    /// cores as 1.
     fn machine(&self) -> Machine {
         let available = self
             .memory

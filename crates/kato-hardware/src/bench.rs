@@ -1,4 +1,4 @@
-//! What the machine can do, measured.
+//! Measurements of what the machine can do.
 
 pub(crate) mod block_file;
 pub(crate) mod blocks;

@@ -1,4 +1,4 @@
-//! What the machine says of itself, without measuring.
+//! Facts that the operating system reports, without measuring.
 
 pub(crate) mod cpu;
 pub(crate) mod disks;

@@ -1,6 +1,7 @@
-//! What cannot be asked for.
+//! Errors of requests.
 
-/// What cannot be asked for. What cannot be *measured* is no error: it is [`Finding::Unknown`](crate::Finding::Unknown).
+/// A request that cannot be carried out. What cannot be *measured* is no error but
+/// [`Finding::Unknown`](crate::Finding::Unknown).
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HardwareError {
@@ -9,9 +10,9 @@ pub enum HardwareError {
     OutOfRange {
         /// Name of the setting.
         setting: &'static str,
-        /// What was given.
+        /// The value that was given.
         given: String,
-        /// What would do.
+        /// The values that are valid.
         expected: &'static str,
     },
 }

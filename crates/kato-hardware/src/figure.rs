@@ -1,4 +1,4 @@
-//! A measured number with its unit and what it is worth.
+//! Measured numbers, each with its unit and its validity.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Finding;
 
-/// A measured figure, or why there is none.
+/// A measured figure, or the reason why there is none.
 pub type Measured = Finding<Figure>;
 
-/// A measured number with its unit and what it is worth.
+/// A measured number with its unit and its validity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The number: for a rate all work over all time, for a latency the median.
     pub value: f64,
-    /// What it counts.
+    /// The unit of the number.
     pub unit: Unit,
     /// The distribution, of latencies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,29 +26,33 @@ pub struct Figure {
 /// How a figure was obtained and how far off it may be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validity {
-    /// What lay between the measurement and the thing measured.
+    /// The layer between the measurement and the thing measured.
     pub method: Method,
-    /// Number of observations: operations for a latency, equal windows of time or rounds for a rate.
+    /// Number of observations: operations for a latency, equal windows of time or rounds for a
+    /// rate.
     pub samples: u64,
-    /// Distance between the quartiles of the observations, as a share of their median: half of them lie in a band this wide.
-    /// `None` with fewer than four observations.
+    /// Distance between the quartiles of the observations, as a share of their median: half of them
+    /// lie in a band this wide. `None` with fewer than four observations.
     pub spread: Option<f64>,
-    /// Share of processor time that a hypervisor gave to others meanwhile, from 0 to 1; `None` where that is not told.
+    /// Share of processor time that a hypervisor gave to others meanwhile, from 0 to 1; `None`
+    /// where the system does not report it.
     pub steal: Option<f64>,
-    /// Share of processor time that other programs took meanwhile, from 0 to 1; `None` where that is not told. Time for this
-    /// program's work that the kernel does on its own threads, as for disks, counts as theirs.
+    /// Share of processor time that other programs took meanwhile, from 0 to 1; `None` where the
+    /// system does not report it. Work that the kernel does for this program on threads of its own,
+    /// as for disks, counts as theirs.
     pub others: Option<f64>,
-    /// Time for which the control group was held back by its processor quota, as a share of the time measured; may exceed 1
-    /// with several threads. `None` where that is not told.
+    /// Time for which the control group was held back by its processor quota, as a share of the
+    /// time measured; may exceed 1 with several threads. `None` where the system does not report
+    /// it.
     pub throttled: Option<f64>,
-    /// How long was measured.
+    /// Duration of the measurement.
     pub seconds: f64,
-    /// What else a reader has to know.
+    /// Further remarks for the reader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What lay between a measurement and the thing measured.
+/// The layer between a measurement and the thing measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -61,7 +65,7 @@ pub enum Method {
     Warm,
 }
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -90,7 +94,7 @@ pub struct Percentiles {
 }
 
 impl Unit {
-    /// As it is written behind a number.
+    /// Returns the unit as it is written behind a number.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -103,7 +107,7 @@ impl Unit {
 }
 
 impl Method {
-    /// One word.
+    /// Returns the method as one word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -154,7 +158,8 @@ impl fmt::Display for Percentiles {
     }
 }
 
-/// Three digits that matter, with thousands or millions named.
+/// Returns a number as text with three or four significant digits, in thousands, millions or
+/// thousands of millions.
 pub(crate) fn readable(value: f64) -> String {
     let (scaled, suffix) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, " G"),

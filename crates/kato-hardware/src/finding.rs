@@ -1,13 +1,13 @@
-//! Something found out, or why it was not: the type of every fact and figure here.
+//! The type of every fact and figure: a value, or the reason why it is unknown.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Something found out, or the reason why it was not.
+/// A value that was found out, or the reason why it was not.
 ///
-/// There is no default and no zero for what was not found: a caller has to look. As JSON the value itself, or
-/// `{"unknown": "reason"}`.
+/// There is no default and no zero for what was not found: a caller has to look. Its JSON is that
+/// of the value, or `{"unknown": "reason"}`.
 ///
 /// ```
 /// use kato_hardware::Finding;
@@ -19,9 +19,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Finding<T> {
+    // Before `Known`, because the first variant that fits is read, and a value may accept any
+    // object.
     /// Not found out.
     Unknown {
-        /// Why, and what to do about it.
+        /// The reason, and what to do about it.
         #[serde(rename = "unknown")]
         reason: String,
     },
@@ -30,14 +32,14 @@ pub enum Finding<T> {
 }
 
 impl<T> Finding<T> {
-    /// Not found out, for this reason.
+    /// Creates an unknown finding with this reason.
     pub fn unknown(reason: impl Into<String>) -> Self {
         Self::Unknown {
             reason: reason.into(),
         }
     }
 
-    /// What was found out, if it was.
+    /// Returns the value, if it was found out.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -45,7 +47,7 @@ impl<T> Finding<T> {
         }
     }
 
-    /// Why it was not found out, if it was not.
+    /// Returns the reason why it was not found out, if it was not.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Known(_) => None,
@@ -53,7 +55,7 @@ impl<T> Finding<T> {
         }
     }
 
-    /// The same for something that follows from it.
+    /// Applies a function to the value; the reason of an unknown finding stays.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Finding<U> {
         match self {
             Self::Known(value) => Finding::Known(f(value)),
@@ -61,7 +63,7 @@ impl<T> Finding<T> {
         }
     }
 
-    /// What there is, or this reason.
+    /// Creates a finding from an optional value, with the reason for `None`.
     pub(crate) fn of(value: Option<T>, reason: &str) -> Self {
         value.map_or_else(|| Self::unknown(reason), Self::Known)
     }

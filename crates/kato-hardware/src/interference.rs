@@ -1,4 +1,5 @@
-//! What disturbs a measurement from outside: processor time that a hypervisor, other programs or a quota took.
+//! Disturbance of a measurement from outside: processor time that a hypervisor, other programs or a
+//! quota took.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::time::Instant;
 
 use kato_cgroup::Cgroups;
 
-/// The counters at one moment; the difference of two tells what was taken meanwhile.
+/// The system's counters at the beginning of a measurement, to be compared with those at its end.
 #[derive(Debug)]
 pub(crate) struct Watch {
     start: Instant,
@@ -16,7 +17,7 @@ pub(crate) struct Watch {
     groups: Option<Cgroups>,
 }
 
-/// Shares of the time watched, where they are told.
+/// Shares of the time watched, where the system reports them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Interference {
     pub(crate) steal: Option<f64>,
@@ -33,6 +34,7 @@ struct Ticks {
 }
 
 impl Watch {
+    /// Reads the counters.
     pub(crate) fn start() -> Self {
         let groups = Cgroups::of_process(Path::new("/"));
         Self {
@@ -40,12 +42,15 @@ impl Watch {
             own: own(),
             throttled: groups.as_ref().and_then(Cgroups::throttled_seconds),
             groups,
+            // After the counters, so that reading them is no part of the time.
             start: Instant::now(),
         }
     }
 
+    /// Reads the counters again and returns what was taken meanwhile.
     pub(crate) fn stop(self) -> Interference {
         let seconds = self.start.elapsed().as_secs_f64();
+        // A difference that is not positive says nothing, as in a measurement shorter than a tick.
         let steal = self.ticks.zip(ticks()).and_then(|(before, after)| {
             let all = after.all.checked_sub(before.all).filter(|all| *all > 0)?;
             Some(after.stolen.checked_sub(before.stolen)? as f64 / all as f64)
@@ -59,7 +64,8 @@ impl Watch {
             let all = after.all.checked_sub(before.all).filter(|all| *all > 0)?;
             let not_ours = [before, after].map(|ticks| ticks.idle + ticks.stolen);
             let taken = all.checked_sub(not_ours[1].checked_sub(not_ours[0])?)?;
-            // The counters are read one after the other.
+            // The counters are read one after the other, so this process may seem to have used
+            // more than all together.
             Some(taken.saturating_sub(own) as f64 / all as f64)
         });
         let after = self.groups.as_ref().and_then(Cgroups::throttled_seconds);
@@ -76,15 +82,18 @@ impl Watch {
     }
 }
 
+/// Returns the machine's ticks until now.
 fn ticks() -> Option<Ticks> {
     parse_ticks(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// The line of all processors: user, nice, system, idle, iowait, irq, softirq, steal; guests are counted in user and nice.
+/// Parses the line of all processors: user, nice, system, idle, iowait, irq, softirq, steal. Guests
+/// are counted in user and nice.
 fn parse_ticks(stat: &str) -> Option<Ticks> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let columns: Vec<u64> = line
         .split_whitespace()
+        // Without the columns of guests, which would count twice.
         .take(8)
         .map_while(|column| column.parse().ok())
         .collect();
@@ -96,12 +105,14 @@ fn parse_ticks(stat: &str) -> Option<Ticks> {
     })
 }
 
+/// Returns the ticks of this process until now.
 fn own() -> Option<u64> {
     parse_own(&fs::read_to_string("/proc/self/stat").ok()?)
 }
 
-/// Ticks of this process, in its own code and in the kernel: the 14th and 15th column, counted behind the name, which may hold
-/// blanks and brackets.
+/// Parses the ticks of this process, in its own code and in the kernel: the 14th and 15th column.
+///
+/// They are counted behind the name, which may hold blanks and brackets.
 fn parse_own(stat: &str) -> Option<u64> {
     let (_, columns) = stat.rsplit_once(')')?;
     let mut columns = columns.split_whitespace().skip(11);

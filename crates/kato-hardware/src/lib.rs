@@ -1,37 +1,21 @@
-//! What this machine can do: hardware, limits and measured rates, each with its validity.
+#![doc = include_str!("../README.md")]
 //!
-//! ```no_run
-//! use kato_hardware::{HardwareAnalyzer, Workload};
+//! # Map
 //!
-//! let profile = HardwareAnalyzer::builder().directory("/data").quick(true).build()?.analyze_full();
-//! println!("{profile}");
-//! let prediction = profile.predict_bottleneck(1_000_000, 8, 4)?;
-//! println!("{prediction}");
-//! # Ok::<(), kato_hardware::HardwareError>(())
-//! ```
+//! Start with [`HardwareAnalyzer::builder`]. [`HardwareAnalyzer::analyze_full`] returns a
+//! [`HardwareProfile`], which holds
+//!
+//! - facts that the system reports, such as [`CpuFacts`], [`DiskFacts`] and [`Limits`],
+//! - measured figures, in [`BenchmarkResults`],
+//! - the class of the machine, a [`Rating`],
+//!
+//! and predicts the speed of a training, a [`Workload`], with [`HardwareProfile::predict`].
 //!
 //! # What a figure is worth
 //!
-//! Every fact and figure is a [`Finding`]: known, or unknown with the reason and what to do. A [`Figure`] says by its
-//! [`Validity`] whether caches lay in between, how many observations it rests on and how far they spread, and what a
-//! hypervisor or a quota took meanwhile. Nothing that could not be measured is ever 0.
-//!
-//! # What it touches
-//!
-//! Files without names, and a directory `.kato-hardware-…` that is removed, in the directory given; a database of its own in
-//! the MongoDB given, dropped at the end; the health check of the KATO server given. Memory: at most 1 GiB, an eighth of what
-//! is available.
-//!
-//! # Features
-//!
-//! | feature | measures | default |
-//! |---|---|---|
-//! | `store` | the embedded store | on |
-//! | `tokenizer` | text to GPT-2 tokens | on |
-//! | `mongodb` | a MongoDB | off |
-//! | `kato` | a KATO server | off |
-//!
-//! Without a feature its figures are unknown and say so.
+//! Every fact and figure is a [`Finding`]: known, or unknown with the reason and what to do. The
+//! [`Validity`] of a [`Figure`] says whether caches lay in between, how many observations it rests
+//! on, how far they spread, and what a hypervisor, other programs or a quota took meanwhile.
 
 mod allowance;
 mod analyzer;

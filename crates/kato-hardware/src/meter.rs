@@ -1,4 +1,4 @@
-//! Times work and makes figures of it.
+//! Timing of work, and the figures that result.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use crate::statistics::{percentiles, spread};
 use crate::step::cancelled;
 use crate::{Allowance, Figure, Finding, Measured, Method, Unit, Validity};
 
-/// The reason of what there was no time for.
+/// Reason of a figure for which there was no time.
 pub(crate) const NO_TIME: &str =
     "no time was left: give more with `time_limit`, or leave the machine to it";
 
-/// Windows in which a rate is observed, so that a spread can be told.
+/// Length of the windows in which a rate is observed. Their rates give the spread of the figure.
 pub(crate) const WINDOW: Duration = Duration::from_millis(50);
 
-/// Collects what happens during one measurement.
+/// One measurement: watches for interference from its start until it becomes a figure.
 #[derive(Debug)]
 pub(crate) struct Meter {
     watch: Watch,
@@ -22,6 +22,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
+    /// Starts a measurement.
     pub(crate) fn start() -> Self {
         Self {
             watch: Watch::start(),
@@ -29,11 +30,13 @@ impl Meter {
         }
     }
 
+    /// Sets the note of the figure.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
     }
 
+    /// Ends the measurement and returns its validity.
     fn validity(self, method: Method, observations: &[f64]) -> Validity {
         let interference = self.watch.stop();
         Validity {
@@ -48,7 +51,8 @@ impl Meter {
         }
     }
 
-    /// A rate: all work over all time, observed in the windows given as (work, seconds); unknown of no time.
+    /// Returns a rate: all work over all time, observed in the windows given as (work, seconds). It
+    /// is unknown without work or time.
     pub(crate) fn rate(self, unit: Unit, method: Method, windows: &[(f64, f64)]) -> Measured {
         let (work, seconds) = windows.iter().fold((0.0, 0.0), |sum, window| {
             (sum.0 + window.0, sum.1 + window.1)
@@ -62,6 +66,7 @@ impl Meter {
             .map(|(work, seconds)| work / seconds)
             .collect();
         Finding::Known(Figure {
+            // Not the mean of the windows' rates, in which short windows would count too much.
             value: work / seconds / scale(unit),
             unit,
             percentiles: None,
@@ -69,7 +74,7 @@ impl Meter {
         })
     }
 
-    /// A single observation that is no rate.
+    /// Returns a single observation that is no rate.
     #[cfg(feature = "store")]
     pub(crate) fn amount(self, unit: Unit, value: f64) -> Measured {
         if !value.is_finite() || value <= 0.0 {
@@ -83,7 +88,8 @@ impl Meter {
         })
     }
 
-    /// A latency: the median of what single operations took, in seconds; unknown of no operation.
+    /// Returns a latency: the median of the times of single operations, given in seconds. It is
+    /// unknown without operations.
     pub(crate) fn latency(self, method: Method, seconds: &[f64]) -> Measured {
         let micros: Vec<f64> = seconds.iter().map(|seconds| seconds * 1e6).collect();
         let Some(percentiles) = percentiles(&micros) else {
@@ -98,6 +104,7 @@ impl Meter {
     }
 }
 
+/// Returns the number by which work, counted in bytes or operations, is divided for a unit.
 fn scale(unit: Unit) -> f64 {
     match unit {
         Unit::MegabytesPerSecond => 1e6,
@@ -105,11 +112,13 @@ fn scale(unit: Unit) -> f64 {
     }
 }
 
-/// Measures, unless nobody wants it any more or there is no time; what was cut short by cancelling is no figure.
+/// Measures a figure, unless the work was stopped or no time is left. A measurement that was cut
+/// short by cancelling is unknown.
 pub(crate) fn figure(
     allowance: &Allowance,
     measure: impl FnOnce(&Allowance) -> Result<Measured, String>,
 ) -> Measured {
+    // The time of cancelled work is over as well, but its reason is another.
     if !allowance.is_stopped() && allowance.is_over() {
         return Finding::unknown(NO_TIME);
     }
@@ -119,16 +128,17 @@ pub(crate) fn figure(
         measure(allowance)
     };
     match measured {
+        // Too few observations, which nothing in the figure would show.
         Ok(_) if allowance.is_stopped() => Finding::unknown(cancelled()),
         Ok(measured) => measured,
         Err(reason) => Finding::unknown(reason),
     }
 }
 
-/// Repeats an operation until the time is up, at least once, and groups what it did into windows of (work, seconds). The
-/// operation answers how much it did.
+/// Repeats an operation until the time is up, at least once, and groups its work into windows of
+/// (work, seconds). The operation returns how much it did.
 ///
-/// Windows of less than half the usual length at the end are joined to the one before.
+/// An unfinished window at the end is joined to the one before.
 pub(crate) fn windows<E>(
     allowance: &Allowance,
     mut operation: impl FnMut() -> Result<f64, E>,
@@ -140,6 +150,7 @@ pub(crate) fn windows<E>(
         work += operation()?;
         let elapsed = start.elapsed();
         let is_over = allowance.is_over();
+        // A first window that is too short is better than none.
         if elapsed >= WINDOW || (is_over && windows.is_empty()) {
             windows.push((work, elapsed.as_secs_f64()));
             (work, start) = (0.0, Instant::now());
@@ -155,7 +166,8 @@ pub(crate) fn windows<E>(
     Ok(windows)
 }
 
-/// Repeats an operation until the time is up, at least once and at most `max` times, and answers what each took in seconds.
+/// Repeats an operation until the time is up, at least once and at most `max` times, and returns
+/// the seconds of each.
 pub(crate) fn latencies<E>(
     allowance: &Allowance,
     max: usize,

@@ -1,15 +1,18 @@
-//! How the time of an analysis is shared out: whatever hangs, the shares add up to its limit. What one step leaves over, later ones may take.
+//! Shares of the steps in the time of an analysis. They add up to its limit, whatever hangs; time
+//! that one step leaves over, later ones may take.
 
 use std::time::Duration;
 
 use crate::Step;
 
-/// Longest time of a whole analysis and of a quick one; below a minute and below ten seconds with all that is around it.
+/// Longest time of a whole analysis and of a quick one: below a minute and below ten seconds with
+/// everything around it.
 pub(crate) const LIMITS: [Duration; 2] = [Duration::from_secs(55), Duration::from_secs(9)];
-/// Part of a share that measures; the rest is for noticing that it is over, and for cleaning up.
+/// Part of a share that is spent on measuring. The rest is for noticing that it is over, and for
+/// cleaning up.
 const MEASURING: f64 = 0.7;
 
-/// Every step with its part of the time.
+/// Every step with its part of the time, in proportion to the others.
 const PARTS: [(Step, u32); 13] = [
     (Step::Machine, 2),
     (Step::Disks, 2),
@@ -29,12 +32,13 @@ const PARTS: [(Step, u32); 13] = [
 /// The time of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// To measure in.
+    /// Time for measuring.
     pub(crate) time: Duration,
-    /// To come to an end in.
+    /// Time for ending.
     pub(crate) grace: Duration,
 }
 
+/// Returns the share of a step in an analysis of this limit.
 pub(crate) fn share(step: Step, limit: Duration) -> Share {
     let all: u32 = PARTS.iter().map(|(_, part)| part).sum();
     let part = PARTS.iter().find(|(of, _)| *of == step);
@@ -43,6 +47,7 @@ pub(crate) fn share(step: Step, limit: Duration) -> Share {
     let time = whole.mul_f64(MEASURING);
     Share {
         time,
+        // The difference, so that rounding loses nothing of the limit.
         grace: whole - time,
     }
 }

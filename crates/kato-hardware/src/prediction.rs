@@ -1,4 +1,4 @@
-//! The speed to expect of a training, and what bounds it.
+//! Predictions of the speed of a training, and of the resource that bounds it.
 
 mod model;
 mod workload;
@@ -11,11 +11,11 @@ use crate::{Finding, HardwareError, HardwareProfile};
 
 pub use workload::{Backend, Workload};
 
-/// The speed to expect of a training, and what bounds it.
+/// The predicted speed of a training, with the resource that bounds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Prediction {
-    /// What was asked for.
+    /// The training that was asked for.
     pub workload: Workload,
     /// Learn calls of a sample, level by level, from the bottom.
     pub calls: Vec<u64>,
@@ -23,17 +23,17 @@ pub struct Prediction {
     pub samples_per_second: Finding<Range>,
     /// Time of the whole training, in seconds.
     pub seconds: Finding<Range>,
-    /// What bounds it.
+    /// The busiest resource, which bounds it.
     pub bottleneck: Finding<Resource>,
-    /// What every resource has to do, the busiest first.
+    /// The demand for every resource, the busiest first; empty when the speed is unknown.
     pub demands: Vec<Demand>,
     /// Bytes that the embedded store takes at most; repeated patterns take less.
     pub stored_bytes: Finding<u64>,
-    /// What else to know: room that is missing, memory that is short.
+    /// Further warnings: room that is missing, memory that is short.
     pub warnings: Vec<String>,
 }
 
-/// An expected value, and between what it lies.
+/// An expected value with an interval around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// Lower end.
@@ -44,7 +44,7 @@ pub struct Range {
     pub high: f64,
 }
 
-/// What may bound a training.
+/// A resource that may bound a training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -61,19 +61,20 @@ pub enum Resource {
     Server,
 }
 
-/// What a resource has to do.
+/// The demand of a training for a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Demand {
-    /// Which.
+    /// The resource.
     pub resource: Resource,
-    /// Its time for one sample, in seconds.
+    /// Time that it needs for one sample, in seconds.
     pub seconds_per_sample: f64,
-    /// How busy it is at the expected speed, from 0 to 1.
+    /// Share of the time in which it is busy at the expected speed, from 0 to 1.
     pub utilization: f64,
 }
 
 impl Prediction {
+    /// Predicts a training from the figures of a profile.
     pub(crate) fn of(
         profile: &HardwareProfile,
         workload: &Workload,
@@ -84,8 +85,9 @@ impl Prediction {
 }
 
 impl Range {
-    /// The same of the other side of a quotient.
+    /// Returns the range of `numerator` divided by this value.
     pub(crate) fn of_quotient(self, numerator: f64) -> Self {
+        // Dividing by more gives less, so the ends change places.
         Self {
             low: numerator / self.high,
             expected: numerator / self.expected,
@@ -95,7 +97,7 @@ impl Range {
 }
 
 impl Resource {
-    /// In a few words.
+    /// Returns the name of the resource in a few words.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -107,7 +109,7 @@ impl Resource {
         }
     }
 
-    /// What helps when it is the bottleneck.
+    /// Returns a hint on what helps when the resource is the bottleneck.
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! All that an analysis found out.
+//! The profile of a machine: everything that an analysis found out.
 
 #[cfg(test)]
 pub(crate) mod sample;
@@ -11,10 +11,11 @@ use crate::{
     StoreResults, Virtualization, Workload,
 };
 
-/// Version of the JSON that a profile becomes: raised when a field changes its meaning or goes.
+/// Version of the JSON of a profile. It is raised when a field changes its meaning or is removed.
 pub const SCHEMA: u32 = 1;
 
-/// All that an analysis found out. As JSON with `serde`; as text by `Display`.
+/// The profile of a machine: everything that an analysis found out. It becomes JSON with `serde`
+/// and a report with `Display`.
 ///
 /// ```
 /// use kato_hardware::{HardwareAnalyzer, HardwareProfile};
@@ -42,9 +43,9 @@ pub struct HardwareProfile {
     pub directory: String,
     /// Whether it was a quick analysis.
     pub is_quick: bool,
-    /// Seed of all that is drawn.
+    /// Seed of everything random.
     pub seed: u64,
-    /// How long the analysis took, in seconds.
+    /// Duration of the analysis, in seconds.
     pub seconds: f64,
     /// Name and version of the operating system.
     pub operating_system: Finding<String>,
@@ -62,13 +63,13 @@ pub struct HardwareProfile {
     pub network: Finding<Vec<NetworkInterface>>,
     /// Whether the machine is virtual.
     pub virtualization: Virtualization,
-    /// What was measured.
+    /// The measured figures.
     pub benchmarks: BenchmarkResults,
     /// The class of the machine, from what was measured.
     pub rating: Rating,
 }
 
-/// What was measured.
+/// The measured figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BenchmarkResults {
@@ -93,16 +94,17 @@ pub struct BenchmarkResults {
 }
 
 impl HardwareProfile {
-    /// As JSON, indented.
+    /// Returns the profile as indented JSON.
     ///
     /// # Errors
     ///
-    /// When the path of a file system is no text.
+    /// When the path of a file system is not UTF-8.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self)
     }
 
-    /// Memory that programs can have, in bytes: the machine's, or its control group's where that is less.
+    /// Returns the memory that programs can have, in bytes: the machine's, or the limit of its
+    /// control group where that is less.
     #[must_use]
     pub fn usable_memory(&self) -> Finding<u64> {
         match (&self.memory, &self.limits.memory_bytes) {
@@ -113,8 +115,10 @@ impl HardwareProfile {
         }
     }
 
-    /// The speed to expect of a training into the embedded store, and what bounds it: `dataset_size` samples of 100 tokens,
-    /// `num_nodes` levels with chunks of `chunk_size`. For more see [`predict`](Self::predict).
+    /// Predicts the speed of a training into the embedded store, and the resource that bounds it.
+    ///
+    /// The training has `dataset_size` samples of 100 tokens and `num_nodes` levels with chunks of
+    /// `chunk_size`. For others see [`predict`](Self::predict).
     ///
     /// # Errors
     ///
@@ -128,7 +132,7 @@ impl HardwareProfile {
         self.predict(&Workload::new(dataset_size, chunk_size, num_nodes))
     }
 
-    /// The speed to expect of a training, and what bounds it.
+    /// Predicts the speed of a training, and the resource that bounds it.
     ///
     /// # Errors
     ///

@@ -1,10 +1,11 @@
-//! A profile as text.
+//! The text form of a profile.
 
 use std::fmt;
 
 use crate::figure::readable;
 use crate::{DiskFacts, Finding, Gpu, HardwareProfile, Measured};
 
+/// Columns of the names on the left.
 const WIDTH: usize = 26;
 
 impl fmt::Display for HardwareProfile {
@@ -28,6 +29,7 @@ impl fmt::Display for HardwareProfile {
 }
 
 impl HardwareProfile {
+    /// Writes the facts about processor, memory, limits and virtualisation.
     fn machine(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cpu = &self.cpu;
         line(f, "operating system", &self.operating_system)?;
@@ -98,6 +100,7 @@ impl HardwareProfile {
         )
     }
 
+    /// Writes file systems, graphics processors and network interfaces.
     fn devices(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f)?;
         match &self.disks {
@@ -139,6 +142,7 @@ impl HardwareProfile {
         }
     }
 
+    /// Writes the measured figures.
     fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bench = &self.benchmarks;
         section(f, "memory bandwidth", &bench.memory.entries())?;
@@ -158,6 +162,7 @@ impl HardwareProfile {
         section(f, "KATO server", &bench.kato.entries())
     }
 
+    /// Writes the class of the machine and its criteria.
     fn class(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f)?;
         line(f, "tier", &self.rating.tier)?;
@@ -176,11 +181,12 @@ impl HardwareProfile {
     }
 }
 
+/// Writes a name and its value.
 fn line(f: &mut fmt::Formatter<'_>, name: &str, value: &impl fmt::Display) -> fmt::Result {
     writeln!(f, "{name:<WIDTH$} {value}")
 }
 
-/// Figures below a title; what is unknown for one reason is told once.
+/// Writes figures below a title. A reason that all of them share is written once.
 fn section(f: &mut fmt::Formatter<'_>, title: &str, entries: &[(&str, &Measured)]) -> fmt::Result {
     writeln!(f)?;
     let mut reasons = entries.iter().map(|(_, figure)| figure.reason());
@@ -247,6 +253,7 @@ impl fmt::Display for Device<'_> {
     }
 }
 
+/// Returns a limit as text.
 fn limit<T>(found: &Finding<Option<T>>, text: impl FnOnce(&T) -> String) -> String {
     match found {
         Finding::Known(Some(value)) => text(value),
@@ -255,10 +262,12 @@ fn limit<T>(found: &Finding<Option<T>>, text: impl FnOnce(&T) -> String) -> Stri
     }
 }
 
+/// Returns a truth value as a word.
 fn yes(is_so: bool) -> &'static str {
     if is_so { "yes" } else { "no" }
 }
 
+/// Returns bytes as text, in thousands of millions.
 fn gigabytes(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }

@@ -2,16 +2,19 @@
 
 use crate::Percentiles;
 
-/// The value below which a share of the sorted observations lies, between neighbours in proportion.
+/// Returns the value below which a share of the sorted observations lies, interpolated between
+/// neighbours; `None` without observations.
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = share * last as f64;
+    // In range, as `share` is at most 1.
     let below = sorted[place.floor() as usize];
     let above = sorted[place.ceil() as usize];
     Some(below + (above - below) * place.fract())
 }
 
-/// Distance between the quartiles as a share of the median; `None` of fewer than four.
+/// Returns the distance between the quartiles as a share of the median; `None` for fewer than four
+/// observations.
 pub(crate) fn spread(observations: &[f64]) -> Option<f64> {
     if observations.len() < 4 {
         return None;
@@ -22,17 +25,19 @@ pub(crate) fn spread(observations: &[f64]) -> Option<f64> {
     (median > 0.0).then(|| (third - first) / median)
 }
 
-/// The distribution; `None` of nothing.
+/// Returns the distribution of observations; `None` without any.
 pub(crate) fn percentiles(observations: &[f64]) -> Option<Percentiles> {
     let sorted = sorted(observations);
     Some(Percentiles {
         p50: quantile(&sorted, 0.5)?,
         p90: quantile(&sorted, 0.9)?,
+        // Of fewer, it would hardly differ from the maximum.
         p99: quantile(&sorted, 0.99).filter(|_| sorted.len() >= 100),
         max: quantile(&sorted, 1.0)?,
     })
 }
 
+/// Returns the observations in ascending order.
 fn sorted(observations: &[f64]) -> Vec<f64> {
     let mut sorted = observations.to_vec();
     sorted.sort_by(f64::total_cmp);

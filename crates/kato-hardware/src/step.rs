@@ -1,4 +1,5 @@
-//! The steps of an analysis: each on a thread of its own, for its share of the time, given up when it hangs.
+//! The steps of an analysis: each runs on a thread of its own for its share of the time, and is
+//! given up when it hangs.
 
 use std::fmt;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,10 +11,10 @@ use serde::Serialize;
 use crate::plan::Share;
 use crate::{Allowance, Cancellation};
 
-/// How often the one who waits looks whether the analysis was cancelled.
+/// Interval at which the waiting thread checks whether the analysis was cancelled.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// A step of an analysis, in the order in which they are taken.
+/// A step of an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -46,24 +47,24 @@ pub enum Step {
     Kato,
 }
 
-/// What an analysis does at the moment.
+/// The beginning or end of a step, as given to a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepEvent {
-    /// A step begins and may take so long.
+    /// A step begins.
     Started {
-        /// Which.
+        /// The step.
         step: Step,
-        /// Its share of the time.
+        /// Longest time that it may take.
         limit: Duration,
     },
     /// A step has ended, measured or given up.
     Finished {
-        /// Which.
+        /// The step.
         step: Step,
-        /// How long it took.
+        /// Time that it took.
         took: Duration,
-        /// Whether it was given up: cancelled, or beyond its share.
+        /// Whether it was given up because it was cancelled or took too long.
         gave_up: bool,
     },
 }
@@ -88,13 +89,15 @@ impl fmt::Display for Step {
     }
 }
 
-/// Does work on a thread of its own and waits for it until `limit`; the work is to measure for the time of its share, and has the
-/// grace of its share to clean up when it is cancelled.
+/// Executes work on a thread of its own and waits for it until `limit`.
+///
+/// The work is to measure for the time of its share, and has the grace of its share to clean up
+/// when it is cancelled.
 ///
 /// # Errors
 ///
-/// The reason when it was given up. The thread then goes on until it notices; a thread that hangs in the kernel stays as long
-/// as the process, and holds only what it borrowed from nobody.
+/// The reason when it was given up. The thread then goes on until it notices; a thread that hangs
+/// in the kernel stays as long as the process. It owns all that it uses, so nothing waits for it.
 pub(crate) fn run<T: Send + 'static>(
     step: Step,
     share: Share,
@@ -107,11 +110,12 @@ pub(crate) fn run<T: Send + 'static>(
     }
     let allowance = Allowance::new(share.time, cancellation);
     let abandoned = allowance.abandoned.clone();
+    // Room for the result, so that the thread can end even when nobody takes it.
     let (sender, receiver) = mpsc::sync_channel(1);
     let thread = thread::Builder::new().name("kato-hardware".to_owned());
     let start = Instant::now();
     let spawned = thread.spawn(move || {
-        // Whoever waited may have given up.
+        // Fails when the step was given up, and the result is of no use then.
         let _ = sender.send(work(&allowance));
     });
     if let Err(error) = spawned {
@@ -123,6 +127,7 @@ pub(crate) fn run<T: Send + 'static>(
     loop {
         match receiver.recv_timeout(GLANCE) {
             Ok(result) => return Ok(result),
+            // The sender was dropped without a result: the work panicked.
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(format!(
                     "measuring {step} failed unexpectedly: please report this with the program's error output"
@@ -131,12 +136,14 @@ pub(crate) fn run<T: Send + 'static>(
             Err(RecvTimeoutError::Timeout) => {}
         }
         if cancellation.is_cancelled() {
+            // Not at once: the work may have a database or files to remove.
             let since = *cancelled_at.get_or_insert_with(Instant::now);
             if since.elapsed() >= share.grace {
                 return Err(cancelled());
             }
         }
         if start.elapsed() >= limit {
+            // Only this step: the ones after it are measured as usual.
             abandoned.cancel();
             return Err(format!(
                 "took longer than {:.1} s: see whether the device or service hangs",
@@ -146,7 +153,7 @@ pub(crate) fn run<T: Send + 'static>(
     }
 }
 
-/// The reason of everything that was not measured because the analysis was cancelled.
+/// Returns the reason of everything that was not measured because the analysis was cancelled.
 pub(crate) fn cancelled() -> String {
     "cancelled before it was measured: let the analysis finish".to_owned()
 }

@@ -1,4 +1,4 @@
-//! The class of a machine, from what was measured.
+//! The class of a machine, by what was measured.
 
 use std::fmt;
 
@@ -20,23 +20,24 @@ pub enum Tier {
     Server,
 }
 
-/// The class of the machine, and what each measurement says.
+/// The class of a machine, with the class that each criterion reaches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Rating {
-    /// The lowest class that any criterion holds the machine to; unknown when one could not be measured.
+    /// The lowest class among the criteria. Unknown when one could not be measured, unless another
+    /// is already [`Low`](Tier::Low).
     pub tier: Finding<Tier>,
     /// The criteria, in the order of the table.
     pub criteria: Vec<Criterion>,
 }
 
-/// One line of the table.
+/// A criterion of the class: one line of the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Criterion {
-    /// What is compared.
+    /// Name of the figure that is compared.
     pub name: String,
-    /// What was measured, in the table's unit.
+    /// The measured value, in the table's unit.
     pub value: Finding<f64>,
     /// The unit.
     pub unit: Unit,
@@ -44,7 +45,7 @@ pub struct Criterion {
     pub reaches: Finding<Tier>,
 }
 
-/// A line of the table: what is needed for MEDIUM, HIGH and SERVER.
+/// A line of the table: the values that are needed for MEDIUM, HIGH and SERVER.
 struct Line {
     name: &'static str,
     unit: Unit,
@@ -53,6 +54,7 @@ struct Line {
     is_latency: bool,
 }
 
+/// The table of `docs/hardware.md`, in the order in which [`Rating::of`] lists the values.
 const TABLE: [Line; 6] = [
     line(
         "names a second, all cores",
@@ -83,6 +85,7 @@ const TABLE: [Line; 6] = [
     },
 ];
 
+/// Returns a line for a figure of which more is better.
 const fn line(name: &'static str, unit: Unit, needed: [f64; 3]) -> Line {
     Line {
         name,
@@ -93,6 +96,7 @@ const fn line(name: &'static str, unit: Unit, needed: [f64; 3]) -> Line {
 }
 
 impl Line {
+    /// Returns the class that a value reaches.
     fn reaches(&self, value: f64) -> Tier {
         let suffices = |needed: f64| {
             if self.is_latency {
@@ -105,11 +109,13 @@ impl Line {
         match (medium, high, server) {
             (true, true, true) => Tier::Server,
             (true, true, false) => Tier::High,
+            // Each class asks for more than the one below it, so a gap cannot be.
             (true, false, _) => Tier::Medium,
             (false, _, _) => Tier::Low,
         }
     }
 
+    /// Returns the criterion of this line for a measured value.
     fn judge(&self, value: Finding<f64>) -> Criterion {
         Criterion {
             name: self.name.to_owned(),
@@ -121,6 +127,7 @@ impl Line {
 }
 
 impl Rating {
+    /// Rates a machine by its figures and usable memory.
     pub(crate) fn of(benchmarks: &BenchmarkResults, usable_memory: &Finding<u64>) -> Self {
         let disk = &benchmarks.disk;
         let values = [
@@ -148,7 +155,7 @@ impl Rating {
             .filter_map(|criterion| criterion.reaches.known().copied())
             .min();
         let tier = match lowest {
-            // Nothing that is missing could lift it.
+            // Nothing that is missing could raise it.
             Some(Tier::Low) => Finding::Known(Tier::Low),
             Some(tier) if missing.is_empty() => Finding::Known(tier),
             _ => Finding::unknown(format!("too little was measured: {}", missing.join("; "))),
@@ -156,7 +163,7 @@ impl Rating {
         Self { tier, criteria }
     }
 
-    /// The criteria that hold the machine to its class.
+    /// Returns the criteria that hold the machine to its class; none when the class is unknown.
     pub fn held_by(&self) -> impl Iterator<Item = &Criterion> {
         let tier = self.tier.known();
         self.criteria
@@ -165,11 +172,13 @@ impl Rating {
     }
 }
 
+/// Returns the value of a figure.
 fn number(measured: &Measured) -> Finding<f64> {
     measured.clone().map(|figure| figure.value)
 }
 
-/// A figure that caches lay in front of says nothing about what is behind them.
+/// Returns the value of a figure unless caches lay between: such a figure says nothing about the
+/// device behind them.
 fn direct(measured: &Measured) -> Finding<f64> {
     match measured {
         Finding::Known(figure) if figure.validity.method != Method::Direct => {

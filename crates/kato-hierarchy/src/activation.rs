@@ -1,4 +1,4 @@
-//! Taking text up through the levels.
+//! Takes text up through the levels.
 
 use kato_model::Event;
 use kato_prediction::Predictions;
@@ -8,32 +8,32 @@ use crate::hierarchy::token_event;
 use crate::ladder::Ladder;
 use crate::{Hierarchy, HierarchyError, Prompt};
 
-/// Most events of an ensemble state, as sessions keep.
+/// Most events of an ensemble state; sessions keep as many.
 const MAX_EVENTS: usize = 1000;
 
-/// What goes up from a level.
+/// The way in which levels pass events up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ActivationMode {
-    /// A complete chunk goes up as one event: its own name if the level learned it, else the names of the most alike. A level
-    /// starts anew once it holds a full chunk, and sends something up only then, so every level moves at the pace at which it
-    /// was trained.
+    /// A complete chunk goes up as one event: its own name if the level learned it, else the names
+    /// of the most alike. A level starts anew once it holds a full chunk, and sends something up
+    /// only then, so every level moves at the pace at which it was trained.
     #[default]
     Names,
-    /// The original's way: after every chunk of tokens, all predicted names of a level go up as one event, and levels above 0
-    /// gather them and are never cleared (the latest 1000 stay). Higher levels then move as fast as level 0, which is not how
-    /// they were trained.
+    /// The original's way: after every chunk of tokens, all predicted names of a level go up as one
+    /// event, and levels above 0 gather them and are never cleared (the latest 1000 stay). Higher
+    /// levels then move as fast as level 0, which is not how they were trained.
     Ensembles,
 }
 
-/// How text is taken up.
+/// Options of an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ActivationOptions {
-    /// What goes up. Default: names.
+    /// The way in which events go up. Default: names.
     pub mode: ActivationMode,
-    /// How many names of alike patterns stand for a chunk that its level never learned, as one event; with none, or where
-    /// nothing is alike, the name that the chunk would have does, which keeps its place and matches nothing. Default 1.
-    /// Ensembles ignore it.
+    /// The number of names of similar patterns that stand for a chunk that its level never learned,
+    /// as one event. With 0, or where nothing is similar, the name that the chunk would have stands
+    /// for it, which keeps its place and matches nothing. Default 1. Ensembles ignore it.
     pub substitutes: usize,
 }
 
@@ -47,14 +47,14 @@ impl Default for ActivationOptions {
 }
 
 impl ActivationOptions {
-    /// Takes text up in another way.
+    /// Sets the way in which events go up.
     #[must_use]
     pub const fn with_mode(mut self, mode: ActivationMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Lets this many alike patterns stand for an unknown chunk.
+    /// Sets how many similar patterns stand for an unknown chunk.
     #[must_use]
     pub const fn with_substitutes(mut self, substitutes: usize) -> Self {
         self.substitutes = substitutes;
@@ -62,7 +62,7 @@ impl ActivationOptions {
     }
 }
 
-/// What text does to every level.
+/// The states of all levels after a text.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Activation {
@@ -72,7 +72,7 @@ pub struct Activation {
     pub levels: Vec<LevelActivation>,
 }
 
-/// One level's state and what it predicts from it.
+/// The state of one level, and what it predicts from it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LevelActivation {
@@ -84,15 +84,15 @@ pub struct LevelActivation {
     pub state: Vec<Event>,
     /// Whether the state is a full chunk that went up, so that the next event starts a new one.
     pub is_complete: bool,
-    /// The last chunk of tokens that the state tells of; `None` if nothing reached the level.
+    /// The last chunk of tokens that the state is about; `None` if nothing reached the level.
     pub chunk_idx: Option<usize>,
     /// What the level predicts from the state.
     pub predictions: Predictions,
 }
 
 impl Activation {
-    /// Whether a level's answer is about the text's last chunk. A level above 0 is about earlier chunks while those below it
-    /// gather the next.
+    /// Returns whether a level's answer is about the text's last chunk. A level above 0 is about
+    /// earlier chunks while those below it collect the next.
     #[must_use]
     pub fn is_current(&self, level: &LevelActivation) -> bool {
         level.chunk_idx.is_some() && level.chunk_idx == self.chunks.len().checked_sub(1)
@@ -100,7 +100,8 @@ impl Activation {
 }
 
 impl Hierarchy {
-    /// Takes text up: every level's state after it, and what the level predicts from that.
+    /// Takes text up and returns every level's state after it, with what the level predicts from
+    /// that state.
     ///
     /// ```
     /// use kato_engine::Engine;
@@ -134,7 +135,7 @@ impl Hierarchy {
         Ok(Activation { chunks, levels })
     }
 
-    /// The levels before anything reached them.
+    /// Returns the levels before anything has reached them.
     fn untouched(&self) -> Vec<LevelActivation> {
         let level = |(level, node): (usize, &kato_engine::Node)| LevelActivation {
             level,
@@ -147,14 +148,18 @@ impl Hierarchy {
         self.nodes().iter().enumerate().map(level).collect()
     }
 
+    /// Takes chunks up as names.
     fn activate_names(&self, cut: &Cut, substitutes: usize) -> Vec<LevelActivation> {
         let mut ladder = Ladder::new(self.nodes().len());
         let mut levels = self.untouched();
         for (chunk_idx, tokens) in cut.closed.iter().enumerate() {
             ladder.chunk(self, tokens, substitutes, &mut |level, events| {
+                // The ladder starts the level again, so the complete events are kept here: a level
+                // that got nothing since predicts from them.
                 levels[level].state = events.to_vec();
                 levels[level].is_complete = true;
                 levels[level].chunk_idx = Some(chunk_idx);
+                // The name goes up at once, so the level above is about this chunk as well.
                 if let Some(above) = levels.get_mut(level + 1) {
                     above.chunk_idx = Some(chunk_idx);
                 }
@@ -164,6 +169,7 @@ impl Hierarchy {
             ladder.open[0] = cut.open.iter().map(|token| token_event(token)).collect();
             levels[0].chunk_idx = Some(cut.closed.len());
         }
+        // Events of a pattern that has begun are newer than the complete one before it.
         for (level, open) in levels.iter_mut().zip(ladder.open) {
             if !open.is_empty() {
                 level.state = open;
@@ -174,11 +180,14 @@ impl Hierarchy {
         levels
     }
 
+    /// Takes chunks up as ensembles of predicted names.
     fn activate_ensembles(&self, cut: &Cut) -> Vec<LevelActivation> {
         let mut levels = self.untouched();
         let open = (!cut.open.is_empty()).then_some(&cut.open);
         let chunks = cut.closed.iter().chain(open);
         for (chunk_idx, tokens) in chunks.enumerate() {
+            // Only level 0 starts again with each chunk. The levels above gather, as in the
+            // original.
             levels[0].state = tokens.iter().map(|token| token_event(token)).collect();
             for level_idx in 0..levels.len() {
                 let level = &mut levels[level_idx];
@@ -192,10 +201,12 @@ impl Hierarchy {
                 let Some(above) = levels.get_mut(level_idx + 1) else {
                     break;
                 };
+                // Nothing was predicted, so the levels above stay as the chunk before left them.
                 if ensemble.is_empty() {
                     break;
                 }
                 above.state.push(ensemble);
+                // The oldest events go first, as in a session.
                 let surplus = above.state.len().saturating_sub(MAX_EVENTS);
                 above.state.drain(..surplus);
             }

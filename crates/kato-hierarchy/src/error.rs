@@ -1,11 +1,11 @@
-//! What can go wrong on the way up and down, by what the caller can do about it.
+//! The error of a hierarchy, by what the caller can do about it.
 
 use kato_engine::EngineError;
 use kato_model::PatternName;
 use kato_store::StoreError;
 use kato_tokenizer::TokenizeError;
 
-/// Why a hierarchy did not answer. An answer that is empty is no error.
+/// The reason why a hierarchy did not answer. An answer that is empty is no error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HierarchyError {

@@ -1,4 +1,4 @@
-//! Generating text step by step, each step with its provenance.
+//! Generates text step by step, each step with its provenance.
 
 mod beam;
 mod candidate;
@@ -16,14 +16,15 @@ pub use span::{End, Fit, Generation, Link, Part, Span};
 use crate::{Hierarchy, HierarchyError, Prompt};
 
 impl Hierarchy {
-    /// Continues a prompt; see [`Generator`] for how, and [`generator`](Self::generator) to have every span when it is found.
+    /// Continues a prompt; see [`Generator`] for how, and [`generator`](Self::generator) to have
+    /// every span as soon as it is found.
     ///
-    /// An empty answer is an answer: [`Generation::end`] tells why nothing came.
+    /// An empty answer is an answer: [`Generation::end`] states why nothing came.
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::Option`], [`HierarchyError::UnknownLevel`], [`HierarchyError::Tokenize`], and
-    /// [`HierarchyError::Source`] when the store cannot be read.
+    /// [`HierarchyError::Option`], [`HierarchyError::UnknownLevel`], [`HierarchyError::Tokenize`],
+    /// and [`HierarchyError::Source`] when the store cannot be read.
     pub fn generate<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,
@@ -39,19 +40,22 @@ impl Hierarchy {
         let prompt_tokens = generator.prompt_tokens().to_vec();
         Ok(Generation {
             text: self.decode(&tokens),
+            // Decoded together: a character may reach from the prompt into the answer.
             whole_text: self.decode(&[prompt_tokens.as_slice(), &tokens].concat()),
             prompt_tokens,
             tokens,
             spans,
+            // An iterator that has ended has set the reason, so the fallback is not reached.
             end: generator.end().cloned().unwrap_or(End::NoAnswer),
         })
     }
 
-    /// Starts continuing a prompt; spans come one by one.
+    /// Starts to continue a prompt; spans come one by one.
     ///
     /// # Errors
     ///
-    /// As [`generate`](Self::generate), without [`HierarchyError::Source`], which a span can be instead.
+    /// As [`generate`](Self::generate), without [`HierarchyError::Source`], which a span can be
+    /// instead.
     pub fn generator<'a>(
         &self,
         prompt: impl Into<Prompt<'a>>,

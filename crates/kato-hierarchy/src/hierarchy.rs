@@ -10,14 +10,16 @@ use kato_tokenizer::Tokenizer;
 
 use crate::HierarchyError;
 
-/// A learned hierarchy that is asked, and never taught.
+/// A learned hierarchy, which is read and never taught.
 ///
-/// Cheap to clone and to share between threads. What other sessions teach the engine's nodes is seen at once.
+/// Cheap to clone and to share between threads. What other sessions teach the engine's nodes is
+/// visible at once.
 ///
 /// # Cost
 ///
-/// Taking text up costs a look-up for each complete chunk that is known and a prediction for each that is not; a step of
-/// generation costs at most one prediction on level 0 and `candidates + 1` on every other level.
+/// Taking text up costs a look-up for each complete chunk that is known and a prediction for each
+/// that is not; a step of generation costs at most one prediction on level 0 and `candidates + 1`
+/// on every other level.
 #[derive(Debug, Clone)]
 pub struct Hierarchy {
     engine: Engine,
@@ -28,10 +30,12 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// The hierarchy of an engine's nodes, with the tokenizer and the settings they were trained with.
+    /// Joins an engine's nodes with the tokenizer and the settings with which they were trained.
     ///
-    /// Every level predicts with KATO's defaults, except that the recall threshold falls with the chunk size to
-    /// 2 / (chunk size + 1), so that a single symbol of a long chunk finds it; [`with_config`](Self::with_config) changes that.
+    ///
+    /// Every level predicts with KATO's defaults, except that the recall threshold falls with the
+    /// chunk size to 2 / (chunk size + 1), so that a single symbol of a long chunk finds it;
+    /// [`with_config`](Self::with_config) changes that.
     ///
     /// # Errors
     ///
@@ -44,6 +48,8 @@ impl Hierarchy {
         let nodes: Vec<Node> = engine.nodes().collect();
         let names: Vec<&str> = nodes.iter().map(Node::name).collect();
         let expected: Vec<&str> = settings.nodes.iter().map(|node| &*node.name).collect();
+        // Order counts: levels are addressed by position everywhere, and names lead to the level
+        // below.
         if names != expected || names.is_empty() {
             let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
             return Err(HierarchyError::Nodes {
@@ -53,6 +59,8 @@ impl Hierarchy {
         }
         let config = |chunk_size: usize| {
             let mut config = SessionConfig::default();
+            // KATO's similarity of a state of one symbol and a pattern of n that contains it: 2 · 1
+            // / (1 + n).
             let reached = 2.0 / (chunk_size as f64 + 1.0);
             config.recall_threshold = config.recall_threshold.min(reached);
             config
@@ -71,7 +79,7 @@ impl Hierarchy {
         })
     }
 
-    /// The hierarchy with another configuration of one level's predictions.
+    /// Returns the hierarchy with another configuration of one level's predictions.
     ///
     /// # Errors
     ///
@@ -86,36 +94,37 @@ impl Hierarchy {
         Ok(self)
     }
 
-    /// The engine.
+    /// Returns the engine.
     #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The levels' nodes, from the bottom up; never empty.
+    /// Returns the levels' nodes, from the bottom up; never empty.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// How a level predicts; `None` for a level that there is not.
+    /// Returns how a level predicts; `None` for a level that does not exist.
     #[must_use]
     pub fn config(&self, level: usize) -> Option<&SessionConfig> {
         self.configs.get(level)
     }
 
-    /// The tokenizer.
+    /// Returns the tokenizer.
     #[must_use]
     pub fn tokenizer(&self) -> &dyn Tokenizer {
         self.tokenizer.as_ref()
     }
 
-    /// The settings of training.
+    /// Returns the settings of training.
     #[must_use]
     pub const fn settings(&self) -> &LearnerConfig {
         &self.settings
     }
 
+    /// Refuses a level that does not exist.
     pub(crate) fn check_level(&self, level: usize) -> Result<(), HierarchyError> {
         let n_levels = self.nodes.len();
         if level < n_levels {
@@ -124,32 +133,35 @@ impl Hierarchy {
         Err(HierarchyError::UnknownLevel { level, n_levels })
     }
 
-    /// Events of a full chunk. One symbol is no pattern, so it is at least two.
+    /// Returns the number of events of a full chunk. One symbol is no pattern, so it is at least
+    /// two.
     pub(crate) fn chunk_size(&self, level: usize) -> usize {
         self.settings.nodes[level].chunk_size.max(2)
     }
 
+    /// Returns what a level predicts from a state, with its configuration.
     pub(crate) fn predict(&self, level: usize, state: &[Event]) -> Predictions {
         self.nodes[level].predict(state, &self.configs[level])
     }
 
+    /// Returns whether a level has learned a pattern.
     pub(crate) fn knows(&self, level: usize, name: &PatternName) -> bool {
         self.nodes[level].frequency(name) > 0
     }
 
-    /// The text of token strings.
+    /// Returns the text of token strings.
     pub(crate) fn decode<T: AsRef<str>>(&self, tokens: &[T]) -> String {
         let tokens: Vec<&str> = tokens.iter().map(AsRef::as_ref).collect();
         self.tokenizer.decode_tokens(&tokens)
     }
 }
 
-/// One token's event.
+/// Returns the event of one token.
 pub(crate) fn token_event(token: &str) -> Event {
     Event::in_given_order(vec![token.to_owned()])
 }
 
-/// The event that a pattern is to the level above.
+/// Returns the event that a pattern is to the level above.
 pub(crate) fn name_event(name: &PatternName) -> Event {
     Event::in_given_order(vec![name.prefixed().to_string()])
 }

@@ -1,30 +1,32 @@
-//! How far every level is within the pattern that it is in the middle of.
+//! The position of every level within its unfinished pattern.
 
 use kato_model::{Event, PatternName};
 
 use crate::Hierarchy;
 use crate::hierarchy::{name_event, token_event};
 
-/// The events of every level's unfinished pattern. A level that holds a full chunk passes one event up and starts again, so
-/// every level moves at the pace of training.
+/// The events of every level's unfinished pattern. A level that holds a full chunk passes one event
+/// up and starts again, so every level moves at the pace of training.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Ladder {
     pub(crate) open: Vec<Vec<Event>>,
 }
 
 impl Ladder {
+    /// Creates a ladder on which every level is at the beginning of a pattern.
     pub(crate) fn new(n_levels: usize) -> Self {
         Self {
             open: vec![Vec::new(); n_levels],
         }
     }
 
-    /// Whether a pattern below this level is unfinished.
+    /// Returns whether a pattern below this level is unfinished.
     pub(crate) fn is_open_below(&self, level: usize) -> bool {
         self.open[..level].iter().any(|events| !events.is_empty())
     }
 
-    /// Takes in a complete chunk of tokens. `completed` is told every level's completed events and whether the level knew them.
+    /// Takes in a complete chunk of tokens. `completed` is called with every level whose events
+    /// became complete, and these events.
     pub(crate) fn chunk(
         &mut self,
         hierarchy: &Hierarchy,
@@ -32,11 +34,12 @@ impl Ladder {
         substitutes: usize,
         completed: &mut dyn FnMut(usize, &[Event]),
     ) {
+        // The chunk is complete at whatever length: its end was decided when the text was cut.
         self.open[0] = tokens.iter().map(|token| token_event(token)).collect();
         self.complete(hierarchy, 0, substitutes, completed);
     }
 
-    /// Goes on as if the text so far ended with this pattern of this level.
+    /// Continues as if the text so far ended with this pattern of this level.
     pub(crate) fn adopt(
         &mut self,
         hierarchy: &Hierarchy,
@@ -44,6 +47,7 @@ impl Ladder {
         name: &PatternName,
         substitutes: usize,
     ) {
+        // The pattern includes what these levels had begun, however far they were.
         self.open[..=level].iter_mut().for_each(Vec::clear);
         self.push(
             hierarchy,
@@ -54,6 +58,7 @@ impl Ladder {
         );
     }
 
+    /// Passes a level's events up as one event, and starts the level again.
     fn complete(
         &mut self,
         hierarchy: &Hierarchy,
@@ -61,6 +66,7 @@ impl Ladder {
         substitutes: usize,
         completed: &mut dyn FnMut(usize, &[Event]),
     ) {
+        // Taken before the level above is reached, so that this level starts again in any case.
         let events = std::mem::take(&mut self.open[level]);
         completed(level, &events);
         if level + 1 < self.open.len() {
@@ -69,6 +75,7 @@ impl Ladder {
         }
     }
 
+    /// Appends an event to a level, and passes its events up if they are a full chunk.
     fn push(
         &mut self,
         hierarchy: &Hierarchy,
@@ -77,6 +84,7 @@ impl Ladder {
         substitutes: usize,
         completed: &mut dyn FnMut(usize, &[Event]),
     ) {
+        // The top level has no level above it.
         let Some(open) = self.open.get_mut(level) else {
             return;
         };
@@ -87,8 +95,9 @@ impl Ladder {
     }
 }
 
-/// What complete events are to the level above: their own name if the level learned them, else the names of the patterns they
-/// resemble most, else, so that the place in the chunk is taken, the name that they would have.
+/// Returns the event that complete events are to the level above: their own name if the level
+/// learned them, else the names of the patterns that they resemble most, else the name that they
+/// would have, which keeps the place in the chunk.
 fn standing_for(
     hierarchy: &Hierarchy,
     level: usize,
@@ -96,6 +105,7 @@ fn standing_for(
     substitutes: usize,
 ) -> Event {
     let own = PatternName::of_events(events);
+    // A learned chunk needs no prediction: a look-up is enough.
     if hierarchy.knows(level, &own) || substitutes == 0 {
         return name_event(&own);
     }
@@ -104,5 +114,6 @@ fn standing_for(
         return name_event(&own);
     }
     let names = predictions.iter().take(substitutes);
+    // Several names are one event, whose symbols are sorted whatever the order of predictions.
     Event::new(names.map(|prediction| prediction.name.prefixed().to_string()))
 }

@@ -1,40 +1,16 @@
-//! Up and down a learned hierarchy: activation from text, unravelling to text, generation with provenance.
+#![doc = include_str!("../README.md")]
 //!
-//! A [`Hierarchy`] is an engine, the tokenizer and the settings it was trained with. It only reads: nothing is learned, and no
-//! session notices.
+//! # Map of the crate
 //!
-//! * [`Hierarchy::activate`] takes text up: tokens, chunks, names, names of names, with each level's predictions.
-//! * [`Hierarchy::unravel`] takes a pattern, or any future, down to tokens and text.
-//! * [`Hierarchy::generate`] goes up and down until there is nothing more to say; every [`Span`] tells where it is from.
-//! * [`transfer_predictions`] hands predictions of one session to another, as symbols.
+//! Start with [`Hierarchy`], which joins an engine, the tokenizer and the settings of training.
 //!
-//! ```
-//! use kato_engine::{Engine, Observation, Sequence, SessionConfig};
-//! use kato_hierarchy::{End, GenerationOptions, Hierarchy};
-//! use kato_learner::{HierarchicalNode, LearnerConfig};
-//! use kato_tokenizer::Whitespace;
-//!
-//! // Two chunks of three words, and the pattern of both.
-//! let text = "the cat sleeps on the mat";
-//! let engine = Engine::in_memory(&["node0", "node1"]);
-//! let mut names = Vec::new();
-//! for chunk in [["the", "cat", "sleeps"], ["on", "the", "mat"]] {
-//!     let mut session = engine.node("node0")?.session(SessionConfig::default());
-//!     session.observe_sequence(Sequence::of(chunk.map(|word| Observation::strings([word]))))?;
-//!     names.push(session.learn()?.to_string());
-//! }
-//! let mut session = engine.node("node1")?.session(SessionConfig::default());
-//! session.observe_sequence(Sequence::of(names.into_iter().map(|name| Observation::strings([name]))))?;
-//! session.learn()?;
-//!
-//! let nodes = vec![HierarchicalNode::new("node0", 3), HierarchicalNode::new("node1", 2)];
-//! let hierarchy = Hierarchy::new(engine, Whitespace::of_texts([text]), LearnerConfig::new(nodes))?;
-//! let generation = hierarchy.generate("the cat", &GenerationOptions::default())?;
-//! assert_eq!(generation.text, "sleeps on the mat");
-//! assert_eq!(generation.spans[0].level, 1);
-//! assert_eq!(generation.end, End::Learned);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! * [`Hierarchy::activate`] takes text up: tokens, chunks, names, names of names, with each
+//!   level's predictions.
+//! * [`Hierarchy::unravel`] takes a pattern, or any future, down to tokens and text; an
+//!   [`Unraveller`] does so for many.
+//! * [`Hierarchy::generate`] goes up and down until nothing that was learned continues the text;
+//!   every [`Span`] states where it comes from. A [`Generator`] yields them one by one.
+//! * [`transfer_predictions`] passes predictions of one session to another, as symbols.
 
 mod activation;
 mod cut;

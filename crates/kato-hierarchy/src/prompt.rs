@@ -1,6 +1,6 @@
-//! What generation and activation start from.
+//! The input of generation and activation.
 
-/// Text, or tokens that somebody else cut.
+/// Text, or tokens that somebody else has cut.
 ///
 /// ```
 /// use kato_hierarchy::Prompt;
@@ -9,7 +9,8 @@
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prompt<'a> {
-    /// Text: cut into sections and paragraphs and tokenized as training did, but without leaving out a short last paragraph.
+    /// Text: cut into sections and paragraphs and tokenized as training did, but without leaving
+    /// out a short last paragraph.
     Text(&'a str),
     /// Token strings in the tokenizer's own alphabet: one run, as of one paragraph.
     Tokens(&'a [String]),

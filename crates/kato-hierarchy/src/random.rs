@@ -1,15 +1,18 @@
 //! Random numbers that are the same for a seed on every platform and in every version.
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): one addition and three
-/// mixing steps on 64-bit integers, so nothing can differ between machines. For choosing words, not for secrets.
+/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): one
+/// addition and three mixing steps on 64-bit integers, so nothing can differ between machines. For
+/// choosing words, not for secrets.
 #[derive(Debug, Clone)]
 pub(crate) struct SplitMix64(u64);
 
 impl SplitMix64 {
+    /// Creates a generator from a seed.
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
+    /// Returns the next 64 bits.
     pub(crate) const fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -18,12 +21,14 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// Uniform in `0.0..1.0`, 53 bits.
+    /// Returns a number uniform in `0.0..1.0`, with 53 bits.
     pub(crate) const fn unit(&mut self) -> f64 {
+        // An `f64` holds 53 bits exactly, so nothing is rounded and 1.0 is never reached.
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Position in `weights`, each with the probability that its share of the sum is; 0 for no weights.
+    /// Returns a position in `weights`, each with the probability that is its share of the sum; 0
+    /// for no weights.
     pub(crate) fn weighted(&mut self, weights: &[f64]) -> usize {
         let mut left = self.unit() * weights.iter().sum::<f64>();
         for (idx, weight) in weights.iter().enumerate() {
@@ -32,7 +37,7 @@ impl SplitMix64 {
                 return idx;
             }
         }
-        // Rounding can leave a little.
+        // Rounding can leave a little of the sum after the last weight.
         weights.len().saturating_sub(1)
     }
 }

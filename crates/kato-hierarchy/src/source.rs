@@ -1,4 +1,4 @@
-//! Where a pattern was first seen.
+//! Looks up where a pattern was first seen.
 
 use kato_model::PatternName;
 use serde::Serialize;
@@ -18,7 +18,8 @@ pub struct Source {
 }
 
 impl Hierarchy {
-    /// Where a pattern was first seen; `None` where that was not recorded or not yet committed. Reads the store.
+    /// Returns where a pattern was first seen; `None` where that was not recorded or not yet
+    /// committed. Reads the store.
     ///
     /// # Errors
     ///
@@ -28,6 +29,7 @@ impl Hierarchy {
         level: usize,
         name: &PatternName,
     ) -> Result<Option<Source>, HierarchyError> {
+        // Provenance is kept by the store, which an engine in memory does not have.
         let Some(store) = self.engine().store() else {
             return Ok(None);
         };

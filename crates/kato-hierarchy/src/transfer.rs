@@ -1,4 +1,4 @@
-//! Handing predictions of one session to another: what of them, and which.
+//! Transfers predictions of one session to another as symbols.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use kato_prediction::{Prediction, RankMetric};
 
 use crate::HierarchyError;
 
-/// The part of a prediction that is handed over.
+/// The part of a prediction that is transferred.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[expect(
     missing_docs,
@@ -49,12 +49,12 @@ impl FromStr for TransferField {
     }
 }
 
-/// Predictions that can be handed over, wherever they come from.
+/// Predictions that can be transferred, wherever they come from.
 pub trait Transferable {
-    /// The symbols of a field, event after event.
+    /// Returns the symbols of a field, event after event.
     fn symbols(&self, field: TransferField) -> Vec<String>;
 
-    /// A metric; `None` if the prediction does not have it, which counts as 0.
+    /// Returns a metric; `None` if the prediction does not have it, which counts as 0.
     fn metric(&self, metric: RankMetric) -> Option<f64>;
 }
 
@@ -77,7 +77,7 @@ impl Transferable for Prediction {
     }
 }
 
-/// Which predictions are handed over, and how often.
+/// The choice of predictions that are transferred, and how often each is.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Transfer {
     /// See [`transfer_all`].
@@ -85,21 +85,21 @@ pub enum Transfer {
     All,
     /// See [`transfer_threshold`].
     Threshold {
-        /// What is compared. The original's default: the potential.
+        /// The metric that is compared. The original's default: the potential.
         metric: RankMetric,
         /// Its least value, inclusive. The original's default: 0.3.
         threshold: f64,
     },
     /// See [`transfer_top_n`].
     TopN {
-        /// How many. The original's default: 3.
+        /// Number of predictions. The original's default: 3.
         n: usize,
-        /// What they are sorted by. The original's default: the potential.
+        /// The metric by which they are sorted. The original's default: the potential.
         metric: RankMetric,
     },
     /// See [`transfer_weighted`].
     Weighted {
-        /// The weight. The original's default: the confidence.
+        /// The metric that is the weight. The original's default: the confidence.
         metric: RankMetric,
         /// Least weight, inclusive. The original's default: 0.3.
         min_weight: f64,
@@ -109,7 +109,7 @@ pub enum Transfer {
 }
 
 impl Transfer {
-    /// The symbols handed over.
+    /// Returns the symbols to transfer.
     pub fn apply<P: Transferable>(&self, predictions: &[P], field: TransferField) -> Vec<String> {
         match *self {
             Self::All => transfer_all(predictions, field),
@@ -126,12 +126,13 @@ impl Transfer {
     }
 }
 
-/// The field of every prediction, in order.
+/// Returns the field of every prediction, in order.
 pub fn transfer_all<P: Transferable>(predictions: &[P], field: TransferField) -> Vec<String> {
     symbols(predictions, field)
 }
 
-/// The field of predictions whose metric is at least `threshold`; of the first prediction if there are none.
+/// Returns the field of predictions whose metric is at least `threshold`; of the first prediction
+/// if there are none.
 pub fn transfer_threshold<P: Transferable>(
     predictions: &[P],
     field: TransferField,
@@ -144,7 +145,8 @@ pub fn transfer_threshold<P: Transferable>(
     or_first(chosen, predictions, field)
 }
 
-/// The field of the `n` predictions with the greatest metric, greatest first, ties in the order given.
+/// Returns the field of the `n` predictions with the greatest metric, greatest first, ties in the
+/// order given.
 pub fn transfer_top_n<P: Transferable>(
     predictions: &[P],
     field: TransferField,
@@ -152,12 +154,14 @@ pub fn transfer_top_n<P: Transferable>(
     metric: RankMetric,
 ) -> Vec<String> {
     let mut sorted: Vec<&P> = predictions.iter().collect();
+    // A stable sort, which keeps ties in the order given.
     sorted.sort_by(|one, other| value(*other, metric).total_cmp(&value(*one, metric)));
     symbols(sorted.into_iter().take(n), field)
 }
 
-/// The field of predictions whose weight is at least `min_weight`, each repeated
-/// max(1, min(`max_repeats`, ⌊weight · `max_repeats`⌋)) times; of the first prediction, once, if there are none.
+/// Returns the field of predictions whose weight is at least `min_weight`, each repeated max(1,
+/// min(`max_repeats`, ⌊weight · `max_repeats`⌋)) times; of the first prediction, once, if there are
+/// none.
 pub fn transfer_weighted<P: Transferable>(
     predictions: &[P],
     field: TransferField,
@@ -166,6 +170,8 @@ pub fn transfer_weighted<P: Transferable>(
     max_repeats: usize,
 ) -> Vec<String> {
     let repeats = |weight: f64| {
+        // The cast saturates, so a negative weight gives 0, and an infinite one the greatest
+        // number.
         let wanted = (weight * max_repeats as f64).floor() as usize;
         wanted.min(max_repeats).max(1)
     };
@@ -181,10 +187,12 @@ pub fn transfer_weighted<P: Transferable>(
     or_first(chosen, predictions, field)
 }
 
+/// Returns a metric, or 0 if the prediction does not have it.
 fn value<P: Transferable>(prediction: &P, metric: RankMetric) -> f64 {
     prediction.metric(metric).unwrap_or(0.0)
 }
 
+/// Returns the field of these predictions, one after the other.
 fn symbols<'a, P: Transferable + 'a>(
     predictions: impl IntoIterator<Item = &'a P>,
     field: TransferField,
@@ -193,6 +201,7 @@ fn symbols<'a, P: Transferable + 'a>(
     symbols.collect::<Vec<_>>().concat()
 }
 
+/// Returns the field of the chosen predictions, or of the first of all if none was chosen.
 fn or_first<'a, P: Transferable + 'a>(
     chosen: impl Iterator<Item = &'a P>,
     all: &'a [P],
@@ -206,17 +215,18 @@ fn or_first<'a, P: Transferable + 'a>(
     }
 }
 
-/// What a transfer did.
+/// The outcome of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TransferOutcome {
-    /// Predictions of the source that were taken.
+    /// Number of predictions of the source that were taken.
     pub n_predictions: usize,
-    /// Symbols that the target observed, each as an event of its own.
+    /// Number of symbols that the target observed, each as an event of its own.
     pub n_items: usize,
 }
 
-/// Has the target observe, one by one, what `transfer` makes of the source's first `n` predictions. The source stays as it is.
+/// Lets the target observe, one by one, the symbols that `transfer` makes of the source's first `n`
+/// predictions. The source stays as it is.
 ///
 /// The original's default is [`Transfer::All`] of 5 predictions.
 ///

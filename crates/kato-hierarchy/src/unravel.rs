@@ -1,4 +1,4 @@
-//! From patterns and futures down to tokens and text.
+//! Unravels patterns and futures to tokens and text.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,12 +7,13 @@ use kato_model::{Event, PatternName};
 
 use crate::{Hierarchy, HierarchyError};
 
-/// Most patterns that an [`Unraveller`] remembers.
+/// Most patterns that an [`Unraveller`] keeps in memory.
 const MEMO_PATTERNS: usize = 1 << 16;
-/// Leaves beyond which unravelling ends, if nothing else is asked for: hundreds of pages.
+/// Leaves after which unravelling ends by default: hundreds of pages.
 const DEFAULT_MAX_LEAVES: usize = 1 << 18;
 
-/// Which symbols of an event that holds several are unravelled. Events learned from text hold one.
+/// The symbols of an event that are unravelled, if it holds several. Events learned from text hold
+/// one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EventReading {
     /// All, in the event's order: nothing is left out.
@@ -22,7 +23,7 @@ pub enum EventReading {
     First,
 }
 
-/// What unravelling arrives at.
+/// An end point of unravelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leaf {
     /// A token; above level 0 any symbol that is no pattern's name.
@@ -37,14 +38,15 @@ pub enum Leaf {
 pub struct Unravelled {
     /// Tokens in order, and unknown patterns at their place.
     pub leaves: Vec<Leaf>,
-    /// The tokens decoded; `<1f2e3d4c?>` stands for an unknown pattern, by the beginning of its name.
+    /// The tokens decoded; `<1f2e3d4c?>` stands for an unknown pattern, by the beginning of its
+    /// name.
     pub text: String,
     /// Whether there are more leaves than were allowed.
     pub is_truncated: bool,
 }
 
 impl Unravelled {
-    /// The tokens, without what is unknown.
+    /// Returns the tokens, without what is unknown.
     pub fn tokens(&self) -> impl Iterator<Item = &str> {
         self.leaves.iter().filter_map(|leaf| match leaf {
             Leaf::Token(token) => Some(token.as_str()),
@@ -52,7 +54,7 @@ impl Unravelled {
         })
     }
 
-    /// The unknown patterns, in order, repeats included.
+    /// Returns the unknown patterns, in order, repeats included.
     pub fn unknown(&self) -> impl Iterator<Item = PatternName> {
         self.leaves.iter().filter_map(|leaf| match leaf {
             Leaf::Token(_) => None,
@@ -68,11 +70,12 @@ pub(crate) struct Held {
     pub(crate) events: Vec<Event>,
 }
 
-/// Unravels patterns of a hierarchy and remembers what it looked up: at most 65,536 patterns.
+/// A reader that unravels patterns of a hierarchy and keeps what it looked up: at most 65,536
+/// patterns.
 ///
-/// A child is looked for on the levels below its parent, the nearest first, so the level falls with every step: depth is bounded
-/// by the number of levels, and no content makes it run in circles. What a pattern learned after it was looked up is seen by
-/// the next unraveller.
+/// A child is searched on the levels below its parent, the nearest first, so the level falls with
+/// every step: depth is bounded by the number of levels, and no content leads into a cycle. What a
+/// pattern learned after it was looked up is seen by the next unraveller.
 ///
 /// ```
 /// use kato_engine::{Engine, Observation, Sequence, SessionConfig};
@@ -95,12 +98,12 @@ pub struct Unraveller<'h> {
     hierarchy: &'h Hierarchy,
     reading: EventReading,
     max_leaves: usize,
-    /// By the level below which the name was looked for.
+    /// By the level below which the name was searched.
     memo: HashMap<(usize, PatternName), Option<Arc<Held>>>,
 }
 
 impl Hierarchy {
-    /// An unraveller for many patterns.
+    /// Creates an unraveller for many patterns.
     #[must_use]
     pub fn unraveller(&self) -> Unraveller<'_> {
         Unraveller {
@@ -111,17 +114,17 @@ impl Hierarchy {
         }
     }
 
-    /// A pattern as tokens and text; see [`Unraveller`].
+    /// Returns a pattern as tokens and text; see [`Unraveller`].
     ///
     /// # Errors
     ///
-    /// [`HierarchyError::UnknownLevel`], and [`HierarchyError::UnknownPattern`] when that level never learned it. Unknown
-    /// patterns below it are part of the answer.
+    /// [`HierarchyError::UnknownLevel`], and [`HierarchyError::UnknownPattern`] when that level
+    /// never learned it. Unknown patterns below it are part of the answer.
     pub fn unravel(&self, level: usize, name: &PatternName) -> Result<Unravelled, HierarchyError> {
         self.unraveller().pattern(level, name)
     }
 
-    /// A future, or any other events, of a level as tokens and text; see [`Unraveller`].
+    /// Returns a future, or any other events, of a level as tokens and text; see [`Unraveller`].
     ///
     /// # Errors
     ///
@@ -136,21 +139,22 @@ impl Hierarchy {
 }
 
 impl Unraveller<'_> {
-    /// Reads events in another way.
+    /// Sets which symbols of an event are read.
     #[must_use]
     pub const fn with_reading(mut self, reading: EventReading) -> Self {
         self.reading = reading;
         self
     }
 
-    /// Ends after this many leaves, marked as truncated. Default 262,144.
+    /// Sets the number of leaves after which unravelling ends, marked as truncated. Default
+    /// 262,144.
     #[must_use]
     pub const fn with_max_leaves(mut self, leaves: usize) -> Self {
         self.max_leaves = leaves;
         self
     }
 
-    /// A pattern as tokens and text.
+    /// Returns a pattern as tokens and text.
     ///
     /// # Errors
     ///
@@ -170,7 +174,7 @@ impl Unraveller<'_> {
         }
     }
 
-    /// Events of a level as tokens and text.
+    /// Returns events of a level as tokens and text.
     ///
     /// # Errors
     ///
@@ -186,7 +190,7 @@ impl Unraveller<'_> {
         })
     }
 
-    /// Appends the leaves of events until there are `limit`; whether that was all.
+    /// Appends the leaves of events until there are `limit`, and returns whether that was all.
     pub(crate) fn leaves(
         &mut self,
         level: usize,
@@ -198,13 +202,18 @@ impl Unraveller<'_> {
             level,
             events: events.to_vec(),
         });
+        // Depth first, so leaves come in the order of the text. The path is never longer than there
+        // are levels, as each child is on a lower level than its parent.
         let mut path = vec![Place::start(first)];
         while let Some(place) = path.last_mut() {
+            // A second handle: the symbol borrows from the pattern while its place and the path
+            // change.
             let held = Arc::clone(&place.held);
             let Some(symbol) = place.next(self.reading, &held) else {
                 path.pop();
                 continue;
             };
+            // At level 0 a symbol is a token, also one that looks like a pattern's name.
             let child = match PatternName::from_symbol(symbol) {
                 Some(name) if held.level > 0 => match self.below(held.level, &name) {
                     Some(child) => {
@@ -215,6 +224,7 @@ impl Unraveller<'_> {
                 },
                 _ => Leaf::Token(symbol.to_owned()),
             };
+            // Checked before the leaf is added: exactly `limit` leaves are not truncated.
             if leaves.len() >= limit {
                 return false;
             }
@@ -223,27 +233,35 @@ impl Unraveller<'_> {
         true
     }
 
-    /// The pattern of this name on the nearest level below.
+    /// Returns the pattern of this name on the nearest level below.
     pub(crate) fn below(&mut self, level: usize, name: &PatternName) -> Option<Arc<Held>> {
         if let Some(known) = self.memo.get(&(level, *name)) {
             return known.clone();
         }
+        // A name that went up unchanged under `TailPolicy::Promote` is more than one level down.
         let nodes = &self.hierarchy.nodes()[..level];
         let held = |(level, node): (usize, &kato_engine::Node)| {
             let events = node.events(name)?;
             Some(Arc::new(Held { level, events }))
         };
         let found = nodes.iter().enumerate().rev().find_map(held);
+        // All at once: bounded memory without an order of use to keep. The next look-ups fill it
+        // again.
         if self.memo.len() >= MEMO_PATTERNS {
             self.memo.clear();
         }
+        // Names that no level holds are kept too, or they would be searched on all levels each
+        // time.
         self.memo.insert((level, *name), found.clone());
         found
     }
 
+    /// Decodes leaves, with a mark for each unknown pattern.
     fn text(&self, leaves: &[Leaf]) -> String {
         let mut text = String::new();
         let is_unknown = |leaf: &Leaf| matches!(leaf, Leaf::Unknown(_));
+        // Neighbouring tokens are decoded together: one byte-level token may hold a part of a
+        // character.
         for run in leaves.chunk_by(|one, next| !is_unknown(one) && !is_unknown(next)) {
             match run {
                 [Leaf::Unknown(name)] => text += &format!("<{name:.8}?>"),
@@ -263,7 +281,7 @@ impl Unraveller<'_> {
     }
 }
 
-/// How far a pattern is unravelled.
+/// A position in a pattern that is being unravelled.
 struct Place {
     held: Arc<Held>,
     event_idx: usize,
@@ -271,6 +289,7 @@ struct Place {
 }
 
 impl Place {
+    /// Returns the beginning of a pattern.
     const fn start(held: Arc<Held>) -> Self {
         Self {
             held,
@@ -279,6 +298,7 @@ impl Place {
         }
     }
 
+    /// Returns the symbol at the position and moves behind it; `None` at the end of the pattern.
     fn next<'a>(&mut self, reading: EventReading, held: &'a Held) -> Option<&'a str> {
         loop {
             let event = held.events.get(self.event_idx)?;

@@ -1,4 +1,4 @@
-//! Building a learner, step by step, checked at the end.
+//! Builds a learner step by step; the settings are checked at the end.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use crate::{
     Recording, Segmentation, TailPolicy, TextMode, TokenLimit,
 };
 
-/// Builds a [`HierarchicalConceptLearner`]; made by [`HierarchicalConceptLearner::builder`].
+/// A builder of a [`HierarchicalConceptLearner`]; created by
+/// [`HierarchicalConceptLearner::builder`].
 #[derive(Debug)]
 pub struct LearnerBuilder {
     tokenizer: Arc<dyn Tokenizer>,
@@ -19,6 +20,7 @@ pub struct LearnerBuilder {
 }
 
 impl LearnerBuilder {
+    /// Creates a builder with the original's settings and no level.
     pub(crate) fn new(tokenizer: Arc<dyn Tokenizer>) -> Self {
         Self {
             tokenizer,
@@ -27,7 +29,9 @@ impl LearnerBuilder {
         }
     }
 
-    /// One level for each chunk size, from the bottom up, named `node0`, `node1`, …
+    /// Sets one level for each chunk size, from the bottom up, named `node0`, `node1`, …
+    ///
+    /// Levels that were set before are replaced.
     #[must_use]
     pub fn chunk_sizes(mut self, chunk_sizes: impl IntoIterator<Item = usize>) -> Self {
         let nodes = chunk_sizes.into_iter().enumerate();
@@ -44,76 +48,78 @@ impl LearnerBuilder {
         self
     }
 
-    /// What level 0 learns as one pattern.
+    /// Sets what level 0 learns as one pattern.
     #[must_use]
     pub fn text_mode(mut self, text_mode: TextMode) -> Self {
         self.config.text_mode = text_mode;
         self
     }
 
-    /// How a document is cut into sections.
+    /// Sets how a document is cut into sections.
     #[must_use]
     pub fn segmentation(mut self, segmentation: Segmentation) -> Self {
         self.config.segmentation = segmentation;
         self
     }
 
-    /// Across which text a chunk may reach.
+    /// Sets across which text a chunk may reach.
     #[must_use]
     pub fn chunk_span(mut self, chunk_span: ChunkSpan) -> Self {
         self.config.chunk_span = chunk_span;
         self
     }
 
-    /// Characters below which a paragraph is dropped and counted.
+    /// Sets the number of characters below which a paragraph is dropped and counted.
     #[must_use]
     pub fn min_paragraph_chars(mut self, min_paragraph_chars: usize) -> Self {
         self.config.min_paragraph_chars = min_paragraph_chars;
         self
     }
 
-    /// Limit on the tokens of one paragraph.
+    /// Sets the limit on the tokens of one paragraph.
     #[must_use]
     pub fn token_limit(mut self, token_limit: TokenLimit) -> Self {
         self.config.token_limit = token_limit;
         self
     }
 
-    /// What becomes of single names at a document's end.
+    /// Sets what becomes of single names at a document's end.
     #[must_use]
     pub fn tail_policy(mut self, tail_policy: TailPolicy) -> Self {
         self.config.tail_policy = tail_policy;
         self
     }
 
-    /// What is recorded with patterns.
+    /// Sets what is recorded with patterns.
     #[must_use]
     pub fn recording(mut self, recording: Recording) -> Self {
         self.config.recording = recording;
         self
     }
 
-    /// All settings at once, for example those that a run was started with.
+    /// Sets all settings at once, for example those that a run was started with.
     #[must_use]
     pub fn config(mut self, config: LearnerConfig) -> Self {
         self.config = config;
         self
     }
 
-    /// Permits chunk size 1 above level 0, which the original accepts: such a level learns nothing and passes the empty
-    /// symbol up. Only for comparing with the original.
+    /// Permits chunk size 1 above level 0, which the original accepts.
+    ///
+    /// Such a level learns nothing and passes the empty symbol up. Only for comparing with the
+    /// original.
     #[must_use]
     pub fn permit_single_name_chunks(mut self) -> Self {
         self.single_name_chunks = true;
         self
     }
 
-    /// The learner.
+    /// Checks the settings and creates the learner.
     ///
     /// # Errors
     ///
-    /// [`LearnError::NodeCount`] without levels or with more than [`MAX_NODES`], [`LearnError::DuplicateName`], and
-    /// [`LearnError::ChunkSize`] for a chunk size below 2.
+    /// [`LearnError::NodeCount`] without levels or with more than [`MAX_NODES`],
+    /// [`LearnError::DuplicateName`], and [`LearnError::ChunkSize`] for a chunk size below 2.
     pub fn build(self) -> Result<HierarchicalConceptLearner, LearnError> {
         let nodes = &self.config.nodes;
         if nodes.is_empty() || nodes.len() > MAX_NODES {
@@ -121,11 +127,13 @@ impl LearnerBuilder {
         }
         let mut names = HashSet::new();
         for (node_idx, node) in nodes.iter().enumerate() {
+            // Names are compared because each names a knowledge base: two levels in one would mix.
             if !names.insert(node.name.as_str()) {
                 return Err(LearnError::DuplicateName {
                     name: node.name.clone(),
                 });
             }
+            // One token is never a pattern, so level 0 has no such oddity to reproduce.
             let min_size = if self.single_name_chunks && node_idx > 0 {
                 1
             } else {

@@ -1,4 +1,4 @@
-//! Cutting a run of tokens into chunks: the original's rule, a sane variant of it, and a plain cut.
+//! Cuts a run of tokens into chunks: by the original's rule, a bounded variant of it, or plainly.
 
 use std::iter::FusedIterator;
 use std::num::NonZeroUsize;
@@ -6,32 +6,39 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// Chunks shorter than this are glued to their predecessor, or dropped when they have none, in the original.
+/// Chunks shorter than this are glued to their predecessor, or dropped when they have none, in the
+/// original.
 pub const ORIGINAL_MIN_CHUNK: usize = 3;
 
-/// What happens to the short end of a run of tokens when it is cut into chunks.
+/// The rule for the short end of a run of tokens when the run is cut into chunks.
 ///
-/// The rule decides pattern names: two runs of training agree only when they use the same rule, so it belongs into
-/// every run's configuration. The default is the original's rule with its minimum of 3.
+/// The rule decides pattern names: two training runs agree only when they use the same rule, so it
+/// belongs into every run's configuration. The default is the original's rule with its minimum, 3
+/// tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum ChunkRule {
     /// The original's rule, its oddities included.
     ///
-    /// A run of at most `chunk_size` tokens is one chunk, or is dropped when it is shorter than `min_chunk`. A longer run is cut
-    /// consecutively; a remainder shorter than `min_chunk` is glued to the chunk before it. Lengths therefore lie in
-    /// `min_chunk ..= chunk_size + min_chunk - 1`, except that a `chunk_size` below `min_chunk` gives chunks longer
-    /// than asked for (4 tokens at size 2 are one chunk of 4) and also shorter ones (5 tokens at size 2 are 2 and 3).
+    /// A run of at most `chunk_size` tokens is one chunk, or is dropped when it is shorter than
+    /// `min_chunk`. A longer run is cut consecutively; a remainder shorter than `min_chunk` is
+    /// glued to the chunk before it. Lengths therefore lie in
+    /// `min_chunk ..= chunk_size + min_chunk - 1`, except that a `chunk_size` below `min_chunk`
+    /// gives chunks longer than asked for (4 tokens at size 2 are one chunk of 4) and also shorter
+    /// ones (5 tokens at size 2 are 2 and 3).
     Original {
         /// Fewest tokens that a remainder needs to be a chunk of its own.
         min_chunk: usize,
     },
-    /// As [`Original`](Self::Original), with the minimum never above `chunk_size`: no oddities for small chunks.
+    /// As [`Original`](Self::Original), with the minimum never above `chunk_size`: no oddities for
+    /// small chunks.
     Bounded {
-        /// Fewest tokens that a remainder needs to be a chunk of its own, unless `chunk_size` is smaller.
+        /// Fewest tokens that a remainder needs to be a chunk of its own, unless `chunk_size` is
+        /// smaller.
         min_chunk: usize,
     },
-    /// Consecutive chunks of `chunk_size` tokens; the last may be short, down to one token. Drops nothing.
+    /// Consecutive chunks of `chunk_size` tokens; the last may be short, down to one token. Drops
+    /// nothing.
     Plain,
 }
 
@@ -44,7 +51,7 @@ impl Default for ChunkRule {
 }
 
 impl ChunkRule {
-    /// Fewest tokens of a remainder that stands alone under this rule.
+    /// Returns the fewest tokens of a remainder that stands alone under this rule.
     fn min_chunk(self, chunk_size: NonZeroUsize) -> usize {
         match self {
             Self::Original { min_chunk } => min_chunk,
@@ -56,8 +63,9 @@ impl ChunkRule {
 
 /// Cuts `n_tokens` tokens into chunks and returns their ranges, in order.
 ///
-/// **Shape**: the ranges are consecutive, start at 0 and never empty; together with [`Chunks::n_dropped`] they
-/// account for every token. **Complexity**: O(1) per chunk, no allocation.
+/// **Shape**: the ranges are consecutive, start at 0 and never empty; together with
+/// [`Chunks::n_dropped`] they account for every token. **Complexity**: O(1) per chunk, no
+/// allocation.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -72,7 +80,8 @@ impl ChunkRule {
 #[must_use]
 pub fn chunk_lengths(n_tokens: usize, chunk_size: NonZeroUsize, rule: ChunkRule) -> Chunks {
     let min_chunk = rule.min_chunk(chunk_size);
-    // Only a run that is one chunk at most can be too short: any other remainder is glued to a chunk before it.
+    // Only a run that is one chunk at most can be too short: any other remainder is glued to a
+    // chunk before it.
     let lost = n_tokens <= chunk_size.get() && n_tokens < min_chunk;
     Chunks {
         start: 0,
@@ -83,7 +92,7 @@ pub fn chunk_lengths(n_tokens: usize, chunk_size: NonZeroUsize, rule: ChunkRule)
     }
 }
 
-/// Ranges of the chunks of one run of tokens; made by [`chunk_lengths`].
+/// An iterator over the ranges of the chunks of one run of tokens; created by [`chunk_lengths`].
 #[derive(Debug, Clone)]
 pub struct Chunks {
     start: usize,
@@ -94,7 +103,7 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Tokens that are in no chunk; known before the first chunk is taken.
+    /// Returns the number of tokens that are in no chunk; known before the first chunk is taken.
     #[must_use]
     pub fn n_dropped(&self) -> usize {
         self.n_dropped
@@ -110,6 +119,8 @@ impl Iterator for Chunks {
             return None;
         }
         let mut len = left.min(self.chunk_size);
+        // A short remainder goes with this chunk, which may exceed the chunk size. At the end of
+        // the run the remainder is empty and the assignment changes nothing.
         if left - len < self.min_chunk {
             len = left;
         }
@@ -119,7 +130,8 @@ impl Iterator for Chunks {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // Glueing removes the chunks that the plain cut would make of the remainder, never adds one.
+        // Glueing removes the chunks that the plain cut would make of the remainder, never adds
+        // one.
         let left = self.end - self.start;
         (usize::from(left > 0), Some(left.div_ceil(self.chunk_size)))
     }

@@ -1,4 +1,4 @@
-//! Everything that decides what a learner learns from a text.
+//! The settings that decide what a learner learns from a text.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::{
 /// Most levels of a hierarchy.
 pub const MAX_NODES: usize = 20;
 
-/// What level 0 learns as one pattern.
+/// The unit that level 0 learns as one pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum TextMode {
@@ -42,7 +42,7 @@ impl Default for TextMode {
 }
 
 impl TextMode {
-    /// Sentence mode with the original's minimum and the tokenizer family's rule.
+    /// Returns sentence mode with the original's minimum and the tokenizer family's rule.
     #[must_use]
     pub fn sentences() -> Self {
         Self::Sentences {
@@ -52,54 +52,58 @@ impl TextMode {
     }
 }
 
-/// Across which text a chunk may reach.
+/// The extent of text within which a chunk stays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChunkSpan {
     /// Chunks end with their paragraph, as in the original.
     #[default]
     Paragraph,
-    /// Chunks run through a whole section; blank lines are text like any other, nothing is stripped or too short.
+    /// Chunks run through a whole section; blank lines are text like any other, nothing is stripped
+    /// or too short.
     Section,
 }
 
-/// What becomes of a name that is alone in its level's buffer when a document ends: one name is no pattern.
+/// The treatment of a name that is alone in its level's buffer when a document ends: one name is no
+/// pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailPolicy {
     /// It is dropped and counted, as in the original's streaming trainers.
     #[default]
     Drop,
-    /// It goes up unchanged and is a symbol of the level above, so nothing is lost.
+    /// It becomes a symbol of the level above, unchanged, so nothing is lost.
     Promote,
-    /// It stays for the next document of the same call, as in the original's multi-book corpora. Patterns then depend
-    /// on the order of documents, so parallel training refuses it.
+    /// It stays for the next document of the same call, as in the original's multi-book corpora.
+    /// Patterns then depend on the order of documents, so parallel training refuses it.
     Carry,
 }
 
-/// What is recorded with patterns beside their content and frequency. Costs nothing when off.
+/// The data that is recorded with patterns beside their content and frequency. Costs nothing when
+/// off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recording {
     /// The place where each pattern was first seen, and the documents' ids.
     pub provenance: bool,
-    /// The document's metadata with its first pattern at every level, as the original does: training notes `title` (the document's id),
-    /// `author` (`Unknown`) and `book_idx` (`1`).
+    /// The document's metadata with its first pattern at every level, as the original does:
+    /// training records `title` (the document's id), `author` (`Unknown`) and `book_idx` (`1`).
     pub metadata: bool,
 }
 
-/// Everything that decides what a learner learns from a text, beside the tokenizer.
+/// The settings that, beside the tokenizer, decide what a learner learns from a text.
 ///
-/// Two runs of equal settings and tokenizer learn equal patterns from equal documents. The defaults are the original's.
+/// Two runs of equal settings and tokenizer learn equal patterns from equal documents. The defaults
+/// are the original's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnerConfig {
     /// The levels, from the bottom up.
     pub nodes: Vec<HierarchicalNode>,
-    /// What level 0 learns as one pattern.
+    /// The unit that level 0 learns as one pattern.
     pub text_mode: TextMode,
     /// How a document is cut into sections.
     pub segmentation: Segmentation,
-    /// Across which text a chunk may reach.
+    /// The extent of text within which a chunk stays.
     pub chunk_span: ChunkSpan,
     /// Shorter paragraphs, in characters, are dropped and counted.
     pub min_paragraph_chars: usize,
@@ -112,7 +116,7 @@ pub struct LearnerConfig {
 }
 
 impl LearnerConfig {
-    /// The original's settings for these levels.
+    /// Creates the original's settings for these levels.
     #[must_use]
     pub fn new(nodes: Vec<HierarchicalNode>) -> Self {
         Self {

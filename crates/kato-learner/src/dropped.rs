@@ -1,8 +1,8 @@
-//! Counting what is not learned: nothing is dropped silently.
+//! Counts of what is not learned: nothing is dropped silently.
 
 use serde::{Deserialize, Serialize};
 
-/// What the learner's rules left out, by rule.
+/// Counts of what the learner's rules left out, by rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dropped {

@@ -1,8 +1,8 @@
-//! What can go wrong when a learner is built or learns.
+//! The error of building a learner and of learning.
 
 use kato_tokenizer::TokenizeError;
 
-/// Why a learner cannot be built or a document not learned.
+/// An error of building a learner or of learning a document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
@@ -28,7 +28,7 @@ pub enum LearnError {
         /// Its chunk size.
         chunk_size: usize,
     },
-    /// The tokenizer gave up on the text.
+    /// The tokenizer failed on the text.
     #[error("failed to tokenize the paragraph at byte {offset}")]
     Tokenize {
         /// Where the paragraph starts in the document.
@@ -36,7 +36,8 @@ pub enum LearnError {
         /// The tokenizer's error.
         source: TokenizeError,
     },
-    /// The tokenizer returned an id that its vocabulary does not name: one beyond its end, or one that it leaves unused.
+    /// The tokenizer returned an id that its vocabulary does not name: one beyond its end, or one
+    /// that it leaves unused.
     #[error(
         "the tokenizer returned id {id}, which its vocabulary of {vocabulary} ids does not name: use a tokenizer.json that is complete"
     )]

@@ -1,4 +1,4 @@
-//! The learner: documents in, learn calls of every level out.
+//! The learner, which turns documents into the learn calls of every level.
 
 mod counting;
 mod planning;
@@ -16,7 +16,7 @@ use self::timing::NodeTimes;
 use crate::plan::DocumentPlan;
 use crate::{HierarchicalNode, LearnError, LearnerBuilder, LearnerConfig};
 
-/// A document as the learner sees it.
+/// A document in the form in which the learner takes it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TextDocument<'a> {
     /// Number of the sample in its corpus, from 0; part of provenance.
@@ -38,11 +38,12 @@ impl<'a> From<&'a str> for TextDocument<'a> {
     }
 }
 
-/// Learns a hierarchy of patterns from text: tokens into chunks, chunks into patterns, their names into patterns above.
+/// A learner that turns text into a hierarchy of patterns: tokens into chunks, chunks into
+/// patterns, their names into patterns above.
 ///
-/// The learner itself is pure: it computes a document's learn calls ([`plan`](Self::plan)) and counts them into a
-/// [`LearnBatch`] ([`learn`](Self::learn)); stores, servers and threads are the caller's. It is cheap to share between
-/// threads.
+/// The learner itself is pure: it computes a document's learn calls ([`plan`](Self::plan)) and
+/// counts them into a [`LearnBatch`] ([`learn`](Self::learn)); stores, servers and threads are the
+/// caller's. It is cheap to share between threads.
 ///
 /// ```
 /// use kato_learner::HierarchicalConceptLearner;
@@ -61,7 +62,8 @@ pub struct HierarchicalConceptLearner {
     tokenizer: Arc<dyn Tokenizer>,
     literals: LiteralTable,
     vocabulary: Arc<SymbolTable>,
-    /// The vocabulary leaves ids unused. No tokenizer should return one; if it did, a chunk would be learned with an empty symbol.
+    /// Whether the vocabulary leaves ids unused. No tokenizer should return one; if it did, a chunk
+    /// would be learned with an empty symbol.
     has_unused_ids: bool,
 }
 
@@ -72,47 +74,52 @@ pub struct LearnScratch {
     names: NameScratch,
     state: CallState,
     occurrences: [Vec<Occurrence>; 2],
+    /// Occurrences of the level below and of the level that is being counted, in turn.
     times: NodeTimes,
 }
 
 impl LearnScratch {
-    /// The plan of the latest document.
+    /// Returns the plan of the latest document.
     #[must_use]
     pub fn plan(&self) -> &DocumentPlan {
         &self.plan
     }
 
-    /// From the next document on, adds up how long each node's learn calls take, by a clock that tells the time since any fixed
-    /// moment; `None` ends it. The learner reads no other clock.
+    /// Starts to add up how long each node's learn calls take, from the next document on, by a
+    /// clock that returns the time since any fixed moment; `None` stops it. The learner reads no
+    /// other clock.
     pub fn time_nodes(&mut self, clock: Option<fn() -> Duration>) {
         self.times.set_clock(clock);
     }
 
-    /// How long each node's learn calls of the latest document took, from the bottom up: planning and counting them, and for the
-    /// lowest node tokenizing as well. Empty when it was not timed.
+    /// Returns how long each node's learn calls of the latest document took, from the bottom up:
+    /// planning and counting them, and for the lowest node tokenizing as well. Empty when it was
+    /// not timed.
     #[must_use]
     pub fn node_times(&self) -> &[Duration] {
         self.times.by_node()
     }
 }
 
-/// What lives from one document of a call to the next.
+/// State that is kept from one document of a call to the next.
 #[derive(Debug, Default)]
 struct CallState {
-    /// The single name that waits for the next document, by level.
+    /// The single name that is kept for the next document, by level.
     carried: Vec<Option<PatternName>>,
     /// Levels whose first pattern has had its metadata in this call.
     metadata_sent: Vec<bool>,
 }
 
 impl HierarchicalConceptLearner {
-    /// Starts building a learner.
+    /// Starts to build a learner.
     pub fn builder(tokenizer: impl Tokenizer + 'static) -> LearnerBuilder {
         LearnerBuilder::new(Arc::new(tokenizer))
     }
 
+    /// Creates a learner from settings that the builder has checked.
     pub(crate) fn from_parts(config: LearnerConfig, tokenizer: Arc<dyn Tokenizer>) -> Self {
         let vocabulary = tokenizer.vocabulary();
+        // Ids have 32 bits, and a vocabulary with more of them cannot be created.
         let ids = 0..vocabulary.len() as u32;
         let has_unused_ids = ids.clone().any(|id| vocabulary.get(id).is_none());
         // An unused id keeps its place, so that those after it keep theirs.
@@ -128,19 +135,19 @@ impl HierarchicalConceptLearner {
         }
     }
 
-    /// What decides what is learned, beside the tokenizer.
+    /// Returns the settings that, beside the tokenizer, decide what is learned.
     #[must_use]
     pub fn config(&self) -> &LearnerConfig {
         &self.config
     }
 
-    /// The levels, from the bottom up.
+    /// Returns the levels, from the bottom up.
     #[must_use]
     pub fn nodes(&self) -> &[HierarchicalNode] {
         &self.config.nodes
     }
 
-    /// Names of the levels, from the bottom up.
+    /// Returns the names of the levels, from the bottom up.
     #[must_use]
     pub fn node_names(&self) -> Vec<&str> {
         self.config
@@ -150,32 +157,35 @@ impl HierarchicalConceptLearner {
             .collect()
     }
 
-    /// The tokenizer.
+    /// Returns the tokenizer.
     #[must_use]
     pub fn tokenizer(&self) -> &dyn Tokenizer {
         self.tokenizer.as_ref()
     }
 
-    /// An empty batch for this hierarchy and vocabulary.
+    /// Creates an empty batch for this hierarchy and vocabulary.
     #[must_use]
     pub fn new_batch(&self) -> LearnBatch {
+        // The batch's first literals are the vocabulary, so token ids are literals as they are and
+        // no token is looked up by its text. All batches share one table.
         LearnBatch::with_vocabulary(self.config.nodes.len(), Arc::clone(&self.vocabulary))
     }
 
-    /// An empty batch that keeps attributes within a store's limits.
+    /// Creates an empty batch that keeps attributes within a store's limits.
     #[must_use]
     pub fn new_batch_with_limits(&self, limits: AttributeLimits) -> LearnBatch {
         self.new_batch().with_limits(limits)
     }
 
-    /// Fresh working memory.
+    /// Creates working memory.
     #[must_use]
     pub fn new_scratch(&self) -> LearnScratch {
         LearnScratch::default()
     }
 
-    /// Learns one document: its learn calls are counted into the batch. The document is a call of its own, so nothing
-    /// reaches from one document into the next.
+    /// Learns one document: counts its learn calls into the batch.
+    ///
+    /// The document is a call of its own, so nothing reaches from one document into the next.
     ///
     /// # Errors
     ///
@@ -187,13 +197,17 @@ impl HierarchicalConceptLearner {
         scratch: &mut LearnScratch,
     ) -> Result<(), LearnError> {
         let document = document.into();
+        // Counting begins when the whole document is planned, so a text that cannot be tokenized
+        // leaves the batch untouched.
         self.plan(&document, scratch)?;
         self.count(&document, batch, scratch);
         Ok(())
     }
 
-    /// Learns several documents in one call, in order: under [`TailPolicy::Carry`](crate::TailPolicy::Carry) single names wait for the next
-    /// document, and levels above 0 carry the metadata of the call's first document only.
+    /// Learns several documents in one call, in order.
+    ///
+    /// Under [`TailPolicy::Carry`](crate::TailPolicy::Carry) single names wait for the next
+    /// document, and levels above 0 record the metadata of the call's first document only.
     ///
     /// # Errors
     ///
@@ -206,14 +220,17 @@ impl HierarchicalConceptLearner {
     ) -> Result<(), LearnError> {
         self.begin_call(scratch);
         for document in documents {
+            // Each document is counted before the next is planned: the scratch holds one plan at a
+            // time, and a text that cannot be tokenized leaves the documents before it in the
+            // batch.
             self.plan_next(&document, scratch)?;
             self.count(&document, batch, scratch);
         }
         Ok(())
     }
 
-    /// Plans several documents in one call, as [`learn_together`](Self::learn_together) would learn them, and shows
-    /// `planned` the plan of each.
+    /// Plans several documents in one call, as [`learn_together`](Self::learn_together) would learn
+    /// them, and passes the plan of each to `planned`.
     ///
     /// # Errors
     ///

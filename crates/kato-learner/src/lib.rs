@@ -1,31 +1,16 @@
-//! A hierarchy of KATO nodes that learns chunks of tokens, then patterns of patterns.
+#![doc = include_str!("../README.md")]
 //!
-//! A [`HierarchicalConceptLearner`] turns a document into *learn calls*: level 0 learns chunks of tokens, every other level
-//! chunks of the names that the level below learned. Names are functions of content, so a whole document is planned in one
-//! pass, without a store or a server: look at the [`DocumentPlan`], or count it into a batch for any store.
+//! # Map of the crate
 //!
-//! ```
-//! use kato_learner::{HierarchicalConceptLearner, PlannedSymbols};
+//! Start with [`HierarchicalConceptLearner`], which [`LearnerBuilder`] creates. It plans documents
+//! ([`DocumentPlan`], a list of [`PlannedCall`]s by level) or counts them into a batch for any
+//! store.
 //!
-//! let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2()).chunk_sizes([4, 2]).build()?;
-//! let mut scratch = learner.new_scratch();
-//! let plan = learner.plan(&"The cat sat on the mat, and the dog lay there.".into(), &mut scratch)?;
-//!
-//! let vocabulary = learner.tokenizer().vocabulary();
-//! let chunks: Vec<Vec<_>> = plan
-//!     .calls(0)
-//!     .map(|call| match call.symbols {
-//!         PlannedSymbols::Tokens(ids) => ids.iter().filter_map(|&id| vocabulary.get(id)).collect(),
-//!         _ => Vec::new(),
-//!     })
-//!     .collect();
-//! assert_eq!(chunks[0], ["The", "Ġcat", "Ġsat", "Ġon"]);
-//! assert_eq!(plan.calls(1).len(), 1);
-//! # Ok::<(), kato_learner::LearnError>(())
-//! ```
-//!
-//! The rules are the original's by default and can each be set: [`TextMode`], [`Segmentation`], [`ChunkSpan`],
-//! [`ChunkRule`], [`TokenLimit`], [`TailPolicy`]. What a rule leaves out is counted in [`Dropped`].
+//! The rules are the original's by default and can each be set: [`TextMode`], [`Segmentation`],
+//! [`ChunkSpan`], [`ChunkRule`], [`TokenLimit`], [`TailPolicy`]; together they are a
+//! [`LearnerConfig`]. What a rule leaves out is counted in [`Dropped`]. The rules can also be used
+//! alone: [`chunk_lengths`], [`sentence_ranges`], [`Segmentation::sections`], [`Paragraphs`],
+//! [`Delimiter::segments`].
 
 mod builder;
 mod chunk;

@@ -6,10 +6,12 @@ use kato_model::PatternName;
 
 use crate::Dropped;
 
-/// Every learn call that one document leads to, at every level, with the names that the calls will give.
+/// Every learn call that one document leads to, at every level, with the names that the calls will
+/// give.
 ///
-/// Names are functions of content, so a whole document is planned without asking any node: a plan can be counted into a
-/// batch, sent to servers in any order, or looked at. Keep one and reuse it, its buffers grow to the largest document.
+/// Names are functions of content, so a whole document is planned without asking any node: a plan
+/// can be counted into a batch, sent to servers in any order, or looked at. Keep one and reuse it,
+/// as its buffers grow to the largest document.
 #[derive(Debug, Default)]
 pub struct DocumentPlan {
     /// All kept tokens, in order.
@@ -33,7 +35,7 @@ pub(crate) struct NodePlan {
     pub(crate) child_names: Vec<PatternName>,
     /// First token of each child.
     pub(crate) child_tokens: Vec<u32>,
-    /// Does the first call carry the document's metadata?
+    /// Whether the first call carries the document's metadata.
     pub(crate) metadata_first: bool,
 }
 
@@ -43,8 +45,8 @@ pub(crate) struct NodePlan {
 pub enum Child {
     /// The pattern of this learn call of the level below, counted from 0.
     Below(u32),
-    /// A pattern that the level below did not learn from this document: carried from an earlier document, or promoted
-    /// from further down.
+    /// A pattern that the level below did not learn from this document: carried from an earlier
+    /// document, or promoted from further down.
     Foreign(PatternName),
     /// The empty symbol, which the original passes up for a chunk of one name.
     Empty,
@@ -60,7 +62,7 @@ pub struct PlannedCall<'a> {
     pub symbols: PlannedSymbols<'a>,
     /// Number of the pattern's first token among the document's kept tokens.
     pub first_token: u32,
-    /// Does the call carry the document's metadata?
+    /// Whether the call carries the document's metadata.
     pub with_metadata: bool,
 }
 
@@ -75,31 +77,33 @@ pub enum PlannedSymbols<'a> {
 }
 
 impl DocumentPlan {
-    /// Number of levels.
+    /// Returns the number of levels.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Tokens that are part of a planned pattern.
+    /// Returns the number of tokens that are part of a planned pattern.
     #[must_use]
     pub fn n_tokens(&self) -> usize {
         self.tokens.len()
     }
 
-    /// What the rules left out.
+    /// Returns what the rules left out.
     #[must_use]
     pub fn dropped(&self) -> &Dropped {
         &self.dropped
     }
 
-    /// The learn calls of one level, in order; empty for a level that there is not.
+    /// Returns the learn calls of one level, in order; empty for a level that does not exist.
     #[must_use]
     pub fn calls(&self, node_idx: usize) -> impl ExactSizeIterator<Item = PlannedCall<'_>> {
         let n_calls = self.nodes.get(node_idx).map_or(0, |node| node.names.len());
         (0..n_calls).map(move |call_idx| {
             let node = &self.nodes[node_idx];
             let range = node.symbol_range(call_idx);
+            // A call of one symbol is listed, as the original makes it, but nothing is learned from
+            // it and its stored name means nothing.
             PlannedCall {
                 name: (range.len() >= 2).then_some(node.names[call_idx]),
                 symbols: match node_idx {
@@ -130,6 +134,7 @@ impl DocumentPlan {
 }
 
 impl NodePlan {
+    /// Returns where the symbols of a call are, in `DocumentPlan::tokens` or in `children`.
     pub(crate) fn symbol_range(&self, call_idx: usize) -> Range<usize> {
         let start = if call_idx == 0 {
             0
@@ -139,18 +144,21 @@ impl NodePlan {
         start..self.ends[call_idx] as usize
     }
 
+    /// Appends a symbol for this level, with its name and first token.
     pub(crate) fn push_child(&mut self, child: Child, name: PatternName, first_token: u32) {
         self.children.push(child);
         self.child_names.push(name);
         self.child_tokens.push(first_token);
     }
 
-    /// Takes the names that the level below learned, in order.
+    /// Appends the names that the level below learned, in order.
     pub(crate) fn push_children_of(&mut self, below: &Self) {
         for (call_idx, (&name, &first_token)) in
             below.names.iter().zip(&below.first_tokens).enumerate()
         {
             if below.symbol_range(call_idx).len() < 2 {
+                // The name only keeps the columns parallel: `name_of_children` hashes an empty
+                // symbol as empty text and ignores it.
                 self.push_child(
                     Child::Empty,
                     PatternName::from_bytes([0; PatternName::BYTES]),
@@ -162,12 +170,13 @@ impl NodePlan {
         }
     }
 
-    /// Removes the last child.
+    /// Removes the last child and returns its name and first token.
     pub(crate) fn pop_child(&mut self) -> Option<(PatternName, u32)> {
         self.children.pop();
         Some((self.child_names.pop()?, self.child_tokens.pop()?))
     }
 
+    /// Appends a learn call whose symbols end at `end`.
     pub(crate) fn push_call(&mut self, name: PatternName, end: usize, first_token: u32) {
         self.names.push(name);
         self.ends.push(end as u32);

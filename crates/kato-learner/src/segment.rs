@@ -1,6 +1,8 @@
-//! From a document to sections, paragraphs, sentences and delimited segments, as slices of the document's own text.
+//! Cuts a document into sections, paragraphs, sentences and delimited segments, as slices of its
+//! own text.
 //!
-//! Nothing here copies text or learns anything; every step reports what it leaves out, so that the caller can count it.
+//! Nothing here copies text or learns anything; every step reports what it leaves out, so that the
+//! caller can count it.
 
 mod delimiter;
 mod limit;

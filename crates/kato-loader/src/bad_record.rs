@@ -1,4 +1,4 @@
-//! What is known about a record that could not become a document.
+//! Descriptions of records that could not become documents.
 
 use std::error::Error;
 use std::fmt;
@@ -37,8 +37,8 @@ pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 pub struct BadRecord {
     /// Name of the file as the corpus lists it.
     pub file: String,
-    /// Number of the record in its file, from 1; absent when the whole file is concerned. In line formats this is the
-    /// line number, in CSV it does not count the header.
+    /// Number of the record in its file, from 1; absent when the whole file is concerned. In line
+    /// formats this is the line number, in CSV it does not count the header.
     pub record: Option<u64>,
     /// Line on which the record begins, from 1; absent where a format has no lines.
     pub line: Option<u64>,
@@ -46,7 +46,7 @@ pub struct BadRecord {
     pub byte_offset: Option<u64>,
     /// How much did not become documents because of this.
     pub lost: Lost,
-    /// Why.
+    /// Why the record could not become a document.
     #[serde(flatten)]
     pub reason: BadReason,
 }
@@ -62,12 +62,13 @@ pub enum Lost {
     Records(u64),
     /// Everything from here to the end of the file; how many records that is cannot be known.
     RestOfFile,
-    /// Everything from here to the end of the block (see [`Order`](crate::Order)), where blocks are read on their own.
+    /// Everything from here to the end of the block (see [`Order`](crate::Order)), where blocks are
+    /// read on their own.
     RestOfBlock,
 }
 
 impl Lost {
-    /// Number of records, where it is known; at least the one that was met.
+    /// Returns the number of records, where it is known; otherwise 1, for the one that was met.
     pub(crate) fn n_records(self) -> u64 {
         match self {
             Self::Records(number) => number,
@@ -83,7 +84,8 @@ impl Lost {
 pub enum BadReason {
     /// The text is not UTF-8.
     InvalidUtf8 {
-        /// Number of valid bytes in front of the first invalid one, counted from the beginning of the record or field.
+        /// Number of valid bytes in front of the first invalid one, counted from the beginning of
+        /// the record or field.
         valid_bytes: u64,
     },
     /// The line is not one JSON object.
@@ -148,7 +150,7 @@ pub enum BadReason {
 }
 
 impl BadReason {
-    /// What the caller can do about it, as a clause that ends an error message.
+    /// Returns what the caller can do about it, as a clause that ends an error message.
     pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::MissingField { .. } | Self::NotText { .. } | Self::MissingColumn { .. } => {
@@ -251,7 +253,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// A fault of the file as a whole.
+    /// Creates a fault of the file as a whole.
     pub(crate) fn of_file(reason: BadReason) -> Self {
         Self {
             record: None,
@@ -263,7 +265,7 @@ impl Fault {
         }
     }
 
-    /// The operating system's refusal to open or read.
+    /// Creates a fault of a file that the operating system, or a server, refuses to open or read.
     pub(crate) fn unreadable(error: std::io::Error) -> Self {
         Self::of_file(BadReason::Unreadable {
             message: error.to_string(),
@@ -271,7 +273,7 @@ impl Fault {
         .caused_by(error)
     }
 
-    /// Damage found by a decoder.
+    /// Creates a fault of damage that a decoder has found.
     pub(crate) fn corrupt(error: impl Into<Cause>) -> Self {
         let cause = error.into();
         let fault = Self::of_file(BadReason::Corrupt {
@@ -280,7 +282,8 @@ impl Fault {
         fault.caused_by(cause)
     }
 
-    /// Whether it is the way to the bytes that failed, and not their content: another attempt may fare better.
+    /// Returns whether it is the way to the bytes that failed, and not their content: another
+    /// attempt may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(
             *self.reason,
@@ -288,15 +291,18 @@ impl Fault {
         )
     }
 
+    /// Returns the cause, or the reason in words where no other error has caused it.
     pub(crate) fn into_cause(self) -> Cause {
         self.cause.unwrap_or_else(|| self.reason.to_string().into())
     }
 
+    /// Sets the error that has caused the fault.
     pub(crate) fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
+    /// Turns the fault into a ledger entry of a file, and its cause.
     pub(crate) fn into_record(self, file: &str) -> (BadRecord, Option<Cause>) {
         let record = BadRecord {
             file: file.to_owned(),

@@ -1,4 +1,4 @@
-//! Many documents in one piece of memory, to be handed to another thread.
+//! Batches of documents in one piece of memory, to be handed to another thread.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use crate::document::{Document, DocumentId, Place};
 
 /// Consecutive documents of a corpus, their texts side by side in one buffer.
 ///
-/// Shape: never empty; indices rise, by one unless the loader reads one side of a [`Split`](crate::Split).
+/// Shape: never empty; indices rise, by one unless the loader reads one side of a
+/// [`Split`](crate::Split).
 #[derive(Clone, Debug)]
 pub struct DocumentBatch {
     text: String,
@@ -17,9 +18,11 @@ pub struct DocumentBatch {
     cursor: Cursor,
 }
 
+/// What a batch holds of a document beside its text.
 #[derive(Clone, Debug)]
 struct Entry {
     index: u64,
+    /// Where the text ends in the batch's; it begins where the one before ends.
     end: usize,
     /// Index into `files`.
     file: usize,
@@ -40,7 +43,7 @@ pub struct DocumentRef<'a> {
 }
 
 impl DocumentRef<'_> {
-    /// The document's name.
+    /// Returns the document's name.
     #[must_use]
     pub fn id(&self) -> DocumentId {
         let entry = &self.batch.entries[self.at];
@@ -50,7 +53,7 @@ impl DocumentRef<'_> {
         }
     }
 
-    /// A copy that owns its text.
+    /// Returns a copy that owns its text.
     #[must_use]
     pub fn to_document(&self) -> Document {
         Document::new(self.index, self.id(), self.text.to_owned())
@@ -58,6 +61,7 @@ impl DocumentRef<'_> {
 }
 
 impl DocumentBatch {
+    /// Creates an empty batch with room for `capacity` bytes of text.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             text: String::with_capacity(capacity),
@@ -67,13 +71,16 @@ impl DocumentBatch {
         }
     }
 
-    /// The buffer to which the next document's text is to be appended, before [`push`](Self::push).
+    /// Returns the buffer to which the next document's text is to be appended, before
+    /// [`push`](Self::push).
     pub(crate) fn text_mut(&mut self) -> &mut String {
         &mut self.text
     }
 
     /// Ends the document whose text was appended; an empty id is none.
     pub(crate) fn push(&mut self, index: u64, file: &Arc<str>, place: Place, id: &str) {
+        // Consecutive documents are mostly of one file, whose name is kept once. Comparing
+        // addresses is enough: the corpus has one name for each file.
         if !self
             .files
             .last()
@@ -90,60 +97,64 @@ impl DocumentBatch {
         });
     }
 
+    /// Sets the position behind the last document.
     pub(crate) fn set_cursor(&mut self, cursor: Cursor) {
         self.cursor = cursor;
     }
 
-    /// Number of documents.
+    /// Returns the number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no document; false for every batch a loader returns.
+    /// Returns whether there is no document; false for every batch that a loader returns.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Sum of the lengths of the texts, in bytes.
+    /// Returns the sum of the lengths of the texts, in bytes.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Index of the first document.
+    /// Returns the index of the first document.
     #[must_use]
     pub fn first_index(&self) -> u64 {
         self.entries.first().map_or(0, |entry| entry.index)
     }
 
-    /// From the index of the first document to behind that of the last. All of them are here, unless the loader reads one
-    /// side of a [`Split`](crate::Split).
+    /// Returns the range from the index of the first document to behind that of the last.
+    ///
+    /// All of them are here, unless the loader reads one side of a [`Split`](crate::Split).
     #[must_use]
     pub fn indices(&self) -> Range<u64> {
         let end = self.entries.last().map_or(0, |entry| entry.index + 1);
         self.first_index()..end
     }
 
-    /// The position behind the last document: where to resume once this batch and all before it are done.
+    /// Returns the position behind the last document: where to resume once this batch and all
+    /// before it are done.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.cursor.clone()
     }
 
-    /// The document at a position within the batch.
+    /// Returns the document at a position within the batch.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<DocumentRef<'_>> {
         (at < self.len()).then(|| self.document(at))
     }
 
-    /// The documents in order.
+    /// Returns the documents in order.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = DocumentRef<'_>> {
         (0..self.len()).map(|at| self.document(at))
     }
 
+    /// Returns the document at a position that exists.
     fn document(&self, at: usize) -> DocumentRef<'_> {
         let start = match at {
             0 => 0,

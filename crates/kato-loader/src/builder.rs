@@ -33,12 +33,13 @@ pub const DEFAULT_PREFETCH_BYTES: usize = 64 << 20;
 /// Parts of files that wait for each worker thread by default.
 const DEFAULT_PREFETCH: NonZeroUsize = NonZeroUsize::new(2).expect("two is not zero");
 
-/// Worker threads where files are remote: most of them wait for the network.
+/// Least number of worker threads where files are remote: most of them wait for the network.
 const REMOTE_WORKERS: usize = 8;
 
 /// Settings of a [`StreamingDatasetLoader`]; made by [`StreamingDatasetLoader::builder`].
 ///
-/// Inputs are read in the order in which they are added. Nothing is opened before [`build`](Self::build).
+/// Inputs are read in the order in which they are added. Nothing is opened before
+/// [`build`](Self::build).
 #[derive(Debug)]
 pub struct StreamingDatasetLoaderBuilder {
     inputs: Vec<Input>,
@@ -76,6 +77,7 @@ pub(crate) struct Running {
 }
 
 impl StreamingDatasetLoaderBuilder {
+    /// Creates a builder without inputs and with all options at their defaults.
     pub(crate) fn new() -> Self {
         Self {
             inputs: Vec::new(),
@@ -101,13 +103,14 @@ impl StreamingDatasetLoaderBuilder {
         }
     }
 
+    /// Creates a builder with the options of a corpus and without inputs.
     pub(crate) fn like(identity: &CorpusIdentity) -> Self {
         let mut builder = Self::new();
         builder.selection = identity.selection().clone();
         builder
     }
 
-    /// The files of a corpus with its options.
+    /// Creates a builder with the files and the options of a corpus.
     pub(crate) fn of(identity: &CorpusIdentity) -> Self {
         let mut builder = Self::like(identity);
         match identity.mixed() {
@@ -128,15 +131,17 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Adds a file, a directory, a glob, `-` for standard input, or a remote location.
     ///
-    /// With the feature `remote`: `hf://DATASET[/CONFIG][@REVISION][:SPLIT]` for a dataset of the Hugging Face Hub,
-    /// `https://…` for one file, `s3://BUCKET/KEY`, `gs://…` and `az://…` for objects or, ending in `/` or as a glob, for all
-    /// below a prefix. How they are reached is set by [`with_fetcher`](Self::with_fetcher).
+    /// With the feature `remote`: `hf://DATASET[/CONFIG][@REVISION][:SPLIT]` for a dataset of the
+    /// Hugging Face Hub, `https://…` for one file, `s3://BUCKET/KEY`, `gs://…` and `az://…` for
+    /// objects or, ending in `/` or as a glob, for all below a prefix. How they are reached is set
+    /// by [`with_fetcher`](Self::with_fetcher).
     ///
-    /// A directory stands for all files below it with a known [`Format`] extension (`.txt`, `.text`, `.md`, `.markdown`,
-    /// `.rst`, `.tex`, `.log`, and those of the other formats, each also with `.gz` or `.zst` where text is compressed), sorted
-    /// by path; the others are listed by [`ignored_files`](StreamingDatasetLoader::ignored_files). With an explicit format,
-    /// all files are taken. Hidden files are not looked at. A name with `*`, `?`, `[` or `{` is a glob unless a file has that
-    /// very name; `**` crosses directories.
+    /// A directory stands for all files below it with a known [`Format`] extension (`.txt`,
+    /// `.text`, `.md`, `.markdown`, `.rst`, `.tex`, `.log`, and those of the other formats, each
+    /// also with `.gz` or `.zst` where text is compressed), sorted by path; the others are listed
+    /// by [`ignored_files`](StreamingDatasetLoader::ignored_files). With an explicit format, all
+    /// files are taken. Hidden files are not looked at. A name with `*`, `?`, `[` or `{` is a glob
+    /// unless a file has that very name; `**` crosses directories.
     #[must_use]
     pub fn with_input(mut self, path: impl AsRef<Path>) -> Self {
         self.inputs.push(Input::Path(path.as_ref().to_owned()));
@@ -153,7 +158,8 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Adds a stream under a name, whose extension decides the format like that of a file.
     ///
-    /// A stream is read once; resuming reads a new one from its beginning and passes over what was read before.
+    /// A stream is read once; resuming reads a new one from its beginning and skips what was
+    /// read before.
     #[must_use]
     pub fn with_reader(
         mut self,
@@ -167,9 +173,10 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Mixes in another dataset with a weight, instead of reading inputs of its own.
     ///
-    /// Records are drawn from the datasets at random by weight: a function of [`with_mixing_seed`](Self::with_mixing_seed) and
-    /// of the record's number in the mixture. A dataset brings what decides its records: inputs, format, fields, order,
-    /// sample, minimum and filter. What concerns the stream as a whole is set on this builder.
+    /// Records are drawn from the datasets at random by weight: a function of
+    /// [`with_mixing_seed`](Self::with_mixing_seed) and of the record's number in the mixture. A
+    /// dataset brings what decides its records: inputs, format, fields, order, sample, minimum and
+    /// filter. What concerns the stream as a whole is set on this builder.
     ///
     /// # Examples
     ///
@@ -197,21 +204,22 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Decides from which dataset of a mixture each record comes. Default: 0.
+    /// Sets the seed that decides from which dataset of a mixture each record comes. Default: 0.
     #[must_use]
     pub fn with_mixing_seed(mut self, seed: u64) -> Self {
         self.mixing.seed = seed;
         self
     }
 
-    /// What a mixture does when one of its datasets ends. Default: [`WhenExhausted::Continue`].
+    /// Sets what a mixture does when one of its datasets ends. Default:
+    /// [`WhenExhausted::Continue`].
     #[must_use]
     pub fn when_exhausted(mut self, policy: WhenExhausted) -> Self {
         self.mixing.when_exhausted = policy;
         self
     }
 
-    /// In which order records are read. Default: [`Order::Sequential`].
+    /// Sets the order in which records are read. Default: [`Order::Sequential`].
     #[must_use]
     pub fn with_order(mut self, order: Order) -> Self {
         self.selection.order = order;
@@ -220,7 +228,8 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Reads one of several parts that together hold every record once. Default: all records.
     ///
-    /// Each shard is a stream of its own, with its own cursor; a cursor of one shard is not one of another.
+    /// Each shard is a stream of its own, with its own cursor; a cursor of one shard is not one of
+    /// another.
     #[must_use]
     pub fn with_shard(mut self, shard: Shard) -> Self {
         self.selection.shard = Some(shard);
@@ -234,8 +243,10 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Skips and counts records whose text a function refuses. Its name stands for it in the corpus' identity, so a stored
-    /// position is not continued under another filter.
+    /// Skips and counts records whose text a function refuses.
+    ///
+    /// Its name stands for it in the corpus' identity, so a stored position is not continued under
+    /// another filter.
     #[must_use]
     pub fn with_filter(
         mut self,
@@ -248,7 +259,7 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Passes over the first records of the order, whatever they hold. Default: 0.
+    /// Skips the first records of the order, whatever they hold. Default: 0.
     ///
     /// Parquet is not decoded for it, other files are.
     #[must_use]
@@ -257,16 +268,21 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Ends the stream after this many records of the order, behind those passed over at its beginning and whether or not
-    /// they become documents. Default: no limit.
+    /// Ends the stream after this many records of the order, whether or not they become documents.
+    /// Default: no limit.
+    ///
+    /// Records skipped at the beginning are not among them.
     #[must_use]
     pub fn with_max_records(mut self, records: u64) -> Self {
         self.max_records = Some(records);
         self
     }
 
-    /// Threads that fetch and decode files ahead of their turn; 0 reads on the caller's thread. They live as long as the
-    /// loader. Default: 0 for local files in sequential order, one for each core in shuffled order, 8 where files are remote.
+    /// Sets the number of threads that fetch and decode files ahead of their turn; 0 reads on the
+    /// caller's thread.
+    ///
+    /// They live as long as the loader. Default: 0 for local files in sequential order, one for
+    /// each core in shuffled order, and where files are remote one for each core but at least 8.
     ///
     /// The documents and their order are the same for any number.
     #[must_use]
@@ -275,30 +291,34 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// How many parts of files, of about 8 MiB of text, are queued for each worker thread. Default: 2.
+    /// Sets how many parts of files, of about 8 MiB of text, are queued for each worker thread.
+    /// Default: 2.
     #[must_use]
     pub fn with_prefetch(mut self, parts: NonZeroUsize) -> Self {
         self.prefetch = parts;
         self
     }
 
-    /// Decoded text that may wait for the consumer, in bytes. Default: 64 MiB.
+    /// Sets how much decoded text may wait for the consumer, in bytes. Default: 64 MiB.
     ///
-    /// It bounds memory when the consumer is slower than the source; a small budget slows reading down and never stops it.
+    /// It bounds memory when the consumer is slower than the source; a small budget slows reading
+    /// down and never stops it.
     #[must_use]
     pub fn with_prefetch_bytes(mut self, bytes: usize) -> Self {
         self.prefetch_bytes = bytes;
         self
     }
 
-    /// Hears what the loader's threads are doing, as the stage [`DECODE_STAGE`](crate::DECODE_STAGE). Default: nobody listens.
+    /// Sets the probe that records what the loader's threads are doing, as the stage
+    /// [`DECODE_STAGE`](crate::DECODE_STAGE). Default: none.
     #[must_use]
     pub fn with_probe(mut self, probe: Probe) -> Self {
         self.probe = probe;
         self
     }
 
-    /// How remote inputs are reached: endpoint, token, retries, timeouts, cache. Default: public access without a cache.
+    /// Sets how remote inputs are reached: endpoint, token, retries, timeouts, cache. Default:
+    /// public access without a cache.
     #[cfg(feature = "remote")]
     #[must_use]
     pub fn with_fetcher(mut self, fetcher: kato_fetch::Fetcher) -> Self {
@@ -320,85 +340,95 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// What one document is in plain text. Default: the whole file.
+    /// Sets what one document is in plain text. Default: the whole file.
     #[must_use]
     pub fn with_text_unit(mut self, unit: TextUnit) -> Self {
         self.selection.text_unit = unit;
         self
     }
 
-    /// The field or column that holds the text. Default: `text`.
+    /// Sets the field or column that holds the text. Default: `text`.
     ///
-    /// In JSON and Parquet, dots lead into nested objects and structs; a JSON key or CSV column that itself contains the
-    /// dots is found too.
+    /// In JSON and Parquet, dots lead into nested objects and structs; a JSON key or CSV column
+    /// that itself contains the dots is found too.
     #[must_use]
     pub fn with_text_field(mut self, field: impl Into<String>) -> Self {
         self.selection.text_field = field.into();
         self
     }
 
-    /// The field or column, of text or integers, that names the documents. Default: none, and documents are named
-    /// `path#record`. Plain text has no fields and keeps those names. A record without the field is bad.
+    /// Sets the field or column, of text or integers, that names the documents. Default: none, and
+    /// documents are named `path#record`.
+    ///
+    /// Plain text has no fields and keeps those names. A record without the field is bad.
     #[must_use]
     pub fn with_id_field(mut self, field: impl Into<String>) -> Self {
         self.selection.id_field = Some(field.into());
         self
     }
 
-    /// Skips and counts records whose text, without surrounding white space, is not longer than this many characters.
-    /// Default: 0, which leaves only blank ones out.
+    /// Skips and counts records whose text, without surrounding white space, is not longer than
+    /// this many characters. Default: 0, which leaves only blank ones out.
     #[must_use]
     pub fn with_min_chars(mut self, chars: u64) -> Self {
         self.selection.min_chars = chars;
         self
     }
 
-    /// Ends the stream after this many documents of the corpus, those before a resumed position and those on the other side
-    /// of a split included. Default: no limit.
+    /// Ends the stream after this many documents of the corpus, those before a resumed position and
+    /// those on the other side of a split included. Default: no limit.
     #[must_use]
     pub fn with_max_documents(mut self, documents: u64) -> Self {
         self.max_documents = Some(documents);
         self
     }
 
-    /// Reads one side of a split and passes over the documents of the other. Default: all documents.
+    /// Reads one side of a split and leaves out the documents of the other. Default: all documents.
     ///
-    /// Passed-over documents count: indices, cursor and [`Counts::documents`](crate::Counts::documents) are those of the whole
-    /// corpus, whose identity is the same on both sides.
+    /// Documents that are left out count: indices, cursor and
+    /// [`Counts::documents`](crate::Counts::documents) are those of the whole corpus, whose
+    /// identity is the same on both sides.
     #[must_use]
     pub fn with_split(mut self, split: Split) -> Self {
         self.split = Some(split);
         self
     }
 
-    /// Largest record, in bytes: a line, a paragraph, a file read whole, a row. Default: 64 MiB.
+    /// Sets the size of the largest record, in bytes: a line, a paragraph, a file read whole, a
+    /// row. Default: 64 MiB.
     ///
-    /// A longer one is a bad record and is never held in memory. The loader needs about twice this much in the worst case,
-    /// plus one page of a Parquet file.
+    /// A longer one is a bad record and is never held in memory. The loader needs about twice this
+    /// much in the worst case, plus one page of a Parquet file.
     #[must_use]
     pub fn with_max_record_bytes(mut self, bytes: u64) -> Self {
         self.selection.max_record_bytes = bytes;
         self
     }
 
-    /// What happens to a record that cannot become a document. Default: [`OnBadRecord::Fail`].
+    /// Sets what happens to a record that cannot become a document. Default: [`OnBadRecord::Fail`].
     #[must_use]
     pub fn on_bad_record(mut self, policy: OnBadRecord) -> Self {
         self.on_bad_record = policy;
         self
     }
 
-    /// How many undrained ledger entries end the stream with [`LoadError::LedgerFull`]. Default: 100,000.
+    /// Sets how many undrained ledger entries end the stream with [`LoadError::LedgerFull`].
+    /// Default: 100,000.
     ///
-    /// It bounds memory, and it is what stops a run whose every record is skipped because, say, the field's name is wrong.
+    /// It bounds memory, and it is what stops a run whose every record is skipped because, say, the
+    /// field's name is wrong.
     #[must_use]
     pub fn with_ledger_capacity(mut self, entries: usize) -> Self {
         self.ledger_capacity = entries;
         self
     }
 
-    /// Says whether reading is to end, as when a user has interrupted the program: asked some times a second while it waits for
-    /// somebody to write into a named pipe, and when a record is bad. Then the stream ends with [`LoadError::Interrupted`].
+    /// Sets a function that says whether reading is to end, as when a user has interrupted the
+    /// program.
+    ///
+    /// It is asked some times a second while the loader waits for somebody to write into a named
+    /// pipe, and when a record is bad. Once it returns true there, the stream ends with
+    /// [`LoadError::Interrupted`].
     #[must_use]
     pub fn with_interrupt(
         mut self,
@@ -423,8 +453,10 @@ impl StreamingDatasetLoaderBuilder {
         self
     }
 
-    /// Refuses to open any corpus but this one, with what differs. Worth having beside [`resume_from`](Self::resume_from):
-    /// a position in another corpus may not exist there, which says less.
+    /// Refuses to open any corpus but this one, with what differs.
+    ///
+    /// Worth having beside [`resume_from`](Self::resume_from): a position in another corpus may not
+    /// exist there, which says less.
     #[must_use]
     pub fn expect_identity(mut self, identity: CorpusIdentity) -> Self {
         self.expected = Some(identity);
@@ -433,19 +465,20 @@ impl StreamingDatasetLoaderBuilder {
 
     /// Lists the files and opens the loader; reading starts with the first document asked for.
     ///
-    /// For shuffled order, the footers of Parquet files are read. One that cannot be reached is an error under every policy: the
-    /// order would be another one.
+    /// For shuffled order, the footers of Parquet files are read. One that cannot be reached is an
+    /// error under every policy: the order would be another one.
     ///
     /// # Errors
     ///
-    /// When an input is missing, a glob matches nothing, a directory holds nothing to read, a file is named twice, an option
-    /// is out of range, a remote location cannot be listed, the corpus is not the expected one, or the cursor does not lie in
-    /// it.
+    /// When an input is missing, a glob matches nothing, a directory holds nothing to read, a file
+    /// is named twice, an option is out of range, a remote location cannot be listed, the corpus is
+    /// not the expected one, or the cursor does not lie in it.
     pub fn build(mut self) -> Result<StreamingDatasetLoader, LoadError> {
         self.check()?;
         let cursor = self.resume_from.take().unwrap_or_default();
         let mixed = std::mem::take(&mut self.mixed);
         let n_datasets = mixed.len().max(1);
+        // Checked first, since positions are handed out to the datasets by number.
         if cursor != Cursor::default() && cursor.others.len() + 1 != n_datasets {
             return Err(LoadError::InvalidCursor {
                 reason: format!(
@@ -462,6 +495,8 @@ impl StreamingDatasetLoaderBuilder {
         }
         for (number, (weight, mut dataset)) in mixed.into_iter().enumerate() {
             dataset.check_part(weight)?;
+            // Each dataset is cut into the shards of the mixture by itself, so that together they
+            // hold each of its records once.
             dataset.selection.shard = self.selection.shard;
             dataset.interrupt = self.interrupt.clone();
             #[cfg(feature = "remote")]
@@ -470,6 +505,8 @@ impl StreamingDatasetLoaderBuilder {
         }
         let n_workers = self.workers.unwrap_or_else(|| default_workers(&parts));
         let mixture = Mixture::new(parts, self.mixing);
+        // Before the position is looked at: what differs says more than a position that does not
+        // exist.
         self.check_identity(&mixture)?;
         let mut datasets = mixture.parts().iter().map(|part| &part.dataset);
         datasets.try_for_each(Dataset::check_position)?;
@@ -480,6 +517,8 @@ impl StreamingDatasetLoaderBuilder {
                     .parts()
                     .iter()
                     .flat_map(|part| part.dataset.corpus.files.iter());
+                // A stream of the caller may never end, and cannot be interrupted: then the threads
+                // are left behind.
                 let are_awaited = files.all(|file| file.is_readable_again());
                 Some(Workers::start(
                     number,
@@ -518,7 +557,7 @@ impl StreamingDatasetLoaderBuilder {
         ))
     }
 
-    /// Lists one dataset.
+    /// Lists the files of one dataset and opens it at its position.
     fn part(&mut self, weight: f64, position: Position) -> Result<Part, LoadError> {
         let listing: Listing = inputs::resolve(
             std::mem::take(&mut self.inputs),
@@ -534,6 +573,7 @@ impl StreamingDatasetLoaderBuilder {
         })
     }
 
+    /// Refuses options that no corpus can be read with.
     fn check(&self) -> Result<(), LoadError> {
         check_options(&self.selection, self.ledger_capacity)?;
         self.selection.order.check()?;
@@ -550,6 +590,7 @@ impl StreamingDatasetLoaderBuilder {
             });
         }
         match &self.selection.filter {
+            // Options of a stored corpus name its filter, which is code and could not be stored.
             Some(name) if self.filter.is_none() => {
                 Err(LoadError::FilterMissing { name: name.clone() })
             }
@@ -586,7 +627,9 @@ impl StreamingDatasetLoaderBuilder {
         Ok(())
     }
 
+    /// Refuses a corpus that is not the expected one.
     fn check_identity(&self, mixture: &Mixture) -> Result<(), LoadError> {
+        // The identity is only worked out where it is compared: it reads from every file.
         if self.expected.is_none() && self.expected_state.is_none() {
             return Ok(());
         }
@@ -596,6 +639,8 @@ impl StreamingDatasetLoaderBuilder {
             .iter()
             .flat_map(|expected| expected.diff(&identity));
         let mut differences: Vec<String> = by_identity.collect();
+        // The state only knows that something differs; where the identity has named it, that would
+        // say the same again.
         if let Some(state) = self
             .expected_state
             .as_ref()
@@ -610,7 +655,7 @@ impl StreamingDatasetLoaderBuilder {
     }
 }
 
-/// As many threads as pay, when nothing else was asked for.
+/// Returns as many threads as pay, for when no number was asked for.
 fn default_workers(parts: &[Part]) -> usize {
     let corpora = || parts.iter().map(|part| &part.dataset.corpus);
     let mut files = corpora().flat_map(|corpus| corpus.files.iter());
@@ -618,12 +663,14 @@ fn default_workers(parts: &[Part]) -> usize {
     if files.any(|file| file.is_remote()) {
         cores().max(REMOTE_WORKERS)
     } else if corpora().any(|corpus| corpus.selection.order != Order::Sequential) {
+        // A whole window has to be decoded before its first document can be returned.
         cores()
     } else {
         0
     }
 }
 
+/// Refuses options that have no meaning for any input.
 fn check_options(selection: &Selection, ledger_capacity: usize) -> Result<(), LoadError> {
     let invalid = |option, reason| Err(LoadError::InvalidOption { option, reason });
     if selection.max_record_bytes == 0 {

@@ -1,4 +1,4 @@
-//! The decompressed bytes of one file, in large chunks, with an offset.
+//! Reads the decompressed bytes of one file in large chunks, with an offset.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::bad_record::{BadReason, Fault};
 use crate::options::Compression;
 
-/// Large enough that system calls vanish, small enough to stay in the second-level cache.
+/// Size of the buffer at first: large enough that system calls vanish, small enough to stay in the
+/// second-level cache.
 const CHUNK_BYTES: usize = 256 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -24,17 +25,17 @@ pub(crate) enum RawBytes {
     Stream(Box<dyn Read + Send>),
 }
 
-/// What [`ByteStream::line`] found.
+/// Result of [`ByteStream::line`].
 pub(crate) enum Line {
-    /// The next so many bytes are a line, its break included.
+    /// This many of the available bytes are a line, its break included.
     Found(usize),
-    /// A line longer than the limit; it has been passed over.
+    /// A line longer than the limit, which has been skipped.
     TooLong,
     /// Nothing is left.
     End,
 }
 
-/// Buffered reading with a byte offset into the decompressed file.
+/// A buffered reader that knows its byte offset in the decompressed file.
 pub(crate) struct ByteStream {
     source: Box<dyn Read + Send>,
     compression: Compression,
@@ -43,13 +44,16 @@ pub(crate) struct ByteStream {
     end: usize,
     /// Offset of `buffer[start]`.
     offset: u64,
-    /// A second handle of `source`, which shares its position, where offsets are those of the file.
+    /// A second handle of `source` where offsets are those of the file. It shares the position of
+    /// `source`, so seeking it moves both.
     seekable: Option<File>,
+    /// What has passed through below the decoder.
     raw: Arc<Passed>,
 }
 
 impl ByteStream {
-    /// Opens at an offset into the decompressed bytes. Seeks where that is possible, reads up to there otherwise.
+    /// Opens the bytes at an offset into the decompressed file; seeks where that is possible, and
+    /// reads up to there otherwise.
     pub(crate) fn open(
         from: RawBytes,
         compression: Compression,
@@ -80,8 +84,12 @@ impl ByteStream {
             inner: input,
             passed: Arc::clone(&raw),
         };
+        // Only decoders read through a buffer of their own: uncompressed bytes go straight into
+        // ours.
         let source: Box<dyn Read + Send> = match compression {
             Compression::None => Box::new(counted),
+            // Concatenated archives are valid ones (RFC 1952, section 2.2); a plain `GzDecoder`
+            // would end, without an error, behind the first.
             Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(
                 BufReader::with_capacity(CHUNK_BYTES, counted),
             )),
@@ -104,16 +112,19 @@ impl ByteStream {
         Ok(stream)
     }
 
+    /// Goes to the offset; at the top of the file, skips a byte order mark.
     fn begin(&mut self, offset: u64) -> Result<(), Fault> {
         if offset > 0 {
             return self.discard_to(offset);
         }
+        // A source may give fewer bytes than asked for, so the mark can come in pieces.
         while self.available().len() < BYTE_ORDER_MARK.len() && self.fill()? {}
         if self.available().is_empty()
             && self.compression != Compression::None
             && self.raw.bytes.load(Ordering::Relaxed) == 0
         {
-            // A decoder may take no bytes at all for an empty archive; in a corpus it is a file that was cut off.
+            // A decoder may accept an archive of no bytes at all; in a corpus it is a file that was
+            // cut off.
             return Err(Fault::corrupt(io::Error::from(
                 io::ErrorKind::UnexpectedEof,
             )));
@@ -124,11 +135,13 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Passes over everything in front of `offset`.
+    /// Skips everything in front of `offset`.
     pub(crate) fn discard_to(&mut self, offset: u64) -> Result<(), Fault> {
         if let Some(file) = &mut self.seekable
             && self.offset < offset
         {
+            // Seeking behind the end is no error; positions that do not exist were refused when the
+            // loader was built.
             file.seek(SeekFrom::Start(offset))
                 .map_err(Fault::unreadable)?;
             (self.start, self.end, self.offset) = (0, 0, offset);
@@ -143,18 +156,19 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Bytes read and not yet consumed.
+    /// Returns the bytes that were read and not yet consumed.
     pub(crate) fn available(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Offset of the first available byte.
+    /// Returns the offset of the first available byte.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes taken from the file before decompression.
+    /// Returns how many bytes were taken from the file, before decompression.
     pub(crate) fn raw_bytes(&self) -> u64 {
+        // Uncompressed, the offset is exact; what has passed is a buffer ahead of it.
         match self.compression {
             Compression::None => self.offset,
             Compression::Gzip | Compression::Zstd => self.raw.bytes.load(Ordering::Relaxed),
@@ -171,11 +185,13 @@ impl ByteStream {
         self.offset += len as u64;
     }
 
-    /// Reads more behind the available bytes; false at the end.
+    /// Reads more behind the available bytes; returns false at the end.
     pub(crate) fn fill(&mut self) -> Result<bool, Fault> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         } else if self.end == self.buffer.len() {
+            // Moved to the front before the buffer grows: it only doubles for records that do not
+            // fit into it, up to the record limit of the caller.
             if self.start > 0 {
                 self.buffer.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, self.end - self.start);
@@ -195,7 +211,10 @@ impl ByteStream {
         }
     }
 
+    /// Distinguishes damage found by a decoder from a failure of the source below it.
     fn failure(&self, error: io::Error) -> Fault {
+        // A decoder reports errors of its source in its own words, so the source's wrapper is asked
+        // whether it has failed.
         let is_damaged =
             self.compression != Compression::None && !self.raw.failed.load(Ordering::Relaxed);
         let mut fault = match is_damaged {
@@ -206,8 +225,11 @@ impl ByteStream {
         fault
     }
 
-    /// Finds the next line without consuming it.
+    /// Finds the next line without consuming it; skips one that is longer than `limit` without its
+    /// break.
     pub(crate) fn line(&mut self, limit: usize) -> Result<Line, Fault> {
+        // What was searched before more was read is not searched again: a long line takes linear
+        // time.
         let mut scanned = 0;
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.available()[scanned..]) {
@@ -226,13 +248,14 @@ impl ByteStream {
             if !self.fill()? {
                 return Ok(match scanned {
                     0 => Line::End,
+                    // The last line of a file need not have a break.
                     _ => Line::Found(scanned),
                 });
             }
         }
     }
 
-    /// Passes over the rest of a line, but not beyond `end`.
+    /// Skips the rest of a line, but not beyond `end`.
     pub(crate) fn discard_line_until(&mut self, end: u64) -> Result<(), Fault> {
         while self.offset < end {
             if self.available().is_empty() && !self.fill()? {
@@ -251,6 +274,7 @@ impl ByteStream {
         Ok(())
     }
 
+    /// Skips the rest of a line, without keeping it in memory.
     fn discard_line(&mut self) -> Result<(), Fault> {
         loop {
             let available = self.available();
@@ -266,18 +290,21 @@ impl ByteStream {
     }
 }
 
-/// A line without its break: `\n` or `\r\n`.
+/// Returns a line without its break, `\n` or `\r\n`.
 pub(crate) fn without_break(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Watches what passes through: a decoder reports failures of its source as its own.
+/// Counts what passes through, and remembers failures: a decoder reports those of its source as its
+/// own.
 struct Counted {
     inner: Box<dyn Read + Send>,
     passed: Arc<Passed>,
 }
 
+/// What a source and the stream above its decoder share. Both are used by one thread; atomic
+/// because the source must be `Send`.
 #[derive(Default)]
 struct Passed {
     bytes: AtomicU64,

@@ -22,6 +22,7 @@ pub(crate) struct Chunk {
 
 /// One record, good or bad.
 pub(crate) struct Entry {
+    /// Where its text ends in the chunk's; it begins where that of the entry before ends.
     text_end: usize,
     id_end: usize,
     /// Offset at which it begins; 0 where records are found by number.
@@ -32,7 +33,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The fault, if it stands for a stretch that could not be reached.
+    /// Takes out the fault, if it stands for a stretch that could not be reached.
     pub(crate) fn take_unreachable(&mut self) -> Option<Fault> {
         match &mut self.outcome {
             Outcome::Record => None,
@@ -43,7 +44,9 @@ impl Entry {
 
 /// What a record turned out to be.
 pub(crate) enum Outcome {
+    /// Text and id are in the chunk.
     Record,
+    /// Bad; the fault is there until it is taken.
     Bad(Option<Fault>),
     /// Bad, and nothing behind it can be read.
     Broken(Option<Fault>),
@@ -52,7 +55,7 @@ pub(crate) enum Outcome {
 impl Chunk {
     /// Reads until the records reach `target_bytes` or the part ends.
     ///
-    /// The memory of `spare` is used again: fresh pages cost more than what is written into them.
+    /// The memory of `spare` is filled again: fresh pages cost more than what is written into them.
     pub(crate) fn fill(
         reader: &mut dyn RecordReader,
         target_bytes: usize,
@@ -62,12 +65,14 @@ impl Chunk {
         chunk.text.clear();
         chunk.ids.clear();
         chunk.entries.clear();
+        // The last record usually passes the target: an eighth more keeps most chunks from growing,
+        // which would copy them.
         chunk
             .text
             .reserve(target_bytes.saturating_add(target_bytes / 8));
         chunk.is_last = false;
         let mut id = String::new();
-        // Records of little text take memory too.
+        // Entries count, too: records of little or no text would otherwise fill memory without end.
         let filled = |chunk: &Self| chunk.text.len() + chunk.entries.len() * size_of::<Entry>();
         while filled(&chunk) < target_bytes && !chunk.is_last {
             let start = chunk.text.len();
@@ -89,6 +94,7 @@ impl Chunk {
                 }
             };
             if !matches!(outcome, Outcome::Record) {
+                // What a bad record appended before its fault was found belongs to no entry.
                 chunk.text.truncate(start);
                 id.clear();
             }
@@ -106,7 +112,7 @@ impl Chunk {
         chunk
     }
 
-    /// A part that cannot be opened.
+    /// Creates the only chunk of a part that cannot be opened.
     pub(crate) fn broken(fault: Fault) -> Self {
         let entry = Entry {
             text_end: 0,
@@ -125,18 +131,20 @@ impl Chunk {
         }
     }
 
-    /// Whether it reaches the end of its part, and nothing broke on the way.
+    /// Returns whether the chunk reaches the end of its part, and nothing broke on the way.
     pub(crate) fn is_whole(&self) -> bool {
         let last = self.entries.last();
         self.is_last && !last.is_some_and(|last| matches!(last.outcome, Outcome::Broken(_)))
     }
 
-    /// Bytes of memory, but for what an allocator adds.
+    /// Returns its memory, in bytes, but for what an allocator adds.
+    ///
+    /// The same number from filling to recycling, as the budget relies on.
     pub(crate) fn memory(&self) -> usize {
         self.text.capacity() + self.ids.capacity() + self.entries.len() * size_of::<Entry>()
     }
 
-    /// Appends text and id of the record at a position.
+    /// Appends text and id of the record at a position of the chunk.
     pub(crate) fn push_to(&self, at: usize, sink: &mut Sink<'_>) {
         let range = |end: fn(&Entry) -> usize| -> Range<usize> {
             let start = at.checked_sub(1).map_or(0, |at| end(&self.entries[at]));

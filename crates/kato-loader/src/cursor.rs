@@ -1,16 +1,16 @@
-//! The position in a corpus from which reading can continue.
+//! Positions in a corpus, from which reading can continue.
 
 use serde::{Deserialize, Serialize};
 
 use crate::permutation::{hash, mix};
 
-/// How many records of a corpus went where, up to a position.
+/// Numbers of records of a corpus up to a position, by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Records that were come to, whatever became of them. Damage that took several with it counts them all, where their
-    /// number is known.
+    /// Records met, whatever became of them. Damage that took several with it counts them all,
+    /// where their number is known.
     pub records: u64,
     /// Documents yielded, and those passed over because they are on the other side of a split.
     pub documents: u64,
@@ -30,15 +30,18 @@ pub struct Counts {
 
 /// A position between two documents of a corpus.
 ///
-/// Taken from a loader or a batch, stored with the state of whatever consumed the documents so far, and given to
-/// [`resume_from`](crate::StreamingDatasetLoaderBuilder::resume_from), it continues with exactly the next document. It is a
-/// few integers (a few more for each further dataset of a mixture), whatever the size of the corpus.
+/// Taken from a loader or a batch, stored with the state of whatever consumed the documents so far,
+/// and given to [`resume_from`](crate::StreamingDatasetLoaderBuilder::resume_from), it continues
+/// with exactly the next document. It is a few integers (a few more for each further dataset of a
+/// mixture), whatever the size of the corpus.
 ///
-/// In sequential order, uncompressed text, JSON Lines and CSV continue at a byte offset, Parquet at a row; compressed files and
-/// streams are read again up to the position, without parsing. In shuffled order the window around the position is read again.
+/// In sequential order, uncompressed text, JSON Lines and CSV continue at a byte offset, Parquet at
+/// a row; compressed files and streams are read again up to the position, without parsing. In
+/// shuffled order the window around the position is read again.
 ///
-/// A cursor says nothing about the corpus it was taken from: store the [`CorpusIdentity`](crate::CorpusIdentity) beside it and
-/// compare before resuming, or store the [`LoaderState`](crate::LoaderState), which holds both in short.
+/// A cursor says nothing about the corpus it was taken from: store the
+/// [`CorpusIdentity`](crate::CorpusIdentity) beside it and compare before resuming, or store the
+/// [`LoaderState`](crate::LoaderState), which holds both in short.
 ///
 /// # Examples
 ///
@@ -72,13 +75,14 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Number of documents of the corpus that lie behind, and so the index of the next one.
+    /// Returns the number of documents in front of the position, which is the index of the next
+    /// one.
     #[must_use]
     pub fn documents(&self) -> u64 {
         self.counts.documents
     }
 
-    /// What became of the records up to here.
+    /// Returns what became of the records in front of the position.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
@@ -125,7 +129,7 @@ pub(crate) struct Mark {
     pub(crate) byte_offset: u64,
 }
 
-/// What is the same of a record in every order: its file and where it lies there.
+/// What is the same of a record in every order: its file, and its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordKey {
     file: u64,
@@ -133,10 +137,11 @@ pub(crate) struct RecordKey {
 }
 
 impl RecordKey {
-    /// The key of the record that ends at `mark`.
+    /// Creates the key of the record that ends at `mark`.
     pub(crate) fn new(file: usize, mark: Mark) -> Self {
-        // Rows of Parquet have numbers and no offsets; lines that are not read from the top of the file have offsets and no
-        // numbers.
+        // Rows of Parquet have numbers and no offsets; lines that are not read from the top of the
+        // file have offsets and no numbers. No record ends at offset 0, so 0 means that there is
+        // none.
         let place = match mark.byte_offset {
             0 => mark.record,
             offset => offset,
@@ -147,11 +152,14 @@ impl RecordKey {
         }
     }
 
+    /// Returns a hash of the key that depends on a seed: samples and splits are chosen by it.
     pub(crate) fn hash(self, seed: u64) -> u64 {
         hash([seed, self.file, self.place])
     }
 
-    /// Where the record stands among those of its file that are put into a random order by a key.
+    /// Returns the record's place among those of its file when a key puts them into a random order.
+    ///
+    /// Records of one file have different ranks, because [`mix`] is a bijection.
     pub(crate) fn rank(self, key: u64) -> u64 {
         mix(key ^ self.place)
     }

@@ -1,4 +1,4 @@
-//! The records of one corpus, one after the other, in the order asked for.
+//! Reads the records of one corpus, one after the other, in the order asked for.
 
 mod sequential;
 mod shuffled;
@@ -27,13 +27,14 @@ pub(crate) struct Dataset {
     reading: Reading,
 }
 
-/// What decides the records.
+/// Files and the options they are read with, which together decide the records.
 #[derive(Clone)]
 pub(crate) struct Corpus {
     pub(crate) files: Arc<[Arc<InputFile>]>,
     pub(crate) selection: Arc<Selection>,
 }
 
+/// How far the reading has come, by order.
 enum Reading {
     Sequential(Sequential),
     Shuffled(Shuffled),
@@ -43,7 +44,7 @@ enum Reading {
 pub(crate) enum Draw {
     /// The sink holds a record.
     Record(Drawn),
-    /// A record, or more, that cannot be had.
+    /// A record, or several, that cannot be read.
     Bad { file: usize, fault: Fault },
     /// There is nothing further.
     End,
@@ -59,7 +60,7 @@ pub(crate) struct Drawn {
     pub(crate) place: Place,
 }
 
-/// How to read, beside what decides the records.
+/// Settings that decide how to read, and not which records there are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
     /// Whether a bad record takes the rest of its file, or block, with it.
@@ -69,6 +70,11 @@ pub(crate) struct Manner {
 }
 
 impl Dataset {
+    /// Opens a dataset at a position; the default position is the beginning of every order.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Unsupported`] and [`LoadError::Footer`] when shuffled order cannot be planned.
     pub(crate) fn new(
         listing: Listing,
         selection: Selection,
@@ -93,6 +99,8 @@ impl Dataset {
                     window: 0,
                     after: None,
                 };
+                // The default stands for a new run, whatever its order. A stored position in a
+                // sequential order that equals it would start at the beginning, too.
                 let position = match position == Position::default() {
                     true => start,
                     false => position,
@@ -108,12 +116,12 @@ impl Dataset {
         })
     }
 
-    /// The position behind the last record that was accepted.
+    /// Returns the position behind the last record that was accepted.
     pub(crate) fn position(&self) -> Position {
         self.position
     }
 
-    /// The next record.
+    /// Reads the next record into the sink; the position stays in front of it.
     pub(crate) fn draw(
         &mut self,
         workers: Option<&mut Workers>,
@@ -130,7 +138,7 @@ impl Dataset {
         }
     }
 
-    /// Goes behind what was drawn.
+    /// Moves the position behind what was drawn.
     pub(crate) fn accept(&mut self) {
         match &mut self.reading {
             Reading::Sequential(sequential) => sequential.accept(&self.corpus, &mut self.position),
@@ -138,7 +146,7 @@ impl Dataset {
         }
     }
 
-    /// Passes over at most so many records without decoding them, and says how many.
+    /// Moves the position over at most `records` records without decoding them; returns how many.
     pub(crate) fn pass_over(&mut self, records: u64) -> Result<u64, (usize, Fault)> {
         match &mut self.reading {
             Reading::Sequential(sequential) => {
@@ -150,7 +158,7 @@ impl Dataset {
         }
     }
 
-    /// Whether everything lies behind the position.
+    /// Returns whether every record lies behind the position.
     pub(crate) fn is_exhausted(&self) -> bool {
         match (&self.reading, self.position) {
             (Reading::Sequential(_), Position::InFile { file_index, .. }) => {
@@ -163,12 +171,12 @@ impl Dataset {
         }
     }
 
-    /// Sum of the sizes of the files; `None` when that of one is not known.
+    /// Returns the sum of the sizes of the files, or `None` when that of one is not known.
     pub(crate) fn total_bytes(&self) -> Option<u64> {
         self.corpus.files.iter().map(|file| file.size).sum()
     }
 
-    /// Bytes of files that lie behind the position, roughly.
+    /// Returns how many bytes of the files lie behind the position, roughly.
     pub(crate) fn bytes_read(&self) -> u64 {
         match &self.reading {
             Reading::Sequential(sequential) => sequential.bytes_read(),
@@ -178,7 +186,8 @@ impl Dataset {
         }
     }
 
-    /// Number of records by the footers of Parquet files; `None` when there are other files.
+    /// Returns the number of records by the footers of Parquet files, or `None` when there are
+    /// other files.
     pub(crate) fn count_rows(&self) -> Result<Option<u64>, (usize, Fault)> {
         let Corpus { files, selection } = &self.corpus;
         if files.iter().any(|file| file.format != Format::Parquet) {
@@ -193,6 +202,10 @@ impl Dataset {
     }
 
     /// Refuses a position that does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::InvalidCursor`].
     pub(crate) fn check_position(&self) -> Result<(), LoadError> {
         let invalid = |reason| Err(LoadError::InvalidCursor { reason });
         let files = &self.corpus.files;
@@ -200,6 +213,7 @@ impl Dataset {
             (Reading::Sequential(_), Position::InFile { file_index, mark }) => {
                 let index = usize::try_from(file_index).unwrap_or(usize::MAX);
                 match files.get(index) {
+                    // The end of the corpus is a position, too.
                     None if index == files.len() => Ok(()),
                     None => invalid(format!(
                         "the position is in file {} of a corpus of {}",
@@ -207,6 +221,8 @@ impl Dataset {
                         files.len()
                     )),
                     Some(file) => match file.size {
+                        // Only where offsets are those of the file can this be seen without
+                        // reading; other files are found to end too early when they are opened.
                         Some(size) if file.is_plain() && mark.byte_offset > size => {
                             invalid(format!(
                                 "the position is at byte {} of `{}`, which has {size}",
@@ -224,6 +240,7 @@ impl Dataset {
                         "the position is in window {window} of an order of {n_windows}"
                     ));
                 }
+                // A window's beginning is where every shard may begin to look for its next one.
                 match after.is_some() && !shuffled::is_mine(&self.corpus, window) {
                     true => invalid("the position is in another shard".to_owned()),
                     false => Ok(()),
@@ -240,10 +257,14 @@ impl Dataset {
 }
 
 impl Corpus {
-    /// A file that grew or shrank while it was read did not give the documents its identity promises. `end` is where the
-    /// records of a part were found to end.
+    /// Returns a fault if a file that was read to its end does not have the size that it was listed
+    /// with; `end` is where the records of a part were found to end.
+    ///
+    /// A file that grew or shrank while it was read has not given the documents that its identity
+    /// promises.
     fn check_end(&self, file: usize, part: Extent, end: Mark) -> Option<Fault> {
         let file = &self.files[file];
+        // A part that was read to its own end says nothing about the end of the file.
         if part.end != u64::MAX && end.byte_offset >= part.end {
             return None;
         }
@@ -256,7 +277,8 @@ impl Corpus {
         }))
     }
 
-    /// Whether records are counted from the beginning of a part of the file, and not of the file.
+    /// Returns whether records are counted from the beginning of a part of the file, and not from
+    /// that of the file.
     fn counts_from_part(&self, file: usize) -> bool {
         self.files[file].format != Format::Parquet
     }

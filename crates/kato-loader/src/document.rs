@@ -1,4 +1,4 @@
-//! A document: a text, its number and its name.
+//! Documents: a text, its number and its name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ pub struct Document {
 }
 
 impl Document {
+    /// Creates a document.
     pub(crate) fn new(index: u64, id: DocumentId, text: String) -> Self {
         Self { index, id, text }
     }
@@ -25,9 +26,10 @@ impl Document {
 
 /// The name of a document: `path#record`, or the value of the id field when one was chosen.
 ///
-/// The record number counts from 1 within its file; in line formats it is the line number. Where lines are not counted,
-/// because a file is read out of order or in shards, the name is `path@byte`, the offset of the line. Kept in parts, because writing
-/// out a name for each of millions of documents would cost more than reading them; [`Display`](fmt::Display) and
+/// The record number counts from 1 within its file; in line formats it is the line number. Where
+/// lines are not counted, because a file is read out of order or in shards, the name is
+/// `path@byte`, the offset of the line. Kept in parts, because writing out a name for each of
+/// millions of documents would cost more than reading them; [`Display`](fmt::Display) and
 /// serialisation give the text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DocumentId(Repr);
@@ -48,10 +50,12 @@ pub(crate) enum Place {
 }
 
 impl DocumentId {
+    /// Creates the name of a document that has no id: its file and where it lies there.
     pub(crate) fn position(file: Arc<str>, place: Place) -> Self {
         Self(Repr::Position { file, place })
     }
 
+    /// Creates the name of a document from its id.
     pub(crate) fn field(value: &str) -> Self {
         Self(Repr::Field(value.into()))
     }

@@ -1,4 +1,4 @@
-//! The async face: documents as a `Stream`, read on a thread of their own.
+//! Documents as an async `Stream`, read on a thread of their own.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -19,9 +19,9 @@ use crate::loader::{Cancel, StreamingDatasetLoader};
 /// Documents of a loader for async code; made by
 /// [`into_stream`](StreamingDatasetLoader::into_stream).
 ///
-/// It belongs to no runtime. A thread reads ahead as far as the buffer goes and then waits: back-pressure reaches the disk and
-/// the network. Dropping the stream ends the thread; documents that were read ahead are forgotten, and
-/// [`cursor`](Self::cursor) says where to go on.
+/// It belongs to no runtime. A thread reads ahead as far as the buffer goes and then waits:
+/// back-pressure reaches the disk and the network. Dropping the stream ends the thread; documents
+/// that were read ahead are forgotten, and [`cursor`](Self::cursor) says where to go on.
 pub struct DocumentStream {
     items: Pin<Box<Receiver<Item>>>,
     cursor: Cursor,
@@ -31,7 +31,8 @@ pub struct DocumentStream {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread sends: a document, or its last word, with the position behind it.
+/// What the thread sends: a document or the end, with the position behind it and the ledger up to
+/// there.
 struct Item {
     document: Option<Result<Document, LoadError>>,
     cursor: Cursor,
@@ -75,11 +76,15 @@ impl StreamingDatasetLoader {
             loop {
                 let document = self.next();
                 let is_last = document.is_none();
+                // Position and ledger travel with the document: those of the loader itself are as
+                // far ahead as the buffer allows, and would skip documents that were not yielded
+                // yet.
                 let item = Item {
                     document,
                     cursor: self.cursor(),
                     ledger: self.take_bad_records(),
                 };
+                // An error means that the stream was dropped.
                 if sender.send_blocking(item).is_err() || is_last {
                     return;
                 }
@@ -99,13 +104,14 @@ impl StreamingDatasetLoader {
 }
 
 impl DocumentStream {
-    /// The position behind the last document yielded.
+    /// Returns the position behind the last document yielded.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.cursor.clone()
     }
 
-    /// Takes the ledger entries written up to the [`cursor`](Self::cursor) since the last call, in reading order.
+    /// Takes the ledger entries written up to the [`cursor`](Self::cursor) since the last call, in
+    /// reading order.
     pub fn take_bad_records(&mut self) -> Vec<BadRecord> {
         std::mem::take(&mut self.ledger)
     }
@@ -114,7 +120,7 @@ impl DocumentStream {
 impl Stream for DocumentStream {
     type Item = Result<Document, LoadError>;
 
-    /// The next document. After an error the stream has ended.
+    /// Polls for the next document. After an error the stream has ended.
     ///
     /// # Panics
     ///
@@ -125,7 +131,8 @@ impl Stream for DocumentStream {
         }
         let Some(item) = std::task::ready!(self.items.as_mut().poll_next(context)) else {
             self.ended = true;
-            // The thread ends with a last word, or with a panic.
+            // The channel has closed without the item that ends it: the thread has panicked, and
+            // joining waits for its unwinding only.
             if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
                 std::panic::resume_unwind(panic);
             }
@@ -146,9 +153,10 @@ impl FusedStream for DocumentStream {
 
 impl Drop for DocumentStream {
     fn drop(&mut self) {
+        // Closed first: a thread that waits for room in the buffer then fails to send, and ends.
         self.items.close();
-        // The thread then ends by itself. It is not waited for: this may be an async thread, and a read from a pipe can take
-        // as long as the pipe lives.
+        // The thread ends by itself. It is not waited for: this may be an async thread, and a read
+        // from a pipe can take as long as the pipe lives.
         (self.cancel)();
     }
 }

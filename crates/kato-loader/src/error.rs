@@ -1,4 +1,4 @@
-//! The one error of this crate.
+//! The error of this crate's loader.
 
 use std::io;
 
@@ -63,7 +63,9 @@ pub enum LoadError {
         /// What went wrong.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Shuffled order is a function of where the row groups of all Parquet files lie, and those of one cannot be learnt.
+    /// The footer of a Parquet file cannot be read, on which shuffled order depends.
+    ///
+    /// That order is a function of where the row groups of all files begin and end.
     #[error(
         "the footer of `{name}` cannot be read, and shuffled order depends on it; try again, or leave the file out"
     )]
@@ -131,6 +133,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// Creates the error of a bad record.
     pub(crate) fn bad_record(record: BadRecord, source: Option<Cause>) -> Self {
         Self::BadRecord {
             record: Box::new(record),
@@ -138,7 +141,7 @@ impl LoadError {
         }
     }
 
-    /// The record concerned, when the error is about one.
+    /// Returns the record concerned, when the error is about one.
     #[must_use]
     pub fn record(&self) -> Option<&BadRecord> {
         match self {

@@ -1,10 +1,11 @@
-//! The parts of a file that can be read on their own.
+//! Cuts files into parts that can be read on their own.
 
 use crate::bad_record::Fault;
 use crate::inputs::InputFile;
 use crate::options::{Compression, Format, Selection, TextUnit};
 
-/// Text of a part, in bytes: large against what opening one costs, small enough that several are held in memory.
+/// Text of a part, in bytes: large against what opening a part costs, small enough that several are
+/// held in memory.
 pub(crate) const EXTENT_BYTES: u64 = 8 << 20;
 
 /// A part of a file: the records that begin in a range.
@@ -14,14 +15,14 @@ pub(crate) struct Extent {
     pub(crate) start: u64,
     /// Where it ends; `u64::MAX` for the end of the file, wherever that turns out to be.
     pub(crate) end: u64,
-    /// Number of records, where the file tells.
+    /// Number of records, where the file states it.
     pub(crate) records: Option<u64>,
     /// Bytes of text, roughly.
     pub(crate) text_bytes: u64,
 }
 
 impl Extent {
-    /// A file that is not cut.
+    /// Creates the only part of a file that is not cut.
     pub(crate) fn whole(bytes: u64) -> Self {
         Self {
             start: 0,
@@ -32,7 +33,10 @@ impl Extent {
     }
 }
 
-/// Cuts a file. Parquet is always cut in the same way; files of lines only where parts of them are read out of turn.
+/// Cuts a file into parts, in order; there is at least one, except for Parquet without rows.
+///
+/// Parquet is always cut in the same way; files of lines only where parts of them are read out of
+/// turn.
 pub(crate) fn cut(
     file: &InputFile,
     selection: &Selection,
@@ -46,6 +50,8 @@ pub(crate) fn cut(
     if !(cut_lines && has_cuttable_lines(file, selection)) || size <= step {
         return Ok(vec![Extent::whole(size)]);
     }
+    // Cut at multiples of the step and not at line breaks, which would have to be looked for: each
+    // part is the lines that begin in it.
     let mut extents: Vec<_> = (0..size.div_ceil(step))
         .map(|number| Extent {
             start: number * step,
@@ -56,17 +62,20 @@ pub(crate) fn cut(
         .collect();
     if let Some(last) = extents.last_mut() {
         last.text_bytes = size - last.start;
-        // A file that has grown must not end where it used to.
+        // A file that has grown must be read to its end, where the change is noticed.
         last.end = u64::MAX;
     }
     Ok(extents)
 }
 
-/// Whether records of a file can be found from any byte: a line break ends one wherever it stands.
+/// Returns whether records of the file can be found from any byte: where each is a line, and a line
+/// break ends it wherever it stands.
 pub(crate) fn has_cuttable_lines(file: &InputFile, selection: &Selection) -> bool {
     let is_line = match file.format {
         Format::JsonLines => true,
         Format::Text => selection.text_unit == TextUnit::Line,
+        // A quoted field of CSV may hold line breaks, and whether a break is in quotes only shows
+        // from the top.
         Format::Csv | Format::Tsv | Format::Parquet => false,
     };
     is_line && file.compression == Compression::None && file.is_seekable()

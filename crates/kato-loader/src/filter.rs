@@ -16,10 +16,12 @@ impl Filter {
         Self { name, keeps }
     }
 
+    /// Returns the name that stands for the condition in identities.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Returns whether a text becomes a document.
     pub(crate) fn keeps(&self, text: &str) -> bool {
         (self.keeps)(text)
     }

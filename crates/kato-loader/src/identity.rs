@@ -1,4 +1,5 @@
-//! What a corpus is, in a form that can be stored with a run and compared when the run is resumed.
+//! The identity of a corpus, in a form that can be stored with a run and compared when the run is
+//! resumed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,20 +16,23 @@ use crate::order::Order;
 
 /// Files up to this size are hashed whole.
 const WHOLE_FILE_BYTES: u64 = 1 << 20;
+/// Size of a sample of a larger file, in bytes.
 const SAMPLE_BYTES: u64 = 16 << 10;
+/// Number of samples of a larger file.
 const N_SAMPLES: u64 = 64;
 
 /// The options and files that decide which documents a corpus holds, and in which order.
 ///
-/// Store it beside the [`Cursor`](crate::Cursor) of a run; [`diff`](Self::diff) says in words whether, and why not, another
-/// corpus can take its place. Policy and `max_documents` are not part of it: they end a stream earlier or later without
-/// changing its documents.
+/// Store it beside the [`Cursor`](crate::Cursor) of a run; [`diff`](Self::diff) says in words
+/// whether, and why not, another corpus can take its place. Policy and `max_documents` are not part
+/// of it: they end a stream earlier or later without changing its documents.
 ///
-/// **What it can miss.** A file of up to 1 MiB is hashed whole (BLAKE3). Of a larger one, its size and 64 evenly spaced blocks
-/// of 16 KiB are hashed, the first and the last included, so that a corpus of any size is identified within milliseconds per
-/// file. Replacing, appending, cutting off or reordering is found; an edit in place that keeps the size and touches only bytes
-/// between the blocks is not. A remote file is identified by what its server vouches for: an entity tag, a content hash, a
-/// version. Streams have no fingerprint at all.
+/// **What it can miss.** A file of up to 1 MiB is hashed whole (BLAKE3). Of a larger one, its size
+/// and 64 evenly spaced blocks of 16 KiB are hashed, the first and the last included, so that a
+/// corpus of any size is identified within milliseconds per file. Replacing, appending, cutting off
+/// or reordering is found; an edit in place that keeps the size and touches only bytes between the
+/// blocks is not. A remote file is identified by what its server vouches for: an entity tag, a
+/// content hash, a version. Streams have no fingerprint at all.
 ///
 /// # Examples
 ///
@@ -58,12 +62,14 @@ pub struct CorpusIdentity {
     mixed: Option<Mixed>,
 }
 
+/// How the datasets of a mixture are mixed, and what they are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Mixed {
     pub(crate) mixing: Mixing,
     pub(crate) parts: Vec<MixedPart>,
 }
 
+/// One dataset of a mixture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MixedPart {
     pub(crate) weight: f64,
@@ -78,12 +84,13 @@ pub struct FileIdentity {
     pub name: String,
     /// Bytes; absent for streams.
     pub size: Option<u64>,
-    /// BLAKE3, in hex, of the content or of samples of it; what the server vouches for of a remote file. Absent for streams
-    /// and for files that cannot be read.
+    /// BLAKE3, in hex, of the content or of samples of it; what the server vouches for of a remote
+    /// file. Absent for streams and for files that cannot be read.
     pub fingerprint: Option<String>,
 }
 
 impl CorpusIdentity {
+    /// Creates the identity of a corpus; reads up to 1 MiB of every local file.
     pub(crate) fn of(selection: &Selection, mixture: &Mixture) -> Self {
         match mixture.parts() {
             [part] => Self::of_files(selection, &part.dataset.corpus.files),
@@ -98,12 +105,14 @@ impl CorpusIdentity {
         }
     }
 
+    /// Creates the identity of one dataset.
     fn of_files(selection: &Selection, files: &[Arc<InputFile>]) -> Self {
         let identify = |file: &Arc<InputFile>| FileIdentity {
             name: file.name.to_string(),
             size: file.size,
             fingerprint: match &file.source {
-                // A file that cannot be read gives no documents: that it has no fingerprint is its identity.
+                // A file that cannot be read gives no documents: having no fingerprint is then its
+                // identity.
                 Source::File(path) => fingerprint(path).ok(),
                 Source::Pipe(..) | Source::Reader(_) => None,
                 #[cfg(feature = "remote")]
@@ -117,27 +126,31 @@ impl CorpusIdentity {
         }
     }
 
-    /// The files in reading order; those of a mixture dataset by dataset.
+    /// Returns the files in reading order; those of a mixture dataset by dataset.
     #[must_use]
     pub fn files(&self) -> Vec<&FileIdentity> {
         let parts = self.parts().flat_map(|part| part.corpus.files());
         self.files.iter().chain(parts).collect()
     }
 
+    /// Returns the options.
     pub(crate) fn selection(&self) -> &Selection {
         &self.options
     }
 
+    /// Returns the datasets, where the corpus is a mixture.
     pub(crate) fn mixed(&self) -> Option<&Mixed> {
         self.mixed.as_ref()
     }
 
+    /// Returns the datasets of a mixture; none without one.
     fn parts(&self) -> impl Iterator<Item = &MixedPart> {
         self.mixed.iter().flat_map(|mixed| &mixed.parts)
     }
 
-    /// This corpus under the names of `other`'s files, one after the other: what is left to [`diff`](Self::diff) after a
-    /// corpus was moved. `self` unchanged when the numbers of files differ.
+    /// Returns this corpus under the names of `other`'s files, one after the other: what is left to
+    /// [`diff`](Self::diff) after a corpus was moved. `self` is unchanged when the numbers of files
+    /// differ.
     #[must_use]
     pub fn with_names_of(mut self, other: &Self) -> Self {
         if self.files.len() == other.files.len() {
@@ -153,7 +166,8 @@ impl CorpusIdentity {
         self
     }
 
-    /// A short name of the whole identity: 64 hex digits, equal exactly when the identities are.
+    /// Returns a short name of the whole identity: 64 hex digits, equal exactly when the identities
+    /// are.
     #[must_use]
     pub fn digest(&self) -> String {
         digest(|field| {
@@ -162,15 +176,19 @@ impl CorpusIdentity {
         })
     }
 
+    /// Returns a hash of the options alone.
     pub(crate) fn digest_of_options(&self) -> String {
         digest(|field| self.hash_options(field))
     }
 
+    /// Returns a hash of the files alone: names, sizes and fingerprints.
     pub(crate) fn digest_of_files(&self) -> String {
         digest(|field| self.hash_files(field))
     }
 
+    /// Passes every option on, as text.
     fn hash_options(&self, field: &mut dyn FnMut(&str)) {
+        // Values only: their order is fixed, and labels are words for people.
         for (_, value) in self.options.described() {
             field(&value);
         }
@@ -183,6 +201,7 @@ impl CorpusIdentity {
         }
     }
 
+    /// Passes everything that is known of every file on, as text.
     fn hash_files(&self, field: &mut dyn FnMut(&str)) {
         for file in self.files() {
             field(&file.name);
@@ -191,7 +210,7 @@ impl CorpusIdentity {
         }
     }
 
-    /// The options, but for those that have nothing to say.
+    /// Returns the options in words, but for those that are not set.
     pub(crate) fn options_in_words(&self) -> String {
         let mut words: Vec<String> = self
             .options
@@ -213,14 +232,15 @@ impl CorpusIdentity {
         words.join(", ")
     }
 
-    /// How many files there are, and how large they are.
+    /// Returns in words how many files there are, and how large they are.
     pub(crate) fn files_in_words(&self) -> String {
         let files = self.files();
         let bytes: u64 = files.iter().filter_map(|file| file.size).sum();
         format!("{} files with {bytes} bytes", files.len())
     }
 
-    /// What is different in `other`, one sentence each; empty when it holds the same documents in the same order.
+    /// Returns what is different in `other`, one sentence each; empty when it holds the same
+    /// documents in the same order.
     ///
     /// `self` is the stored identity, `other` the one at hand.
     #[must_use]
@@ -231,6 +251,7 @@ impl CorpusIdentity {
         differences
     }
 
+    /// Compares the datasets of mixtures, one by one.
     fn diff_mixed(&self, other: &Self) -> Vec<String> {
         let (Some(was), Some(is)) = (&self.mixed, &other.mixed) else {
             return match self.mixed.is_some() == other.mixed.is_some() {
@@ -245,6 +266,7 @@ impl CorpusIdentity {
         if was.parts.len() != is.parts.len() {
             let (was, is) = (was.parts.len(), is.parts.len());
             differences.push(format!("datasets in the mixture: were {was}, are {is}"));
+            // Which dataset of one stands for which of the other is unknown then.
             return differences;
         }
         for (number, (was, is)) in (1..).zip(was.parts.iter().zip(&is.parts)) {
@@ -259,6 +281,7 @@ impl CorpusIdentity {
         differences
     }
 
+    /// Compares files by name, and then their order.
     fn diff_files(&self, other: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         let ours = by_name(&self.files);
@@ -274,6 +297,8 @@ impl CorpusIdentity {
             .iter()
             .filter(|file| !ours.contains_key(file.name.as_str()));
         differences.extend(added.map(|file| format!("file added: `{}`", file.name)));
+        // Only with the same files on both sides: otherwise every file behind the first difference
+        // would seem to have moved.
         if self.files.len() == other.files.len()
             && ours.keys().all(|name| theirs.contains_key(name))
         {
@@ -288,6 +313,7 @@ impl CorpusIdentity {
         differences
     }
 
+    /// Compares the options, one by one.
     fn diff_options(&self, other: &Self) -> Vec<String> {
         let pairs = self
             .options
@@ -302,6 +328,8 @@ impl CorpusIdentity {
 }
 
 impl FileIdentity {
+    /// Returns what has changed of a file; the size is named in preference, as a change of it
+    /// changes the fingerprint, too.
     fn diff(&self, now: &Self) -> Option<String> {
         let shown =
             |size: Option<u64>| size.map_or("unknown".to_owned(), |size| format!("{size} bytes"));
@@ -317,7 +345,10 @@ impl FileIdentity {
 }
 
 impl Selection {
-    /// Every option with its name, as text.
+    /// Returns every option with its name, as text; empty where it is not set.
+    ///
+    /// Stored states hold a hash of these texts: adding, moving or rewording one makes all of them
+    /// foreign.
     fn described(&self) -> [(&'static str, String); 12] {
         let chosen = |choice: Option<String>| choice.unwrap_or_else(|| "by extension".to_owned());
         [
@@ -362,6 +393,7 @@ impl Selection {
 }
 
 impl MixedPart {
+    /// Creates the identity of one dataset of a mixture.
     fn of(part: &Part) -> Self {
         let corpus = &part.dataset.corpus;
         Self {
@@ -371,6 +403,7 @@ impl MixedPart {
     }
 }
 
+/// Returns an order in words; empty for the sequential one.
 fn in_words(order: Order) -> String {
     match order {
         Order::Sequential => String::new(),
@@ -382,16 +415,18 @@ fn in_words(order: Order) -> String {
     }
 }
 
-/// BLAKE3 of texts that are kept apart, in hex.
+/// Returns the BLAKE3 of texts, in hex.
 fn digest(fields: impl FnOnce(&mut dyn FnMut(&str))) -> String {
     let mut hasher = blake3::Hasher::new();
     fields(&mut |text: &str| {
+        // Lengths keep texts apart: `ab` and `c` must not hash as `a` and `bc` do.
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
     });
     hasher.finalize().to_hex().to_string()
 }
 
+/// Returns the files by their names.
 fn by_name(files: &[FileIdentity]) -> HashMap<&str, &FileIdentity> {
     files
         .iter()
@@ -399,6 +434,8 @@ fn by_name(files: &[FileIdentity]) -> HashMap<&str, &FileIdentity> {
         .collect()
 }
 
+/// Returns the BLAKE3 of a file, in hex: of the whole file, or of its size and evenly spaced
+/// samples.
 fn fingerprint(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
@@ -409,6 +446,8 @@ fn fingerprint(path: &Path) -> io::Result<String> {
         hasher.update(&size.to_le_bytes());
         let mut block = Vec::new();
         for sample in 0..N_SAMPLES {
+            // The first sample begins the file and the last one ends it. The product may exceed 64
+            // bits for huge files.
             let last = u128::from(size - SAMPLE_BYTES);
             let at =
                 u64::try_from(last * u128::from(sample) / u128::from(N_SAMPLES - 1)).unwrap_or(0);

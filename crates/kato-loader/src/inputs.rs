@@ -1,4 +1,4 @@
-//! From what the caller names to the ordered list of files.
+//! Turns what the caller names into the ordered list of files.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -38,7 +38,7 @@ pub(crate) struct InputFile {
     pub(crate) size: Option<u64>,
     pub(crate) format: Format,
     pub(crate) compression: Compression,
-    /// What is known of a Parquet file once its footer was read.
+    /// The footer of a Parquet file, once it was read.
     parquet: Mutex<Option<Arc<ParquetFile>>>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct InputFile {
 pub(crate) enum Source {
     /// A regular file, which can be opened again and sought in.
     File(PathBuf),
-    /// A pipe or device, opened when its turn comes, unless reading ends before.
+    /// A pipe or device, opened when its turn comes unless reading ends before.
     Pipe(PathBuf, Interrupt),
     /// A stream that can be taken once.
     Reader(Mutex<Option<Box<dyn Read + Send>>>),
@@ -79,7 +79,7 @@ impl fmt::Debug for Input {
 }
 
 impl From<&FileIdentity> for Input {
-    /// A file of a corpus that was listed before.
+    /// Creates the input of a file of a corpus that was listed before.
     fn from(file: &FileIdentity) -> Self {
         #[cfg(feature = "remote")]
         if remote::is_location(Path::new(&file.name)) {
@@ -89,7 +89,7 @@ impl From<&FileIdentity> for Input {
     }
 }
 
-/// The files of a corpus, and those a directory held beside them.
+/// The files of a corpus, and those that a directory held beside them.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: Vec<InputFile>,
@@ -98,7 +98,7 @@ pub(crate) struct Listing {
 }
 
 impl InputFile {
-    /// Whether it can be read from any byte, and again.
+    /// Returns whether the file can be read from any byte, and again.
     pub(crate) fn is_seekable(&self) -> bool {
         match &self.source {
             Source::File(_) => true,
@@ -108,7 +108,7 @@ impl InputFile {
         }
     }
 
-    /// Whether it lies behind a network.
+    /// Returns whether the file is behind a network.
     pub(crate) fn is_remote(&self) -> bool {
         match &self.source {
             Source::File(_) | Source::Pipe(..) | Source::Reader(_) => false,
@@ -117,17 +117,18 @@ impl InputFile {
         }
     }
 
-    /// Whether it can be opened more than once.
+    /// Returns whether the file can be opened more than once.
     pub(crate) fn is_readable_again(&self) -> bool {
         !matches!(self.source, Source::Pipe(..) | Source::Reader(_))
     }
 
-    /// Whether offsets into the documents' bytes are offsets into the file.
+    /// Returns whether offsets into the documents' bytes are offsets into the file.
     pub(crate) fn is_plain(&self) -> bool {
         self.compression == Compression::None && self.format != Format::Parquet
     }
 
-    /// Opens the bytes for reading from `offset` on, at first up to `end`: what is known helps where files are remote.
+    /// Opens the bytes for reading from `offset` on, at first up to `end`: knowing the end saves
+    /// requests where files are remote.
     #[cfg_attr(
         not(feature = "remote"),
         expect(unused_variables, reason = "local files are sought in")
@@ -151,6 +152,8 @@ impl InputFile {
             }
             #[cfg(feature = "remote")]
             Source::Remote(remote) => {
+                // Offsets are those of the decompressed bytes, which only decompressing from the
+                // top leads to.
                 let offset = match self.compression {
                     Compression::None => offset,
                     Compression::Gzip | Compression::Zstd => 0,
@@ -161,9 +164,10 @@ impl InputFile {
         }
     }
 
-    /// The footer of a Parquet file, read when it is first asked for.
+    /// Returns the footer of a Parquet file, which is read when it is first asked for.
     pub(crate) fn parquet(&self, selection: &Selection) -> Result<Arc<ParquetFile>, Fault> {
-        // Not held while reading: two threads may read the same footer, and neither waits for the other.
+        // The lock is not held while reading: two threads may read the same footer, and neither
+        // waits for the other.
         if let Some(parquet) = self.known_parquet() {
             return Ok(parquet);
         }
@@ -188,7 +192,7 @@ impl InputFile {
         Ok(parquet)
     }
 
-    /// The footer, if it was read and not forgotten.
+    /// Returns the footer, if it was read and not forgotten.
     pub(crate) fn known_parquet(&self) -> Option<Arc<ParquetFile>> {
         self.parquet
             .lock()
@@ -196,7 +200,7 @@ impl InputFile {
             .clone()
     }
 
-    /// Drops the footer: a corpus may have many files.
+    /// Drops the footer once the file was read: a corpus may have many files.
     pub(crate) fn forget_parquet(&self) {
         *self.parquet.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -212,6 +216,10 @@ impl fmt::Debug for InputFile {
 }
 
 /// Lists all files in the order in which they are read.
+///
+/// # Errors
+///
+/// When there is no input, one cannot be listed or read, or two lead to the same file.
 pub(crate) fn resolve(
     inputs: Vec<Input>,
     selection: &Selection,
@@ -254,6 +262,7 @@ pub(crate) fn resolve(
 }
 
 impl Listing {
+    /// Adds a stream.
     fn push_reader(
         &mut self,
         name: &str,
@@ -268,15 +277,20 @@ impl Listing {
         )
     }
 
+    /// Adds what a path stands for: a file, the files of a directory, or those that match a glob.
     fn push_path(&mut self, path: &Path, selection: &Selection) -> Result<(), LoadError> {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => self.push_directory(path, selection),
             Ok(metadata) => self.push_file(path, &metadata, selection),
+            // A name that exists is taken as it is, so files with brackets in their names need no
+            // escape.
             Err(_) if walk::is_glob(path) => self.push_glob(path, selection),
             Err(source) => Err(input_error(path, source)),
         }
     }
 
+    /// Adds the files below a directory, sorted by path; those of no known format are listed as
+    /// ignored.
     fn push_directory(&mut self, directory: &Path, selection: &Selection) -> Result<(), LoadError> {
         let before = self.files.len();
         for path in walk::files_below(directory, usize::MAX)? {
@@ -294,6 +308,7 @@ impl Listing {
         Ok(())
     }
 
+    /// Adds the files that match a pattern, whatever their extensions.
     fn push_glob(&mut self, pattern: &Path, selection: &Selection) -> Result<(), LoadError> {
         let matches = walk::matching(pattern)?;
         if matches.is_empty() {
@@ -306,6 +321,7 @@ impl Listing {
             .try_for_each(|path| self.push_found(path, selection))
     }
 
+    /// Adds a remote file, unless a listing found it among others and it has no known format.
     #[cfg(feature = "remote")]
     fn push_remote(&mut self, file: RemoteSource, selection: &Selection) -> Result<(), LoadError> {
         let (name, size) = (file.name().to_owned(), file.size());
@@ -320,11 +336,13 @@ impl Listing {
         self.push(name, Source::Remote(file), size, selection)
     }
 
+    /// Adds a file that a listing found.
     fn push_found(&mut self, path: &Path, selection: &Selection) -> Result<(), LoadError> {
         let metadata = fs::metadata(path).map_err(|source| input_error(path, source))?;
         self.push_file(path, &metadata, selection)
     }
 
+    /// Adds a file, or a pipe where it is no regular file.
     fn push_file(
         &mut self,
         path: &Path,
@@ -334,12 +352,14 @@ impl Listing {
         let (source, size) = if metadata.is_file() {
             (Source::File(path.to_owned()), Some(metadata.len()))
         } else {
+            // What is no regular file has no size to check and no position to go back to.
             let pipe = Source::Pipe(path.to_owned(), self.interrupt.clone());
             (pipe, None)
         };
         self.push(name_of(path), source, size, selection)
     }
 
+    /// Adds a file with the format and compression that are chosen, or that its name stands for.
     fn push(
         &mut self,
         name: String,
@@ -354,6 +374,8 @@ impl Listing {
         let format = selection
             .format
             .or_else(|| known_format(path))
+            // What the caller names is read as text where its extension says nothing; directories
+            // leave such files out before.
             .unwrap_or(Format::Text);
         if format == Format::Parquet {
             let reason = if compression != Compression::None {
@@ -378,9 +400,11 @@ impl Listing {
         Ok(())
     }
 
+    /// Refuses files that are named twice, whose documents would come twice.
     fn check_duplicates(&self) -> Result<(), LoadError> {
         let mut seen = HashSet::new();
         for file in &self.files {
+            // Absolute and not canonical: two links to one file count as two files.
             let key = match &file.source {
                 Source::File(path) | Source::Pipe(path, _) => {
                     std::path::absolute(path).unwrap_or_else(|_| path.clone())
@@ -399,6 +423,7 @@ impl Listing {
     }
 }
 
+/// Creates the error of an input that cannot be opened or listed.
 pub(crate) fn input_error(path: &Path, source: io::Error) -> LoadError {
     LoadError::Input {
         input: path.display().to_string(),
@@ -406,12 +431,13 @@ pub(crate) fn input_error(path: &Path, source: io::Error) -> LoadError {
     }
 }
 
-/// The path as given, in the form that names it in ids and identities on every system.
+/// Returns the path as given, in the form that names it in ids and identities on every system.
 fn name_of(path: &Path) -> String {
     let parts: Vec<_> = path
         .components()
         .filter(|part| *part != Component::CurDir)
         .map(|part| match part {
+            // Joining puts the separator behind it.
             Component::RootDir => String::new(),
             other => other.as_os_str().to_string_lossy().into_owned(),
         })
@@ -422,6 +448,7 @@ fn name_of(path: &Path) -> String {
     }
 }
 
+/// Returns the compression that an extension stands for.
 fn compression_of(path: &Path) -> Compression {
     match extension(path).as_deref() {
         Some("gz" | "gzip") => Compression::Gzip,
@@ -430,7 +457,7 @@ fn compression_of(path: &Path) -> Compression {
     }
 }
 
-/// The format an extension stands for; `None` when it stands for none.
+/// Returns the format that an extension stands for, or `None` when it stands for none.
 fn known_format(path: &Path) -> Option<Format> {
     let inner = match compression_of(path) {
         Compression::None => path,
@@ -446,6 +473,7 @@ fn known_format(path: &Path) -> Option<Format> {
     }
 }
 
+/// Returns the extension in lower case.
 fn extension(path: &Path) -> Option<String> {
     Some(path.extension()?.to_string_lossy().to_ascii_lowercase())
 }

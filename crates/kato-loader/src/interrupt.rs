@@ -1,4 +1,4 @@
-//! Waiting for somebody to write into a pipe, which can be given up.
+//! Opens pipes in a way that can be given up while nobody writes into them.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -10,11 +10,13 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often it is asked whether to go on waiting.
+/// How often the caller is asked whether to go on waiting.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Opens a file for reading. Opening a named pipe waits until somebody writes into it: meanwhile `is_stopped` is asked some times
-/// a second, and ends the waiting with an error.
+/// Opens a file for reading, and gives up waiting for a pipe once it is stopped.
+///
+/// Opening a named pipe waits until somebody writes into it: meanwhile `is_stopped` is asked some
+/// times a second, and ends the waiting with an error.
 ///
 /// # Errors
 ///
@@ -23,9 +25,11 @@ pub fn open_unless(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<Fil
     if fs::metadata(path)?.is_file() {
         return File::open(path);
     }
+    // Room for one, so that the thread can end even after the waiting was given up.
     let (sender, opened) = sync_channel(1);
     let path = path.to_owned();
-    // There is no way to end the system's waiting: the thread stays behind until somebody writes or the process ends.
+    // The system's waiting cannot be ended from outside: the thread stays behind until somebody
+    // writes or the process ends.
     thread::Builder::new()
         .name("kato-open".to_owned())
         .spawn(move || drop(sender.send(File::open(path))))?;
@@ -43,7 +47,7 @@ pub fn open_unless(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<Fil
     }
 }
 
-/// Whether reading is to end.
+/// Two ways in which reading can be ended: by the caller, and by dropping the loader.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupt {
     asked: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
@@ -51,6 +55,7 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
+    /// Creates an interrupt that asks the caller.
     pub(crate) fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
@@ -58,13 +63,14 @@ impl Interrupt {
         }
     }
 
-    /// Whether the caller has said so.
+    /// Returns whether the caller wants reading to end.
     pub(crate) fn is_asked(&self) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked())
     }
 
-    /// Ends reading as the loader is dropped.
+    /// Ends reading because the loader is dropped.
     pub(crate) fn drop_reading(&self) {
+        // Relaxed: the flag stands for itself, and is looked at again some times a second.
         self.is_dropped.store(true, Ordering::Relaxed);
     }
 

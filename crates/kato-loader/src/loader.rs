@@ -21,19 +21,21 @@ use crate::split::Split;
 use crate::state::LoaderState;
 use crate::workers::Workers;
 
-/// Documents beyond a batch's target for which room is kept, so that the last one seldom moves the others.
+/// Room beyond a batch's target, in bytes, so that the last document seldom moves the others.
 const BATCH_SLACK_BYTES: usize = 64 << 10;
 
 /// Reads the documents of a corpus, one after the other, in constant memory.
 ///
-/// Three faces: an iterator of [`Document`]s; [`next_batch`](Self::next_batch), which packs many small documents into one
-/// allocation for a worker thread; and [`into_stream`](Self::into_stream) for async code. All advance the same
-/// [`cursor`](Self::cursor). Calls block; with [worker threads](StreamingDatasetLoaderBuilder::with_workers), files are
-/// fetched and decoded ahead.
+/// It has three forms: an iterator of [`Document`]s; [`next_batch`](Self::next_batch), which packs
+/// many small documents into one allocation for a worker thread; and
+/// [`into_stream`](Self::into_stream) for async code. All advance the same
+/// [`cursor`](Self::cursor). Calls block; with [worker
+/// threads](StreamingDatasetLoaderBuilder::with_workers), files are fetched and decoded ahead.
 ///
-/// The order is an [`Order`](crate::Order): sequential order is that of the inputs, within a directory or repository that of
-/// the sorted paths, within a file that of the records. Nothing is left out silently: what options leave out is counted, bad
-/// records end the stream or go to the ledger.
+/// The order is an [`Order`](crate::Order): sequential order is that of the inputs, within a
+/// directory or repository that of the sorted paths, within a file that of the records. Nothing is
+/// left out silently: what options leave out is counted, bad records end the stream or go to the
+/// ledger.
 ///
 /// # Examples
 ///
@@ -58,7 +60,7 @@ pub struct StreamingDatasetLoader {
     selection: Selection,
     running: Running,
     workers: Option<Workers>,
-    /// Ends what is under way over the network.
+    /// Ends reads that are under way.
     cancel: Cancel,
     counts: Counts,
     /// Id of the record being read; reused.
@@ -70,25 +72,28 @@ pub struct StreamingDatasetLoader {
 }
 
 impl StreamingDatasetLoader {
-    /// Starts choosing inputs and options.
+    /// Returns a builder for inputs and options.
     #[must_use]
     pub fn builder() -> StreamingDatasetLoaderBuilder {
         StreamingDatasetLoaderBuilder::new()
     }
 
-    /// Starts choosing inputs that are to be read with the options of a corpus that was read before.
+    /// Returns a builder with the options of a corpus that was read before, for other inputs.
     #[must_use]
     pub fn builder_like(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
         StreamingDatasetLoaderBuilder::like(identity)
     }
 
-    /// Reads a corpus again: its files with its options, and no other corpus in their place. Streams are read once only, and a
-    /// filter must be given again.
+    /// Returns a builder that reads a corpus again: its files with its options, and no other corpus
+    /// in their place.
+    ///
+    /// Streams are read once only, and a filter must be given again.
     #[must_use]
     pub fn builder_of(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
         StreamingDatasetLoaderBuilder::of(identity).expect_identity(identity.clone())
     }
 
+    /// Creates a loader at the position of its datasets.
     pub(crate) fn new(
         mixture: Mixture,
         selection: Selection,
@@ -111,15 +116,16 @@ impl StreamingDatasetLoader {
         }
     }
 
-    /// The next documents, until their texts reach `target_bytes`; `None` at the end of the corpus.
+    /// Returns the next documents, until their texts reach `target_bytes`, or `None` at the end of
+    /// the corpus.
     ///
-    /// Shape: at least one document; the texts are shorter than `target_bytes` without the last document. A target of 256 KiB
-    /// to 1 MiB keeps worker threads busy.
+    /// Shape: at least one document; the texts are shorter than `target_bytes` without the last
+    /// document. A target of 256 KiB to 1 MiB keeps worker threads busy.
     ///
     /// # Errors
     ///
-    /// As the iterator: a bad record under [`OnBadRecord::Fail`], or a full ledger. Documents in front of it are returned
-    /// first, as a shorter batch. After an error, [`LoadError::Stopped`].
+    /// As the iterator: a bad record under [`OnBadRecord::Fail`], or a full ledger. Documents in
+    /// front of it are returned first, as a shorter batch. After an error, [`LoadError::Stopped`].
     ///
     /// # Examples
     ///
@@ -140,8 +146,10 @@ impl StreamingDatasetLoader {
         self.fill(target_bytes, |batch| batch.text_bytes() >= target_bytes)
     }
 
-    /// The next `n_documents` documents, fewer only at the end of the corpus or before an error. Where batches end depends
-    /// on nothing but where they began.
+    /// Returns the next `n_documents` documents, fewer only at the end of the corpus or before an
+    /// error.
+    ///
+    /// Where batches end depends on nothing but where they began.
     ///
     /// # Errors
     ///
@@ -159,6 +167,8 @@ impl StreamingDatasetLoader {
         target_bytes: usize,
         is_full: impl Fn(&DocumentBatch) -> bool,
     ) -> Result<Option<DocumentBatch>, LoadError> {
+        // A huge target, such as "all that is left", must not be allocated in advance: the buffer
+        // grows with the texts.
         let capacity = target_bytes
             .min(self.selection.record_limit())
             .saturating_add(BATCH_SLACK_BYTES);
@@ -171,6 +181,8 @@ impl StreamingDatasetLoader {
                     batch.push(index, &file.name, found.record.place, &self.id);
                 }
                 Ok(None) => break,
+                // Documents in front of an error are returned first; the error comes with the next
+                // call.
                 Err(error) if batch.is_empty() => return Err(error),
                 Err(error) => {
                     self.pending = Some(error);
@@ -182,15 +194,17 @@ impl StreamingDatasetLoader {
         Ok((!batch.is_empty()).then_some(batch))
     }
 
-    /// The position behind the last document returned.
+    /// Returns the position behind the last document returned.
     ///
-    /// After an error it lies in front of the record that caused it; after the last document, at the end of the corpus.
+    /// After an error it lies in front of the record that caused it; after the last document, at
+    /// the end of the corpus.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.mixture.cursor(self.counts)
     }
 
-    /// The position together with the name of the corpus: all that is needed to go on, in a few integers and two hashes.
+    /// Returns the position together with hashes of the corpus: all that is needed to go on, in a
+    /// few integers and two hashes.
     ///
     /// Reads up to 1 MiB of every local file, as [`identity`](Self::identity) does.
     #[must_use]
@@ -198,21 +212,22 @@ impl StreamingDatasetLoader {
         LoaderState::new(&self.identity(), self.cursor())
     }
 
-    /// Whether every record lies behind the position.
+    /// Returns whether every record lies behind the position.
     ///
-    /// True once the end was found, not yet with the last document; a limit on documents or records exhausts nothing.
+    /// True once the end was found, not yet with the last document; a limit on documents or records
+    /// exhausts nothing.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.mixture.is_exhausted()
     }
 
-    /// The side of a split that is read; `None` when all documents are.
+    /// Returns the side of a split that is read, or `None` when all documents are.
     #[must_use]
     pub fn split(&self) -> Option<Split> {
         self.running.split
     }
 
-    /// What became of the records so far, those before a resumed position included.
+    /// Returns what became of the records so far, those before a resumed position included.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
@@ -220,20 +235,21 @@ impl StreamingDatasetLoader {
 
     /// Takes the ledger entries written since the last call, in reading order.
     ///
-    /// They belong to the documents up to the [`cursor`](Self::cursor): store both together, and a resumed run neither
-    /// repeats nor loses an entry.
+    /// They belong to the documents up to the [`cursor`](Self::cursor): store both together, and a
+    /// resumed run neither repeats nor loses an entry.
     pub fn take_bad_records(&mut self) -> Vec<BadRecord> {
         std::mem::take(&mut self.ledger)
     }
 
-    /// What this corpus is, for comparison on resume. Reads up to 1 MiB of every local file.
+    /// Returns what this corpus is, for comparison on resume. Reads up to 1 MiB of every local
+    /// file.
     #[must_use]
     pub fn identity(&self) -> CorpusIdentity {
         CorpusIdentity::of(&self.selection, &self.mixture)
     }
 
-    /// Files that were found in a directory, a repository or a bucket and left out because their extension stands for no
-    /// format.
+    /// Returns the files that were found in a directory, a repository or a bucket and left out
+    /// because their extension stands for no format.
     #[must_use]
     pub fn ignored_files(&self) -> Vec<&Path> {
         let parts = self.mixture.parts().iter();
@@ -241,31 +257,36 @@ impl StreamingDatasetLoader {
         ignored.map(PathBuf::as_path).collect()
     }
 
-    /// Number of files in the corpus.
+    /// Returns the number of files in the corpus.
     #[must_use]
     pub fn n_files(&self) -> usize {
         let parts = self.mixture.parts().iter();
         parts.map(|part| part.dataset.corpus.files.len()).sum()
     }
 
-    /// Sum of the file sizes, in bytes; `None` when that of one is not known, as of a stream.
+    /// Returns the sum of the file sizes, in bytes, or `None` when that of one is not known, as of
+    /// a stream.
     #[must_use]
     pub fn total_bytes(&self) -> Option<u64> {
         let parts = self.mixture.parts().iter();
         parts.map(|part| part.dataset.total_bytes()).sum()
     }
 
-    /// Bytes of the files that lie behind the current position, for a forecast against [`total_bytes`](Self::total_bytes).
+    /// Returns how many bytes of the files lie behind the current position, for a forecast against
+    /// [`total_bytes`](Self::total_bytes).
     ///
-    /// Exact for uncompressed text, a buffer ahead for compressed text, in proportion to the rows for Parquet and to the text
-    /// in shuffled order.
+    /// Exact for uncompressed text, a buffer ahead for compressed text, in proportion to the rows
+    /// for Parquet and to the text in shuffled order.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         let parts = self.mixture.parts().iter();
         parts.map(|part| part.dataset.bytes_read()).sum()
     }
 
-    /// Number of records, where the files tell without being read: Parquet does, in its footers, which are fetched for it.
+    /// Returns the number of records where the files state it, or `None` where only reading them
+    /// would tell.
+    ///
+    /// Parquet states it, in its footers, which are fetched for it.
     ///
     /// # Errors
     ///
@@ -285,12 +306,12 @@ impl StreamingDatasetLoader {
         Ok(rows)
     }
 
-    /// Ends what is under way over the network, from any thread.
+    /// Returns a function that ends reads under way, from any thread.
     pub(crate) fn canceller(&self) -> Cancel {
         Arc::clone(&self.cancel)
     }
 
-    /// Appends the text of the next document; `None` at the end.
+    /// Appends the text of the next document, and returns where it was found; `None` at the end.
     fn advance(&mut self, text: &mut String) -> Result<Option<Found>, LoadError> {
         if let Some(error) = self.pending.take() {
             return Err(error);
@@ -299,7 +320,8 @@ impl StreamingDatasetLoader {
             return Err(LoadError::Stopped);
         }
         let start = text.len();
-        // So that it has stopped, too, when a filter or a stream panics.
+        // Set in advance, so that the stream has also ended when a filter or a reader of the caller
+        // panics.
         self.stopped = true;
         let outcome = self.advance_over_bad(text);
         self.stopped = outcome.is_err();
@@ -309,8 +331,10 @@ impl StreamingDatasetLoader {
         outcome
     }
 
+    /// Draws records until one becomes a document, and counts what becomes of the others.
     fn advance_over_bad(&mut self, text: &mut String) -> Result<Option<Found>, LoadError> {
         let start = text.len();
+        // The limit counts from behind the records that are skipped at the beginning.
         let last_record = self
             .running
             .max_records
@@ -321,6 +345,7 @@ impl StreamingDatasetLoader {
             if self.pass_over()? {
                 continue;
             }
+            // What the record before left behind was not kept.
             text.truncate(start);
             self.id.clear();
             let mut sink = Sink {
@@ -330,7 +355,8 @@ impl StreamingDatasetLoader {
             let is_passing = self.counts.records < self.selection.skip_records;
             let skips_files = self.running.on_bad_record == OnBadRecord::SkipFile;
             let manner = Manner {
-                // Records that are passed over have no consequences, as where they need not be decoded.
+                // Records that are skipped have no consequences: where they need not be decoded, it
+                // is not even found that they are bad.
                 skips_files: skips_files && !is_passing,
                 prefetch: self.running.prefetch.get(),
             };
@@ -347,8 +373,12 @@ impl StreamingDatasetLoader {
                     if self.passes_over(&fault) {
                         self.counts.passed_over += lost;
                     } else {
+                        // Before the position moves: when this ends the stream, the cursor stays in
+                        // front of the record.
                         self.report(part, file, fault)?;
                     }
+                    // All that was lost counts as met, where its number is known: limits go by the
+                    // same numbers whether or not the records can be read.
                     self.counts.records += lost;
                     self.mixture.accept(part);
                 }
@@ -365,7 +395,8 @@ impl StreamingDatasetLoader {
         Ok(None)
     }
 
-    /// Passes over what was asked to be skipped and need not be decoded; false when there is no such thing.
+    /// Moves the position over records that are to be skipped and need not be decoded; returns
+    /// false when there are none.
     fn pass_over(&mut self) -> Result<bool, LoadError> {
         let left = self
             .selection
@@ -380,19 +411,21 @@ impl StreamingDatasetLoader {
                 self.counts.passed_over += passed;
                 Ok(passed > 0)
             }
-            // It is met again where it is drawn.
+            // The same fault is met again, and reported, when the record is drawn.
             Err(_) => Ok(false),
         }
     }
 
-    /// Whether all that is bad is among the records that are passed over, whatever they hold.
+    /// Returns whether everything that a fault stands for is among the records that are skipped,
+    /// whatever they hold.
     fn passes_over(&self, fault: &Fault) -> bool {
         let end = self.counts.records.saturating_add(fault.lost.n_records());
+        // A fault of unknown extent may reach beyond the records to be skipped.
         let is_counted = matches!(fault.lost, Lost::Record | Lost::Records(_));
         is_counted && !fault.may_pass() && end <= self.selection.skip_records
     }
 
-    /// Whether a record is yielded as a document; counts it.
+    /// Returns whether a record is yielded as a document, and counts what becomes of it.
     fn keep(&mut self, part: usize, record: Drawn, text: &str) -> bool {
         let counts = &mut self.counts;
         if counts.records <= self.selection.skip_records {
@@ -403,6 +436,8 @@ impl StreamingDatasetLoader {
             dataset, filter, ..
         } = &self.mixture.parts()[part];
         let selection = &dataset.corpus.selection;
+        // Samples and splits go by where the record lies, and so choose the same ones in every
+        // order, on every shard and after every interruption.
         let key = RecordKey::new(record.file, record.mark);
         if selection.sample.is_some_and(|sample| !sample.contains(key)) {
             counts.not_sampled += 1;
@@ -413,7 +448,8 @@ impl StreamingDatasetLoader {
             counts.blank += 1;
             return false;
         }
-        // Counts no further than the minimum: long texts are not walked through.
+        // Counts no further than the minimum: long texts are not walked through. As in the original
+        // loader, a text must be longer than the limit and not just as long.
         let minimum = usize::try_from(selection.min_chars).unwrap_or(usize::MAX);
         if minimum > 0 && stripped.trim_end().chars().nth(minimum).is_none() {
             counts.short += 1;
@@ -423,14 +459,18 @@ impl StreamingDatasetLoader {
             counts.filtered += 1;
             return false;
         }
+        // Documents of the other side count, too: an index is that of the whole corpus, whichever
+        // side is read.
         counts.documents += 1;
         let split = &self.running.split;
         split.is_none_or(|split| split.contains_record(key))
     }
 
+    /// Enters a fault into the ledger, or returns it as an error.
     fn report(&mut self, part: usize, file: usize, fault: Fault) -> Result<(), LoadError> {
         if self.running.interrupt.is_asked() {
-            // Perhaps it is bad because of that; if not, it is met again.
+            // The record may be bad only because reading was given up. If it is bad all the same,
+            // the resumed run meets it again.
             return Err(LoadError::Interrupted);
         }
         // A position that does not exist is the caller's mistake and not a property of the data.
@@ -440,6 +480,8 @@ impl StreamingDatasetLoader {
         if fails {
             return Err(LoadError::bad_record(record, cause));
         }
+        // Refused before it is counted, so that the cursor in front of the record agrees with the
+        // ledger.
         if self.ledger.len() >= self.running.ledger_capacity {
             return Err(LoadError::LedgerFull {
                 capacity: self.running.ledger_capacity,
@@ -452,7 +494,7 @@ impl StreamingDatasetLoader {
     }
 }
 
-/// Ends what is under way over the network.
+/// A function that ends reads under way, over the network or from a pipe.
 pub(crate) type Cancel = Arc<dyn Fn() + Send + Sync>;
 
 /// Where a document was found.
@@ -465,7 +507,7 @@ struct Found {
 impl Iterator for StreamingDatasetLoader {
     type Item = Result<Document, LoadError>;
 
-    /// The next document. After an error the stream has ended.
+    /// Returns the next document. After an error the stream has ended.
     fn next(&mut self) -> Option<Self::Item> {
         let mut text = String::new();
         match self.advance(&mut text) {
@@ -489,7 +531,8 @@ impl FusedIterator for StreamingDatasetLoader {}
 
 impl Drop for StreamingDatasetLoader {
     fn drop(&mut self) {
-        // Worker threads are waited for, and must not wait for a network in turn.
+        // Before the fields are dropped: the worker threads are waited for, and must not be waiting
+        // for a network in turn.
         (self.cancel)();
     }
 }

@@ -1,4 +1,4 @@
-//! One dataset, or several that are mixed by weight.
+//! Draws records from one dataset, or from several that are mixed by weight.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,10 +16,11 @@ use crate::workers::Workers;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WhenExhausted {
-    /// The others go on by their weights: every record of every dataset comes exactly once. The default.
+    /// The others go on by their weights, and every record of every dataset comes exactly once. The
+    /// default.
     #[default]
     Continue,
-    /// The stream ends: the proportions hold to its end.
+    /// The stream ends, and the proportions hold to its end.
     Stop,
 }
 
@@ -30,18 +31,18 @@ pub(crate) struct Mixing {
     pub(crate) when_exhausted: WhenExhausted,
 }
 
-/// One of the datasets.
+/// One dataset of a mixture.
 pub(crate) struct Part {
     pub(crate) dataset: Dataset,
     pub(crate) filter: Option<Filter>,
     pub(crate) weight: f64,
 }
 
-/// Datasets of which the next record is drawn.
+/// Datasets from which the next record is drawn.
 ///
-/// Which dataset gives the record with a given number is a function of the seed and that number: a hash, as a share of all
-/// weights. When that dataset is exhausted, the others are asked in the same way. So nothing but the positions in the
-/// datasets must be stored.
+/// Which dataset gives the record with a given number is a function of the seed and that number: a
+/// hash, as a share of all weights. When that dataset is exhausted, the others are asked in the
+/// same way. So nothing but the positions in the datasets must be stored.
 pub(crate) struct Mixture {
     parts: Vec<Part>,
     pub(crate) mixing: Mixing,
@@ -52,14 +53,17 @@ impl Mixture {
         Self { parts, mixing }
     }
 
+    /// Returns the datasets.
     pub(crate) fn parts(&self) -> &[Part] {
         &self.parts
     }
 
+    /// Returns a file by the index of its dataset and its own.
     pub(crate) fn file(&self, part: usize, file: usize) -> &InputFile {
         &self.parts[part].dataset.corpus.files[file]
     }
 
+    /// Returns the positions in all datasets, together with `counts`.
     pub(crate) fn cursor(&self, counts: Counts) -> Cursor {
         let mut positions = self.parts.iter().map(|part| part.dataset.position());
         Cursor {
@@ -69,6 +73,7 @@ impl Mixture {
         }
     }
 
+    /// Returns whether there is no further record.
     pub(crate) fn is_exhausted(&self) -> bool {
         let mut parts = self.parts.iter();
         match self.mixing.when_exhausted {
@@ -77,7 +82,7 @@ impl Mixture {
         }
     }
 
-    /// Draws the record with the given number, and says from which dataset.
+    /// Draws the record with the given number; returns with it the index of its dataset.
     pub(crate) fn draw(
         &mut self,
         number: u64,
@@ -85,6 +90,7 @@ impl Mixture {
         manner: Manner,
         sink: &mut Sink<'_>,
     ) -> (usize, Draw) {
+        // Without a mixture no hash is needed for each record.
         if let [part] = self.parts.as_mut_slice() {
             return (0, part.dataset.draw(workers, manner, sink));
         }
@@ -94,6 +100,8 @@ impl Mixture {
             asked[part] = true;
             let dataset = &mut self.parts[part].dataset;
             match dataset.draw(workers.as_deref_mut(), manner, sink) {
+                // The attempt is part of the hash, so the next choice among the others is
+                // independent of this one.
                 Draw::End if self.mixing.when_exhausted == WhenExhausted::Continue => {}
                 draw => return (part, draw),
             }
@@ -101,11 +109,13 @@ impl Mixture {
         (0, Draw::End)
     }
 
+    /// Moves the position of a dataset behind what was drawn from it.
     pub(crate) fn accept(&mut self, part: usize) {
         self.parts[part].dataset.accept();
     }
 
-    /// Passes over records without decoding them, where no choice between datasets depends on each.
+    /// Moves the position over records without decoding them; returns how many. None in a mixture,
+    /// where the dataset of every record has to be chosen.
     pub(crate) fn pass_over(&mut self, records: u64) -> Result<u64, (usize, Fault)> {
         match self.parts.as_mut_slice() {
             [part] => part.dataset.pass_over(records),
@@ -113,7 +123,7 @@ impl Mixture {
         }
     }
 
-    /// One of the datasets that were not asked yet.
+    /// Returns the index of one of the datasets that were not asked yet.
     fn choose(&self, number: u64, attempt: u64, asked: &[bool]) -> usize {
         let left = || {
             let parts = self.parts.iter().enumerate();
@@ -122,6 +132,7 @@ impl Mixture {
         let total: f64 = left().map(|(_, part)| part.weight).sum();
         let share = hash([self.mixing.seed, number, attempt]) as f64 / 2f64.powi(64);
         let mut below = share * total;
+        // Rounding may leave a remainder behind the last weight: then the last dataset is chosen.
         let mut chosen = 0;
         for (part, Part { weight, .. }) in left() {
             chosen = part;
@@ -134,7 +145,7 @@ impl Mixture {
     }
 }
 
-/// The positions a cursor holds, one for each dataset.
+/// Returns the positions that a cursor holds, one for each dataset.
 pub(crate) fn positions(cursor: &Cursor) -> impl Iterator<Item = Position> {
     std::iter::once(cursor.position).chain(cursor.others.iter().copied())
 }

@@ -57,8 +57,8 @@ pub enum Compression {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TextUnit {
-    /// The whole file, unchanged but for a byte order mark. The default: nothing is cut by guess. A file above the
-    /// record limit is a bad record that asks for one of the other units.
+    /// The whole file, unchanged but for a byte order mark. The default: nothing is cut by guess. A
+    /// file above the record limit is a bad record that asks for one of the other units.
     #[default]
     File,
     /// Every line, without its line break.
@@ -72,18 +72,18 @@ pub enum TextUnit {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OnBadRecord {
-    /// The stream ends with an error that names file, line and reason. The cursor stays in front of the record, so that
-    /// the same corpus can be resumed with [`OnBadRecord::Skip`]. The default.
+    /// The stream ends with an error that names file, line and reason. The cursor stays in front of
+    /// the record, so that the same corpus can be resumed with [`OnBadRecord::Skip`]. The default.
     #[default]
     Fail,
     /// The record becomes an entry of the ledger and the stream goes on.
     Skip,
-    /// The record becomes an entry of the ledger, and the stream goes on with the next file; in shuffled order with the next
-    /// block.
+    /// The record becomes an entry of the ledger, and the stream goes on with the next file; in
+    /// shuffled order with the next block.
     SkipFile,
 }
 
-/// Everything that decides the documents of a given list of files.
+/// The options that decide the documents of a given list of files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Selection {
     pub(crate) format: Option<Format>,
@@ -104,11 +104,13 @@ pub(crate) struct Selection {
     pub(crate) filter: Option<String>,
     #[serde(default)]
     pub(crate) skip_records: u64,
-    /// Text of a part of a file, in bytes. The same for everyone: the order depends on it.
+    /// Text of a part of a file, in bytes. Not an option and not stored, since the order depends on
+    /// it; only tests set another.
     #[serde(skip, default = "extent_bytes")]
     pub(crate) extent_bytes: u64,
 }
 
+/// Returns the size of a part, for options that are read from a file.
 fn extent_bytes() -> u64 {
     EXTENT_BYTES
 }
@@ -134,7 +136,7 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// The record limit as a length in memory.
+    /// Returns the record limit as a length in memory.
     pub(crate) fn record_limit(&self) -> usize {
         usize::try_from(self.max_record_bytes).unwrap_or(usize::MAX)
     }

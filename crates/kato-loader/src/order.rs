@@ -1,4 +1,5 @@
-//! In which order the records of a corpus come: a pure function of its files, a seed, an epoch and a shard.
+//! The order in which the records of a corpus come: a pure function of its files, a seed, an epoch
+//! and a shard.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,20 +10,21 @@ pub const DEFAULT_WINDOW_BYTES: u64 = 64 << 20;
 
 /// In which order the records of a corpus are read.
 ///
-/// The order is a pure function of the files, of these settings and of the epoch. Neither the number of threads nor sizes of
-/// batches nor interruptions have a part in it.
+/// The order is a pure function of the files, of these settings and of the epoch. Neither the
+/// number of threads nor sizes of batches nor interruptions have a part in it.
 ///
 /// **Shuffled** order has two stages, so that nothing must be read ahead of its turn:
 ///
-/// 1. The corpus is cut into *blocks* that can be read on their own: runs of rows of a Parquet row group, about 8 MiB of text
-///    each (whole row groups where a remote file has no page index); stretches of 8 MiB of uncompressed JSON Lines and of
-///    text read by line; every other file is one block. Blocks are put into a random order over the whole corpus.
-/// 2. Blocks that follow each other in that order make a *window* of about `window_bytes`. The records of a window are put
-///    into a random order.
+/// 1. The corpus is cut into *blocks* that can be read on their own: runs of rows of a Parquet row
+///    group, about 8 MiB of text each (whole row groups where a remote file has no page index);
+///    stretches of 8 MiB of uncompressed JSON Lines and of text read by line; every other file is
+///    one block. Blocks are put into a random order over the whole corpus.
+/// 2. Blocks that follow each other in that order make a *window* of about `window_bytes`. The
+///    records of a window are put into a random order.
 ///
-/// So records of one block stay within one window, and a window holds records from everywhere. The larger the window, the
-/// closer to a uniform shuffle; memory is about two windows. Streams cannot be shuffled, and a compressed text file is one
-/// block, whatever its size.
+/// So records of one block stay within one window, and a window holds records from everywhere. The
+/// larger the window, the closer to a uniform shuffle; memory is about two windows. Streams cannot
+/// be shuffled, and a compressed text file is one block, whatever its size.
 ///
 /// # Examples
 ///
@@ -54,7 +56,7 @@ pub enum Order {
     Shuffled {
         /// Decides the order.
         seed: u64,
-        /// Pass over the corpus, from 0: every epoch has an order of its own.
+        /// Number of the pass over the corpus, from 0: every epoch has an order of its own.
         epoch: u64,
         /// Text that is shuffled together, in bytes; at least one block.
         window_bytes: u64,
@@ -62,7 +64,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Shuffled by a seed: epoch 0, windows of 64 MiB.
+    /// Creates a shuffled order from a seed: epoch 0, windows of 64 MiB.
     #[must_use]
     pub fn shuffled(seed: u64) -> Self {
         Self::Shuffled {
@@ -72,7 +74,8 @@ impl Order {
         }
     }
 
-    /// The same for another pass over the corpus. Sequential order is the same in every epoch.
+    /// Sets the epoch, for another pass over the corpus. Sequential order is the same in every
+    /// epoch.
     #[must_use]
     pub fn with_epoch(mut self, new: u64) -> Self {
         if let Self::Shuffled { epoch, .. } = &mut self {
@@ -81,7 +84,7 @@ impl Order {
         self
     }
 
-    /// The same with windows of another size, in bytes of text. Sequential order has no windows.
+    /// Sets the size of the windows, in bytes of text. Sequential order has no windows.
     #[must_use]
     pub fn with_window_bytes(mut self, bytes: u64) -> Self {
         if let Self::Shuffled { window_bytes, .. } = &mut self {
@@ -90,6 +93,7 @@ impl Order {
         self
     }
 
+    /// Refuses an order that cannot be read.
     pub(crate) fn check(self) -> Result<(), LoadError> {
         match self {
             Self::Shuffled {
@@ -105,8 +109,9 @@ impl Order {
 
 /// One of several equal parts of a corpus, for machines that share it.
 ///
-/// Together, the shards of one order hold every record exactly once. In shuffled order a shard takes every n-th window, in
-/// sequential order every n-th block of a file (see [`Order`]): no machine reads what belongs to another.
+/// Together, the shards of one order hold every record exactly once. In shuffled order a shard
+/// takes every n-th window, in sequential order every n-th block of a file (see [`Order`]): no
+/// machine reads what belongs to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
     index: u64,
@@ -114,29 +119,31 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Shard `index`, from 0, of `count`.
+    /// Creates shard `index`, counted from 0, of `count`. A loader refuses an index that is not
+    /// below `count`.
     #[must_use]
     pub fn new(index: u64, count: u64) -> Self {
         Self { index, count }
     }
 
-    /// Which shard this is, from 0.
+    /// Returns the number of this shard, from 0.
     #[must_use]
     pub fn index(self) -> u64 {
         self.index
     }
 
-    /// Into how many shards the corpus is cut.
+    /// Returns the number of shards that the corpus is cut into.
     #[must_use]
     pub fn count(self) -> u64 {
         self.count
     }
 
-    /// Whether the unit with this number is part of the shard.
+    /// Returns whether the unit with this number belongs to the shard.
     pub(crate) fn takes(self, number: u64) -> bool {
         number % self.count == self.index
     }
 
+    /// Refuses a shard that does not exist.
     pub(crate) fn check(self) -> Result<(), LoadError> {
         if self.index < self.count {
             return Ok(());

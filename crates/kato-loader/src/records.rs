@@ -1,4 +1,4 @@
-//! What every format offers the loader: the records of one file, one after the other.
+//! What every format offers to the loader: the records of one file, one after the other.
 
 mod csv;
 mod json_object;
@@ -13,14 +13,14 @@ use crate::extent::Extent;
 use crate::inputs::InputFile;
 use crate::options::{Format, Selection, TextUnit};
 
-/// Where a record's content goes. The reader appends; the loader takes back what it does not want.
+/// Where a record's content goes. The reader appends; the loader removes what it does not want.
 pub(crate) struct Sink<'a> {
     pub(crate) text: &'a mut String,
     /// Empty on entry; filled when an id field was chosen.
     pub(crate) id: &'a mut String,
 }
 
-/// What reading one record gave.
+/// Result of reading one record.
 pub(crate) enum Step {
     /// The sink holds it.
     Record,
@@ -37,20 +37,21 @@ pub(crate) trait RecordReader: Send {
     /// Reads the next record. After [`Step::Broken`] and [`Step::End`] it is not called again.
     fn read(&mut self, sink: &mut Sink<'_>) -> Step;
 
-    /// The position behind the record last read.
+    /// Returns the position behind the record last read.
     fn mark(&self) -> Mark;
 
-    /// Offset at which the record last read begins; 0 where records are found by number.
+    /// Returns the offset at which the record last read begins; 0 where records are found by
+    /// number.
     fn begins_at(&self) -> u64;
 
-    /// Roughly how many bytes of the file on disk lie behind the position.
+    /// Returns how many bytes of the file on disk lie behind the position, roughly.
     fn raw_bytes(&self) -> u64;
 }
 
 /// Opens a part of a file: at a mark, or where the part begins.
 ///
-/// Records are counted from the beginning of the file where that is known, which is with a mark and in files that are not cut by
-/// bytes; from the beginning of the part elsewhere.
+/// Records are counted from the beginning of the file where that is known, which is with a mark and
+/// in files that are not cut by bytes; from the beginning of the part elsewhere.
 pub(crate) fn open(
     file: &InputFile,
     selection: &Selection,
@@ -91,7 +92,8 @@ pub(crate) fn open(
     })
 }
 
-/// The bytes of a part of a file of lines, from the first line that begins there.
+/// Returns the bytes of a part of a file of lines, from the first line that begins in it, and where
+/// that is.
 fn lines(
     file: &InputFile,
     extent: Extent,
@@ -103,10 +105,12 @@ fn lines(
         let stream = ByteStream::open(raw, file.compression, mark.byte_offset)?;
         return Ok((stream, mark));
     }
-    // A line begins here if one ends in front of it.
+    // A line begins with the part if a break stands in front of it, so reading starts one byte
+    // earlier. What stands in front of the first break belongs to the part before.
     let before = extent.start - 1;
     let raw = file.open(before, extent.end)?;
     let mut stream = ByteStream::open(raw, file.compression, before)?;
+    // Not beyond the end: a line may reach over the whole part, which then has none of its own.
     stream.discard_line_until(extent.end)?;
     let mark = Mark {
         byte_offset: stream.offset(),
@@ -115,7 +119,7 @@ fn lines(
     Ok((stream, mark))
 }
 
-/// A fault of the one record that begins at `mark`.
+/// Creates a fault of the one record that begins at `mark`.
 fn fault_at(mark: Mark, reason: BadReason) -> Fault {
     Fault {
         record: Some(mark.record + 1),
@@ -134,13 +138,14 @@ fn broken_at(mark: Mark, mut fault: Fault) -> Step {
     Step::Broken(fault)
 }
 
+/// Returns the reason of a text that is not UTF-8.
 fn invalid_utf8(error: std::str::Utf8Error) -> BadReason {
     BadReason::InvalidUtf8 {
         valid_bytes: error.valid_up_to() as u64,
     }
 }
 
-/// An id that names nothing is as good as none.
+/// Refuses an empty id, which names nothing.
 fn require_id(sink: &Sink<'_>, field: &str) -> Result<(), BadReason> {
     match sink.id.as_str() {
         "" => Err(missing(field)),
@@ -148,12 +153,14 @@ fn require_id(sink: &Sink<'_>, field: &str) -> Result<(), BadReason> {
     }
 }
 
+/// Returns the reason of a record without the field.
 fn missing(field: &str) -> BadReason {
     BadReason::MissingField {
         field: field.to_owned(),
     }
 }
 
+/// Returns the reason of a record that is longer than the limit.
 fn too_large(limit: usize) -> BadReason {
     BadReason::TooLarge {
         limit_bytes: limit as u64,

@@ -1,4 +1,4 @@
-//! Datasets by short names: those built in, and those a user adds in a file.
+//! Datasets by short names: those built in, and those that a user adds in a file.
 
 mod builtin;
 mod duration;
@@ -17,13 +17,14 @@ const MIN_SIMILARITY: f64 = 0.75;
 
 /// An ordered collection of [`DatasetEntry`]s, each under a key of its own.
 ///
-/// [`builtin`](Self::builtin) holds nine public corpora; [`read_toml`](Self::read_toml) adds a user's own, or replaces entries
-/// of the same key where they stand. Nothing is opened or looked up on a network: an entry only says where a dataset is and
-/// which of its fields is the text.
+/// [`builtin`](Self::builtin) holds nine public corpora; [`read_toml`](Self::read_toml) adds a
+/// user's own, or replaces entries of the same key where they stand. Nothing is opened or looked up
+/// on a network: an entry only says where a dataset is and which of its fields is the text.
 ///
 /// # The file
 ///
-/// One `[[dataset]]` table per entry. `key` and `source` are required; any other key than these is refused.
+/// One `[[dataset]]` table per entry. `key` and `source` are required; any other key than these is
+/// refused.
 ///
 /// ```toml
 /// [[dataset]]
@@ -66,13 +67,13 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// A registry without entries.
+    /// Creates a registry without entries.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The nine datasets that every installation knows.
+    /// Creates a registry of the nine datasets that every installation knows.
     #[must_use]
     pub fn builtin() -> Self {
         Self {
@@ -80,7 +81,8 @@ impl Registry {
         }
     }
 
-    /// Adds an entry at the end, or puts it where the entry of the same key stands; returns the entry replaced.
+    /// Adds an entry at the end, or puts it where the entry of the same key stands; returns the
+    /// entry replaced.
     pub fn insert(&mut self, entry: DatasetEntry) -> Option<DatasetEntry> {
         match self.entries.iter_mut().find(|old| old.key == entry.key) {
             Some(old) => Some(std::mem::replace(old, entry)),
@@ -98,12 +100,13 @@ impl Registry {
         }
     }
 
-    /// Inserts the entries of a TOML file, in its order; relative paths become relative to the file's folder.
+    /// Inserts the entries of a TOML file, in its order; relative paths become relative to the
+    /// file's folder.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, is not TOML, holds an unknown key, a value that is not allowed, or one key twice. The
-    /// registry is then unchanged.
+    /// When the file cannot be read, is not TOML, holds an unknown key, a value that is not
+    /// allowed, or one key twice. The registry is then unchanged.
     pub fn read_toml(&mut self, path: impl AsRef<Path>) -> Result<(), RegistryError> {
         self.merge(file::read(path.as_ref())?);
         Ok(())
@@ -119,13 +122,13 @@ impl Registry {
         Ok(())
     }
 
-    /// The entry of a key.
+    /// Returns the entry of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&DatasetEntry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// The entry of a key that has to exist.
+    /// Returns the entry of a key that has to exist.
     ///
     /// # Errors
     ///
@@ -138,13 +141,15 @@ impl Registry {
         })
     }
 
-    /// The entries: the built-in ones first, then others in the order in which they were added.
+    /// Returns the entries: the built-in ones first, then others in the order in which they were
+    /// added.
     #[must_use]
     pub fn entries(&self) -> &[DatasetEntry] {
         &self.entries
     }
 
-    /// The entry whose key is most like a word, for "did you mean"; `None` when none is like it.
+    /// Returns the entry whose key is most like a word, for "did you mean", or `None` when none is
+    /// like it.
     ///
     /// Case, and `-` or blanks in place of `_`, make no difference.
     #[must_use]
@@ -154,6 +159,7 @@ impl Registry {
         let mut best = MIN_SIMILARITY;
         for entry in &self.entries {
             let similarity = similarity(&normalised(&entry.key), &word);
+            // Strictly more, so that of equally similar keys the first is offered.
             if similarity > best {
                 (closest, best) = (Some(entry), similarity);
             }
@@ -162,13 +168,18 @@ impl Registry {
     }
 }
 
-/// From 0 to 1; a word within the other, as in `the_pile`, is alike however different the beginnings are.
+/// Returns how alike two words are, from 0 to 1.
+///
+/// A word within the other, as in `the_pile`, is alike however different the beginnings are.
 fn similarity(a: &str, b: &str) -> f64 {
+    // Jaro–Winkler favours common beginnings and would miss it. Shorter words are part of too many
+    // others.
     let is_part = a.len().min(b.len()) >= 3 && (a.contains(b) || b.contains(a));
     let floor = if is_part { 0.9 } else { 0.0 };
     strsim::jaro_winkler(a, b).max(floor)
 }
 
+/// Returns a key in lower case with `_` for every separator.
 fn normalised(key: &str) -> String {
     key.to_lowercase().replace(['-', ' '], "_")
 }

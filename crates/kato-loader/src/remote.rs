@@ -12,21 +12,21 @@ use kato_fetch::{Cancel, FetchError, Fetcher, Location, RangeReader, RemoteFile}
 use crate::error::LoadError;
 use crate::identity::FileIdentity;
 
-/// What is read at first behind a known range, in bytes: the rest of a record.
+/// Size of the first read behind a known range, in bytes: the rest of a record is usually short.
 const FIRST_STEP_BYTES: u64 = 64 << 10;
-/// What is read at once, in bytes.
+/// Size of the largest read, in bytes.
 const STEP_BYTES: u64 = 8 << 20;
-/// What is read of a Parquet file where nobody said what will be needed, in bytes.
+/// Size of a read of a Parquet file outside the announced ranges, in bytes.
 const SEGMENT_BYTES: u64 = 1 << 20;
-/// Segments that are kept for the next read: two columns and their neighbours.
+/// Segments that are kept for later reads: two columns and their neighbours.
 const MAX_SEGMENTS: usize = 4;
 
-/// Whether an input is to be fetched.
+/// Returns whether an input is to be fetched.
 pub(crate) fn is_location(path: &Path) -> bool {
     path.to_str().is_some_and(Location::is_location)
 }
 
-/// How remote files are reached; by a public fetcher when nothing else was said.
+/// How remote files are reached: by a public fetcher unless another was given.
 #[derive(Clone, Default)]
 pub(crate) struct Access {
     fetcher: OnceLock<Fetcher>,
@@ -34,6 +34,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    /// Creates an access by a given fetcher.
     pub(crate) fn by(fetcher: Fetcher) -> Self {
         Self {
             fetcher: OnceLock::from(fetcher),
@@ -41,7 +42,8 @@ impl Access {
         }
     }
 
-    /// Takes over another access where nothing was said, and its cancellation in any case.
+    /// Takes over the fetcher of another access where none was given, and its cancellation in any
+    /// case.
     pub(crate) fn or(&mut self, other: &Self) {
         if self.fetcher.get().is_none() {
             self.fetcher = other.fetcher.clone();
@@ -49,12 +51,12 @@ impl Access {
         self.cancel = other.cancel.clone();
     }
 
-    /// Ends everything that is under way.
+    /// Ends all requests under way, for good.
     pub(crate) fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// The files of a location, in order.
+    /// Returns the files of a location, in order; adds those that stand for no format to `ignored`.
     pub(crate) fn list(
         &self,
         input: &Path,
@@ -62,6 +64,7 @@ impl Access {
     ) -> Result<Vec<RemoteSource>, LoadError> {
         let text = input.to_string_lossy();
         let location: Location = text.parse().map_err(|source| failed(&text, source))?;
+        // Locations may hold tokens in their queries, which must not get into error messages.
         let shown = location.redacted();
         let failed = |source| failed(&shown, source);
         let fetcher = self.fetcher().map_err(failed)?;
@@ -79,7 +82,8 @@ impl Access {
         Ok(listing.files.into_iter().map(source).collect())
     }
 
-    /// A file that was listed before, with what was known of it then: reading another content in its place is an error.
+    /// Returns a file that was listed before, with what was known of it then: reading another
+    /// content in its place is an error.
     pub(crate) fn known(&self, identity: &FileIdentity) -> RemoteSource {
         let mut file = RemoteFile::new(&identity.name);
         if let Some(size) = identity.size {
@@ -90,17 +94,21 @@ impl Access {
         }
         RemoteSource {
             file,
+            // Named one by one: none of them is left out for its extension.
             is_one_of_many: false,
             access: self.clone(),
             reader: Arc::default(),
         }
     }
 
+    /// Returns the fetcher, which is made when it is first needed.
     fn fetcher(&self) -> Result<&Fetcher, FetchError> {
         if let Some(fetcher) = self.fetcher.get() {
             return Ok(fetcher);
         }
         let fetcher = Fetcher::builder().build()?;
+        // Making one may fail, so it is not made inside `get_or_init`. Two threads may each make
+        // one; the first is kept.
         Ok(self.fetcher.get_or_init(|| fetcher))
     }
 }
@@ -111,6 +119,7 @@ impl fmt::Debug for Access {
     }
 }
 
+/// Creates the error of an input that cannot be listed.
 fn failed(input: &str, source: FetchError) -> LoadError {
     LoadError::Remote {
         input: input.to_owned(),
@@ -121,7 +130,7 @@ fn failed(input: &str, source: FetchError) -> LoadError {
 /// A remote file of a corpus.
 pub(crate) struct RemoteSource {
     file: RemoteFile,
-    /// Whether a listing found it among others.
+    /// Whether a listing found it among others, where files of no known format are left out.
     is_one_of_many: bool,
     access: Access,
     /// Opened when it is first read.
@@ -129,31 +138,38 @@ pub(crate) struct RemoteSource {
 }
 
 impl RemoteSource {
+    /// Returns the location of the file.
     pub(crate) fn name(&self) -> &str {
         &self.file.name
     }
 
+    /// Returns the size in bytes, where it is known.
     pub(crate) fn size(&self) -> Option<u64> {
         self.file.size
     }
 
+    /// Returns what the server vouches for the content with, where it does.
     pub(crate) fn validator(&self) -> Option<&str> {
         self.file.validator.as_deref()
     }
 
+    /// Returns whether a listing found the file among others.
     pub(crate) fn is_one_of_many(&self) -> bool {
         self.is_one_of_many
     }
 
-    /// Whether it can be read from any byte; taken for granted where nobody said otherwise.
+    /// Returns whether the file can be read from any byte: its size must be known, and its server
+    /// is assumed to send ranges unless it said otherwise.
     pub(crate) fn has_ranges(&self) -> bool {
         self.file.has_ranges != Some(false) && self.file.size.is_some()
     }
 
-    /// Bytes from `offset` on, of which those up to `end` are known to be needed.
+    /// Opens the bytes from `offset` on, of which those up to `end` are known to be needed.
     pub(crate) fn open(&self, offset: u64, end: u64) -> io::Result<Box<dyn Read + Send>> {
         let reader = self.reader().map_err(io::Error::other)?;
         Ok(match reader.size() {
+            // A part with a known end is asked for as a range. What is read to the end of the file,
+            // wherever that is, comes as one stream.
             Some(size) if end <= size && reader.has_ranges() => {
                 Box::new(Ranged::new(reader.clone(), offset..end, size))
             }
@@ -161,6 +177,7 @@ impl RemoteSource {
         })
     }
 
+    /// Opens the file for reading from any byte, as Parquet needs it.
     pub(crate) fn parquet(&self) -> io::Result<RemoteParquet> {
         let reader = self.reader().map_err(io::Error::other)?.clone();
         match reader.size().filter(|_| reader.has_ranges()) {
@@ -171,6 +188,7 @@ impl RemoteSource {
         }
     }
 
+    /// Returns the reader, which is opened when it is first needed.
     fn reader(&self) -> Result<&RangeReader, FetchError> {
         if let Some(reader) = self.reader.get() {
             return Ok(reader);
@@ -187,18 +205,20 @@ impl fmt::Debug for RemoteSource {
     }
 }
 
-/// Reads a known range by one request, and what is then found to be needed in growing steps.
+/// Reads a known range by as few requests as its size allows, and what is then found to be needed
+/// in growing steps.
 struct Ranged {
     reader: RangeReader,
     /// What the next request asks for.
     next: Range<u64>,
-    /// Bytes of the step behind it.
+    /// Size of the step behind it, in bytes.
     step: u64,
     size: u64,
     buffer: Bytes,
 }
 
 impl Ranged {
+    /// Creates a reader whose first request asks for the known range, up to the largest step.
     fn new(reader: RangeReader, known: Range<u64>, size: u64) -> Self {
         Self {
             reader,
@@ -212,6 +232,7 @@ impl Ranged {
 
 impl Read for Ranged {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // An empty `next` is the end of the file: it never passes the size.
         if !self.buffer.has_remaining() && !self.next.is_empty() {
             self.buffer = self
                 .reader
@@ -227,7 +248,8 @@ impl Read for Ranged {
     }
 }
 
-/// The bytes of a remote Parquet file: those announced are fetched at once, others in segments.
+/// The bytes of a remote Parquet file: ranges that were announced are fetched at once, others in
+/// segments.
 #[derive(Clone)]
 pub(crate) struct RemoteParquet {
     reader: RangeReader,
@@ -241,11 +263,12 @@ struct Held {
     ranges: Vec<(u64, Bytes)>,
     /// Fetched one at a time; the oldest goes first.
     segments: Vec<(u64, Bytes)>,
-    /// Why bytes could not be had: the decoder would call it damage.
+    /// Why bytes could not be fetched: the decoder would report it as damage.
     error: Option<io::Error>,
 }
 
 impl RemoteParquet {
+    /// Creates a file of which nothing was fetched yet.
     fn new(reader: RangeReader, size: u64) -> Self {
         Self {
             reader,
@@ -254,11 +277,12 @@ impl RemoteParquet {
         }
     }
 
+    /// Returns the size in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.size
     }
 
-    /// The same file, with ranges fetched.
+    /// Returns the same file, with these ranges fetched.
     pub(crate) fn with_ranges(&self, ranges: Vec<Range<u64>>) -> io::Result<Self> {
         let fetched = self.reader.read_many(&ranges).map_err(io::Error::other)?;
         let starts = ranges.into_iter().map(|range| range.start);
@@ -272,11 +296,12 @@ impl RemoteParquet {
         })
     }
 
+    /// Takes out why bytes could not be fetched, if that was so.
     pub(crate) fn take_error(&self) -> Option<io::Error> {
         self.held().error.take()
     }
 
-    /// Exactly these bytes.
+    /// Returns exactly these bytes.
     pub(crate) fn bytes(&self, start: u64, length: usize) -> io::Result<Bytes> {
         let end = start
             .checked_add(length as u64)
@@ -285,12 +310,14 @@ impl RemoteParquet {
         if let Some(bytes) = self.find(start..end) {
             return Ok(bytes);
         }
-        // A long range is needed once; short ones have neighbours.
+        // A long range is needed once; a short one has neighbours that will be asked for next.
         let around = match length as u64 >= SEGMENT_BYTES {
             true => start..end,
             false => start..(start + SEGMENT_BYTES).min(self.size),
         };
         let fetched = self.reader.read(around).map_err(|error| {
+            // Kept here, since the decoder only passes on a text, by which a fault of the network
+            // could not be told from damage.
             let message = error.to_string();
             self.held().error = Some(io::Error::other(error));
             io::Error::other(message)
@@ -304,7 +331,7 @@ impl RemoteParquet {
         Ok(bytes)
     }
 
-    /// Bytes from a place on, for a reader that does not say how many it needs.
+    /// Returns a reader from an offset on, for callers that do not say how much they need.
     pub(crate) fn read_from(&self, start: u64) -> impl Read + Send + use<> {
         From {
             file: self.clone(),
@@ -312,6 +339,7 @@ impl RemoteParquet {
         }
     }
 
+    /// Returns bytes that are held, if all of the wanted ones are.
     fn find(&self, wanted: Range<u64>) -> Option<Bytes> {
         let held = self.held();
         let mut all = held.ranges.iter().chain(&held.segments);
@@ -322,7 +350,7 @@ impl RemoteParquet {
         })
     }
 
-    /// As many held bytes as there are from a place on.
+    /// Returns as many held bytes as there are from an offset on.
     fn find_from(&self, at: u64) -> Option<Bytes> {
         let held = self.held();
         let mut all = held.ranges.iter().chain(&held.segments);
@@ -332,14 +360,17 @@ impl RemoteParquet {
         })
     }
 
+    /// Locks what is held.
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What the header of a page takes, and usually more than it.
+/// Size of a read whose length is not known, in bytes: more than the header of a page usually
+/// takes.
 const HEADER_BYTES: u64 = 1 << 10;
 
+/// A reader from an offset of a remote Parquet file.
 struct From {
     file: RemoteParquet,
     at: u64,

@@ -1,4 +1,5 @@
-//! Two sides of a corpus: documents to learn from, and documents held out to judge what was learned.
+//! Two sides of a corpus: documents to learn from, and documents held out to judge what was
+//! learned.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +9,16 @@ use crate::permutation::hash;
 
 /// One side of a corpus that is split into documents to train on and documents that are held out.
 ///
-/// The side of a document is a pure function of the seed and of where its record lies (file, and row or byte): the first
-/// 8 bytes of the BLAKE3 of them, as a share of 2⁶⁴, lie below the held-out share or not. So the two sides are exact
-/// complements, and neither the order of reading nor filters, shards, batch sizes, workers or an interruption move a document
-/// from one to the other. With one seed, a larger share holds out all documents of a smaller one. The function never
+/// The side of a document is a pure function of the seed and of where its record lies (file, and
+/// row or byte): the first 8 bytes of the BLAKE3 of them, as a share of 2⁶⁴, lie below the held-out
+/// share or not. So the two sides are exact complements, and neither the order of reading nor
+/// filters, shards, batch sizes, workers or an interruption move a document from one to the other.
+/// With one seed, a larger share holds out all documents of a smaller one. The function never
 /// changes: knowledge bases depend on it.
 ///
-/// Documents are independent of each other here. Where neighbours are not, as with `TextUnit::Line` or
-/// `TextUnit::Paragraphs` of one book, a held-out document has relatives on the training side: split whole books then.
+/// Documents are independent of each other here. Where neighbours are not, as with `TextUnit::Line`
+/// or `TextUnit::Paragraphs` of one book, a held-out document has relatives on the training side:
+/// split whole books then.
 ///
 /// ```
 /// use kato_loader::{Split, StreamingDatasetLoader, TextUnit};
@@ -39,7 +42,8 @@ pub struct Split {
     by: By,
 }
 
-/// What decides the side. Splits that were stored by builds which went by a document's index are not taken for others.
+/// What decides the side. The only value is stored so that splits of builds which went by a
+/// document's index are refused instead of taken for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum By {
@@ -54,7 +58,7 @@ enum Side {
 }
 
 impl Split {
-    /// The documents to train on, when `share` of all documents is held out.
+    /// Creates the side to train on, when `share` of all documents is held out.
     ///
     /// `share` lies strictly between 0 and 1; a loader refuses others.
     #[must_use]
@@ -62,7 +66,7 @@ impl Split {
         Self::new(Side::Training, share, seed)
     }
 
-    /// The documents that are held out: `share` of all documents, strictly between 0 and 1.
+    /// Creates the side that is held out: `share` of all documents, strictly between 0 and 1.
     #[must_use]
     pub fn held_out(share: f64, seed: u64) -> Self {
         Self::new(Side::HeldOut, share, seed)
@@ -78,7 +82,7 @@ impl Split {
         }
     }
 
-    /// The other side of the same split.
+    /// Returns the other side of the same split.
     #[must_use]
     pub fn complement(self) -> Self {
         let side = match self.side {
@@ -88,33 +92,36 @@ impl Split {
         Self { side, ..self }
     }
 
-    /// Whether the thing with this number is on this side, for whoever splits other things than documents in the same way.
+    /// Returns whether the item with this number is on this side, for callers that split other
+    /// things than documents in the same way.
     #[must_use]
     pub fn contains(&self, number: u64) -> bool {
         self.takes(hash([self.seed, number]))
     }
 
+    /// Returns whether the document of a record is on this side.
     pub(crate) fn contains_record(&self, key: RecordKey) -> bool {
         self.takes(key.hash(self.seed))
     }
 
+    /// Returns whether a hash is on this side.
     fn takes(&self, hash: u64) -> bool {
         (hash < self.threshold()) == self.is_held_out()
     }
 
-    /// Whether this is the held-out side.
+    /// Returns whether this is the held-out side.
     #[must_use]
     pub fn is_held_out(&self) -> bool {
         self.side == Side::HeldOut
     }
 
-    /// The share of documents that is held out.
+    /// Returns the share of documents that is held out.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.share
     }
 
-    /// What decides which documents these are.
+    /// Returns the seed that decides which documents are held out.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
@@ -131,8 +138,10 @@ impl Split {
         })
     }
 
-    /// The share of all hashes; `as` keeps what is out of range at the ends.
+    /// Returns the hash below which documents are held out; `as` keeps what is out of range at the
+    /// ends.
     fn threshold(&self) -> u64 {
+        // Multiplying by a power of two is exact, so the threshold is the same on every platform.
         (self.share * 2f64.powi(64)) as u64
     }
 }

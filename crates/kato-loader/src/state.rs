@@ -1,15 +1,16 @@
-//! Everything a stopped stream needs to go on, in short.
+//! The state that a stopped stream needs to go on, in short.
 
 use serde::{Deserialize, Serialize};
 
 use crate::cursor::Cursor;
 use crate::identity::CorpusIdentity;
 
-/// A position together with the corpus it belongs to: a few integers and two hashes, whatever the size of the corpus.
+/// A position together with the corpus it belongs to: a few integers and two hashes, whatever the
+/// size of the corpus.
 ///
-/// Given to [`resume`](crate::StreamingDatasetLoaderBuilder::resume), it continues with exactly the next document, and
-/// refuses another corpus or other options. To be told *which* file changed, store the
-/// [`CorpusIdentity`] as well, once, and give it to
+/// Given to [`resume`](crate::StreamingDatasetLoaderBuilder::resume), it continues with exactly the
+/// next document, and refuses another corpus or other options. To be told *which* file changed,
+/// store the [`CorpusIdentity`] as well, once, and give it to
 /// [`expect_identity`](crate::StreamingDatasetLoaderBuilder::expect_identity).
 ///
 /// # Examples
@@ -46,6 +47,7 @@ pub struct LoaderState {
 }
 
 impl LoaderState {
+    /// Creates the state of a position in a corpus.
     pub(crate) fn new(identity: &CorpusIdentity, cursor: Cursor) -> Self {
         Self {
             options: identity.digest_of_options(),
@@ -54,19 +56,20 @@ impl LoaderState {
         }
     }
 
-    /// The position.
+    /// Returns the position.
     #[must_use]
     pub fn cursor(&self) -> &Cursor {
         &self.cursor
     }
 
-    /// Hash of the manifest: names, sizes and fingerprints of all files, in order. 64 hex digits.
+    /// Returns the hash of the manifest: names, sizes and fingerprints of all files, in order. 64
+    /// hex digits.
     #[must_use]
     pub fn manifest(&self) -> &str {
         &self.manifest
     }
 
-    /// What is different in the corpus at hand, in words.
+    /// Returns in words what is different in the corpus at hand; empty when the state fits.
     pub(crate) fn diff(&self, identity: &CorpusIdentity) -> Vec<String> {
         let mut differences = Vec::new();
         if self.options != identity.digest_of_options() {

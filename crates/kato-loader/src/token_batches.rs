@@ -34,17 +34,18 @@ use crate::loader::StreamingDatasetLoader;
 /// The documents of a loader as batches of tokens; made by
 /// [`into_token_batches`](StreamingDatasetLoader::into_token_batches).
 ///
-/// **Order.** The batches are a function of the loader's documents, the encoder and the options; the number of workers, and
-/// how far they are ahead, change nothing.
+/// **Order.** The batches are a function of the loader's documents, the encoder and the options;
+/// the number of workers, and how far they are ahead, change nothing.
 ///
 /// **Resuming.** Every batch carries the [`TokenBatchState`] behind it.
 ///
-/// **Errors** come in their place: behind the batches of all whole windows in front of them. A window cut short by an error
-/// is not delivered, because after resuming it would give other batches. A panic of the encoder is the panic of the `next`
-/// that would have returned its window.
+/// **Errors** come in their place: behind the batches of all whole windows in front of them. A
+/// window cut short by an error is not delivered, because after resuming it would give other
+/// batches. A panic of the encoder is the panic of the `next` that would have returned its window.
 ///
-/// **Memory.** Workers are at most `workers * prefetch` windows ahead, and read nothing more until a window is asked for.
-/// Dropping ends them behind the document that each is reading or encoding, and waits for them.
+/// **Memory.** Workers are at most `workers * prefetch` windows ahead, and read nothing more until
+/// a window is asked for. Dropping ends them behind the document that each is reading or encoding,
+/// and waits for them.
 ///
 /// # Examples
 ///
@@ -100,6 +101,7 @@ enum Windows {
     Ended,
 }
 
+/// What is left of the window being delivered.
 struct Current {
     batches: vec::IntoIter<Collation>,
     end: Cursor,
@@ -109,13 +111,14 @@ struct Current {
 impl StreamingDatasetLoader {
     /// Encodes the documents and collects their tokens into batches under a budget.
     ///
-    /// The encoder turns a text into tokens. It has to give the same tokens for the same text, is called from several threads
-    /// at once, and is not asked to add or cut anything: what it returns is what is trained on.
+    /// The encoder turns a text into tokens. It has to give the same tokens for the same text, is
+    /// called from several threads at once, and is not asked to add or cut anything: what it
+    /// returns is what is trained on.
     ///
     /// # Errors
     ///
-    /// When an option is out of range, the threads cannot be started, or the state to resume from belongs to other options or
-    /// another position.
+    /// When an option is out of range, the threads cannot be started, or the state to resume from
+    /// belongs to other options or another position.
     pub fn into_token_batches<F, E>(
         self,
         options: TokenBatchOptions,
@@ -155,13 +158,13 @@ impl StreamingDatasetLoader {
 }
 
 impl TokenBatches {
-    /// The position behind the last batch delivered.
+    /// Returns the position behind the last batch delivered.
     #[must_use]
     pub fn state(&self) -> &TokenBatchState {
         &self.state
     }
 
-    /// What became of the documents so far, those of earlier runs included.
+    /// Returns what became of the documents so far, those of earlier runs included.
     #[must_use]
     pub fn counts(&self) -> TokenBatchCounts {
         self.state.counts
@@ -169,8 +172,8 @@ impl TokenBatches {
 
     /// Takes the loader's ledger entries written since the last call.
     ///
-    /// The entries of a window come with its first batch: store them with the [`state`](Self::state), and a resumed run
-    /// neither repeats nor loses one.
+    /// The entries of a window come with its first batch: store them with the
+    /// [`state`](Self::state), and a resumed run neither repeats nor loses one.
     pub fn take_bad_records(&mut self) -> Vec<BadRecord> {
         std::mem::take(&mut self.bad_records)
     }
@@ -181,19 +184,21 @@ impl TokenBatches {
         std::mem::take(&mut self.bad_documents)
     }
 
-    /// Bytes on disk of the windows up to the one being delivered, for a forecast against
-    /// [`total_bytes`](Self::total_bytes).
+    /// Returns how many bytes on disk the windows up to the one being delivered took, for a
+    /// forecast against [`total_bytes`](Self::total_bytes).
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Sum of the sizes of the loader's files, in bytes; `None` when it is not known.
+    /// Returns the sum of the sizes of the loader's files, in bytes, or `None` when it is not
+    /// known.
     #[must_use]
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
     }
 
+    /// Delivers the next batch, and takes the next window when there is none left.
     fn advance(&mut self) -> Result<Option<TokenBatch>, TokenBatchError> {
         loop {
             if let Some(mut current) = self.current.take()
@@ -209,10 +214,12 @@ impl TokenBatches {
             match outcome {
                 Outcome::Window(window) => self.open(*window)?,
                 Outcome::End if self.state.batches == 0 => return Ok(None),
-                // A window was partly delivered, and now the corpus ends in front of it.
+                // The earlier run delivered batches of a window, and here the corpus ends in front
+                // of it.
                 Outcome::End => return Err(self.state.other_window()),
                 Outcome::Failed(error) => return Err(error),
                 Outcome::Panicked(panic) => {
+                    // Set before the panic goes on: the caller may catch it and ask again.
                     self.windows = Windows::Ended;
                     resume_unwind(panic);
                 }
@@ -224,7 +231,8 @@ impl TokenBatches {
     fn open(&mut self, window: Window) -> Result<(), TokenBatchError> {
         let mut batches = window.batches.into_iter();
         if self.state.batches > 0 {
-            // Counts and ledger have this window already.
+            // Resumed within the window: counts and ledgers of the stored state have it already,
+            // and it must come out as it was, or batches would be repeated or lost.
             let delivered = usize::try_from(self.state.batches).unwrap_or(usize::MAX);
             if self.state.window.as_ref() != Some(&window.fingerprint) || delivered >= batches.len()
             {
@@ -237,6 +245,8 @@ impl TokenBatches {
         }
         self.bytes_read = window.bytes_read;
         if batches.len() == 0 {
+            // A window of nothing but empty or bad documents has no batch behind which its end
+            // could be noted.
             self.state.cursor = window.end;
         } else {
             self.state.cursor = window.begin;
@@ -249,11 +259,13 @@ impl TokenBatches {
         Ok(())
     }
 
+    /// Enters what was bad in a window into the ledgers, or fails when they are full.
     fn record(
         &mut self,
         bad_records: Vec<BadRecord>,
         bad_documents: Vec<BadDocument>,
     ) -> Result<(), TokenBatchError> {
+        // All or nothing: a ledger that holds a part of a window would not agree with any state.
         let waiting = self.bad_records.len() + self.bad_documents.len();
         let entries = waiting + bad_records.len() + bad_documents.len();
         let document = bad_documents.last().map(ToString::to_string);
@@ -272,12 +284,15 @@ impl TokenBatches {
         Ok(())
     }
 
+    /// Turns the next batch of the current window into one with the position behind it.
     fn deliver(&mut self, collation: Collation, current: Current) -> TokenBatch {
         let state = &mut self.state;
         state.counts.batches += 1;
         state.counts.sequences += collation.documents.len() as u64;
         state.counts.tokens += collation.tokens.len() as u64;
         if current.batches.len() == 0 {
+            // The last batch of a window: the position is the beginning of the next one, with
+            // nothing delivered of it.
             state.cursor = current.end;
             state.batches = 0;
             state.window = None;
@@ -295,7 +310,7 @@ impl TokenBatches {
 impl Iterator for TokenBatches {
     type Item = Result<TokenBatch, TokenBatchError>;
 
-    /// The next batch. After an error there are no more.
+    /// Returns the next batch. After an error there are no more.
     fn next(&mut self) -> Option<Self::Item> {
         let outcome = self.advance();
         if !matches!(outcome, Ok(Some(_))) {

@@ -1,4 +1,5 @@
-//! Lists files below a directory, and files that match a glob, in an order that every machine agrees on.
+//! Lists files below a directory, and files that match a glob, in an order that every machine
+//! agrees on.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -8,14 +9,17 @@ use globset::GlobBuilder;
 use crate::error::LoadError;
 use crate::inputs::input_error;
 
-/// All files at most `depth` levels below a directory, sorted by path, component by component.
+/// Returns all files at most `depth` levels below a directory, sorted by path, component by
+/// component.
 ///
-/// Hidden files and directories are left out; symbolic links are followed, unless they lead back to where they lie.
+/// Hidden files and directories are left out; symbolic links are followed, unless they lead back to
+/// where they lie.
 pub(crate) fn files_below(directory: &Path, depth: usize) -> Result<Vec<PathBuf>, LoadError> {
     files_that(directory, depth, &|_| true)
 }
 
-/// The same for files that are wanted. What is not may be a link that leads nowhere.
+/// Returns the files that are wanted, like [`files_below`]. A file that is not may be a link that
+/// leads nowhere.
 fn files_that(
     directory: &Path,
     depth: usize,
@@ -31,6 +35,7 @@ fn files_that(
     Ok(walk.files)
 }
 
+/// A walk through directories under way.
 struct Walk<'a> {
     depth: usize,
     is_wanted: &'a dyn Fn(&Path) -> bool,
@@ -40,9 +45,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Collects the files of a directory and of those below it.
     fn visit(&mut self, directory: &Path) -> Result<(), LoadError> {
         let failed = |source| input_error(directory, source);
         let real = fs::canonicalize(directory).map_err(failed)?;
+        // Only a directory on the way down closes a circle: one that is linked from two places is
+        // read in both.
         if self.ancestors.len() >= self.depth || self.ancestors.contains(&real) {
             return Ok(());
         }
@@ -53,13 +61,17 @@ impl Walk<'_> {
                 names.push(name);
             }
         }
+        // The system lists names in no order that another machine would share.
         names.sort();
         self.ancestors.push(real);
         for name in names {
             let path = directory.join(name);
             match fs::metadata(&path) {
+                // `metadata` follows links, which `DirEntry::file_type` does not.
                 Ok(metadata) if metadata.is_dir() => self.visit(&path)?,
                 Ok(metadata) if !metadata.is_file() => {}
+                // Asked before the error is looked at: a dangling link that no glob asks for does
+                // not matter.
                 _ if !(self.is_wanted)(&path) => {}
                 Ok(_) => self.files.push(path),
                 Err(source) => return Err(input_error(&path, source)),
@@ -70,12 +82,12 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a path is to be read as a pattern when no file of that name exists.
+/// Returns whether a path is to be read as a pattern when no file of that name exists.
 pub(crate) fn is_glob(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '[', '{'])
 }
 
-/// The files that match a pattern, sorted. `*` stays within a directory, `**` crosses them.
+/// Returns the files that match a pattern, sorted. `*` stays within a directory, `**` crosses them.
 pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, LoadError> {
     let invalid = |source: globset::Error| LoadError::InvalidGlob {
         pattern: pattern.display().to_string(),
@@ -87,6 +99,8 @@ pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, LoadError> {
         .build()
         .map_err(invalid)?
         .compile_matcher();
+    // Without `**` a match has no more components than the pattern: deeper directories need not be
+    // listed.
     let depth = match rest.to_string_lossy().contains("**") {
         true => usize::MAX,
         false => rest.components().count(),
@@ -107,6 +121,7 @@ pub(crate) fn matching(pattern: &Path) -> Result<Vec<PathBuf>, LoadError> {
 
 /// Cuts a pattern in front of its first component with a wildcard.
 fn split(pattern: &Path) -> (PathBuf, PathBuf) {
+    // Only the directory in front of the first wildcard is walked; those above it are not listed.
     let wild = |part: &Component<'_>| is_glob(Path::new(part.as_os_str()));
     let fixed = pattern
         .components()

@@ -19,22 +19,23 @@ use crate::chunk::Chunk;
 use crate::error::LoadError;
 use crate::records::RecordReader;
 
-/// Text of a chunk, in bytes: what is handed over at once.
+/// Text that a thread hands over at once, in bytes.
 const CHUNK_BYTES: usize = 512 << 10;
 
-/// What a profile calls the loader's threads; their items are chunks.
+/// The name of the loader's threads in a profile; their items are chunks.
 pub const DECODE_STAGE: &str = "decode";
 
 type OpenPart = Box<dyn FnOnce() -> Result<Box<dyn RecordReader>, Fault> + Send>;
 type Panic = Box<dyn Any + Send>;
 
-/// Threads that live as long as the loader.
+/// Threads that decode parts of files and live as long as the loader.
 pub(crate) struct Workers {
     jobs: Option<Sender<Arc<Job>>>,
     budget: Arc<Budget>,
     spare: Arc<Spare>,
     threads: Vec<JoinHandle<()>>,
-    /// Whether the end of the threads can be waited for: reading from a pipe can take as long as the pipe lives.
+    /// Whether dropping waits for the threads to end: reading from a pipe can take as long as the
+    /// pipe lives.
     are_awaited: bool,
     n_jobs: u64,
 }
@@ -42,43 +43,56 @@ pub(crate) struct Workers {
 /// A part of a file to be decoded.
 struct Job {
     number: u64,
-    /// Taken by whoever begins: a worker, or the consumer when none has.
+    /// Taken by whoever begins: a worker, or the consumer when no worker has.
     open: Mutex<Option<OpenPart>>,
     chunks: Sender<Result<Chunk, Panic>>,
     is_cancelled: AtomicBool,
-    /// Bytes of decoded records that were not fetched yet.
+    /// Bytes of decoded records that were not fetched yet; changed under the budget's lock only.
     waiting: AtomicUsize,
 }
 
-/// The records of a part, as they are decoded. Dropping it ends the decoding.
+/// The records of a part, as they are decoded. Dropping it cancels the decoding.
 pub(crate) struct Decoded {
     state: DecodedState,
     budget: Option<Arc<Budget>>,
     spare: Option<Arc<Spare>>,
 }
 
+/// Where the records come from.
 enum DecodedState {
+    /// Another thread.
     Elsewhere {
         job: Arc<Job>,
         chunks: Receiver<Result<Chunk, Panic>>,
     },
+    /// The caller's thread.
     Here(Box<dyn RecordReader>),
+    /// Nowhere: the part could not be opened, and the fault was not returned yet.
     Broken(Fault),
+    /// Nowhere: everything was returned.
     Done,
 }
 
 impl Workers {
+    /// Starts `number` threads that share a budget of `budget_bytes` of decoded text.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError::Thread`] when a thread cannot be started; those started before then end.
     pub(crate) fn start(
         number: usize,
         budget_bytes: usize,
         are_awaited: bool,
         probe: &Probe,
     ) -> Result<Self, LoadError> {
+        // Unbounded, since the consumer queues no more parts than it wants decoded ahead, and must
+        // never block on its own threads.
         let (jobs, queue) = unbounded::<Arc<Job>>();
         let mut workers = Self {
             jobs: Some(jobs),
             budget: Arc::new(Budget::new(budget_bytes)),
-            // One in every hand, and one between.
+            // A chunk in the hands of each thread and of the consumer, and one between each thread
+            // and the consumer.
             spare: Arc::new(Spare::new(2 * number + 1)),
             threads: Vec::with_capacity(number),
             are_awaited,
@@ -93,6 +107,7 @@ impl Workers {
                 .spawn(move || {
                     let _thread = probe.thread(DECODE_STAGE);
                     kato_probe::set(State::Starved);
+                    // The loop ends when the queue is closed and empty.
                     for job in &queue {
                         let _busy = kato_probe::during(State::Busy);
                         job.run(&budget, &spare);
@@ -104,15 +119,17 @@ impl Workers {
         Ok(workers)
     }
 
+    /// Returns the number of threads.
     pub(crate) fn number(&self) -> usize {
         self.threads.len()
     }
 
-    /// Queues a part to be decoded after those queued before.
+    /// Queues a part to be decoded behind those queued before.
     pub(crate) fn decode(
         &mut self,
         open: impl FnOnce() -> Result<Box<dyn RecordReader>, Fault> + Send + 'static,
     ) -> Decoded {
+        // Unbounded: how much may wait is limited in bytes, by the budget, for all parts together.
         let (sender, chunks) = unbounded();
         self.n_jobs += 1;
         let job = Arc::new(Job {
@@ -123,7 +140,7 @@ impl Workers {
             waiting: AtomicUsize::new(0),
         });
         if let Some(jobs) = &self.jobs {
-            // Without threads, the consumer decodes it.
+            // Fails only where no thread is left: then the consumer decodes the part itself.
             let _ = jobs.send(Arc::clone(&job));
         }
         Decoded {
@@ -136,16 +153,19 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
+        // Closing the queue lets the threads end once it is empty; closing the budget lets them
+        // skip what is queued, and ends all waiting for room.
         self.jobs = None;
         self.budget.close();
         for thread in self.threads.drain(..).filter(|_| self.are_awaited) {
-            // A panic went to the consumer.
+            // A panic has gone to the consumer already.
             let _ = thread.join();
         }
     }
 }
 
 impl Job {
+    /// Takes the part, unless another thread has begun it.
     fn begin(&self) -> Option<OpenPart> {
         self.open
             .lock()
@@ -153,10 +173,12 @@ impl Job {
             .take()
     }
 
+    /// Returns whether the records are no longer wanted.
     fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Acquire)
     }
 
+    /// Decodes the part on a worker's thread, unless it was begun or is not wanted.
     fn run(&self, budget: &Budget, spare: &Spare) {
         let Some(open) = self.begin() else {
             return;
@@ -164,17 +186,21 @@ impl Job {
         if self.is_cancelled() || budget.is_closed() {
             return;
         }
-        // What the panic left behind is dropped here; the consumer panics in its turn.
+        // A panic of the caller's code must not end the thread, which others wait for. It is sent
+        // to the consumer, which panics in its turn; what it left in a broken state is dropped
+        // here.
         let outcome = catch_unwind(AssertUnwindSafe(|| self.decode(open, budget, spare)));
         if let Err(panic) = outcome {
             let _ = self.chunks.send(Err(panic));
         }
     }
 
+    /// Decodes chunk after chunk, as far as the budget allows.
     fn decode(&self, open: OpenPart, budget: &Budget, spare: &Spare) {
         let mut reader = match open() {
             Ok(reader) => reader,
             Err(fault) => {
+                // An error means that the consumer is gone, and with it all need of the records.
                 let _ = self.chunks.send(Ok(Chunk::broken(fault)));
                 return;
             }
@@ -182,6 +208,8 @@ impl Job {
         loop {
             let chunk = Chunk::fill(reader.as_mut(), CHUNK_BYTES, spare.take());
             let is_last = chunk.is_last;
+            // The budget is charged after decoding, when the size is known: a thread holds at most
+            // one chunk beyond it.
             let bytes = chunk.memory();
             kato_probe::add_items(1);
             if !budget.take(self, bytes) {
@@ -195,7 +223,7 @@ impl Job {
 }
 
 impl Decoded {
-    /// Decodes on the caller's thread when asked.
+    /// Creates records that are decoded on the caller's thread when they are asked for.
     pub(crate) fn here(opened: Result<Box<dyn RecordReader>, Fault>) -> Self {
         let state = match opened {
             Ok(reader) => DecodedState::Here(reader),
@@ -208,12 +236,13 @@ impl Decoded {
         }
     }
 
-    /// The next records; `None` behind the last.
+    /// Returns the next records, or `None` behind the last.
     pub(crate) fn next(&mut self) -> Option<Chunk> {
         if let DecodedState::Elsewhere { job, .. } = &self.state
             && let Some(open) = job.begin()
         {
-            // No thread has begun: none will be waited for.
+            // No thread has begun the part, and all of them may be waiting for room that only the
+            // consumer makes: it decodes the part itself rather than wait for them.
             let mut here = Self::here(open());
             here.spare.clone_from(&self.spare);
             *self = here;
@@ -232,10 +261,13 @@ impl Decoded {
             }
             DecodedState::Elsewhere { job, chunks } => {
                 let budget = self.budget.as_ref()?;
+                // A chunk that is ready is taken without counting this thread as starved.
                 let received = match chunks.try_recv() {
                     Ok(received) => Some(received),
                     Err(_) => {
                         let _waiting = kato_probe::during(State::Starved);
+                        // Announced before blocking: the thread of this job may be waiting for room
+                        // that only this consumer can make.
                         budget.wait_for(job);
                         chunks.recv().ok()
                     }
@@ -245,10 +277,13 @@ impl Decoded {
                         budget.give_back(job, chunk.memory());
                         chunk
                     }
+                    // The caller's panic goes on where it would have happened without threads.
                     Some(Err(panic)) => {
                         self.state = DecodedState::Done;
                         resume_unwind(panic)
                     }
+                    // The thread has given up because the records were cancelled or the loader is
+                    // being dropped.
                     None => return None,
                 }
             }
@@ -259,7 +294,7 @@ impl Decoded {
         Some(chunk)
     }
 
-    /// Takes back a chunk that was read, for its memory.
+    /// Takes back a chunk that was read, so that its memory can be filled again.
     pub(crate) fn recycle(&self, chunk: Chunk) {
         if let Some(spare) = &self.spare {
             spare.give(chunk);
@@ -270,6 +305,8 @@ impl Decoded {
 impl Drop for Decoded {
     fn drop(&mut self) {
         if let (DecodedState::Elsewhere { job, .. }, Some(budget)) = (&self.state, &self.budget) {
+            // The flag is set before the budget's lock is taken: a thread that waits for room sees
+            // it when it wakes, and what a thread took before is given back.
             job.is_cancelled.store(true, Ordering::Release);
             budget.forget(job);
         }

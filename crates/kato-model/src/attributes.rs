@@ -1,4 +1,4 @@
-//! What a knowledge base may keep about a pattern beside its content and frequency.
+//! Attributes of a pattern: what a knowledge base may keep beside its content and frequency.
 
 use std::num::NonZeroUsize;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, Metadata, add_emotives};
 
-/// Where a pattern was seen for the first time: the earliest place, whatever the order of learning.
+/// The place where a pattern was first seen: the earliest one, whatever the order of learning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FirstSeen {
     /// Number of the sample in the corpus, from 0.
@@ -15,12 +15,14 @@ pub struct FirstSeen {
     pub token_idx: u64,
 }
 
-/// How much of a pattern's attributes is kept; one setting for the life of a knowledge base.
+/// Limits on the attributes that are kept of a pattern; one setting for the life of a knowledge
+/// base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttributeLimits {
     /// Emotive maps of the window (KATO's `PERSISTENCE`). Default 5.
     pub persistence: NonZeroUsize,
-    /// Values kept for each metadata key, the smallest ones; `None`, the default, keeps all, as KATO does.
+    /// Values kept for each metadata key, the smallest ones; `None`, the default, keeps all, as
+    /// KATO does.
     pub metadata_values: Option<NonZeroUsize>,
 }
 
@@ -33,11 +35,12 @@ impl Default for AttributeLimits {
     }
 }
 
-/// What is kept about a pattern beside its symbols and frequency. Most patterns have none of it.
+/// Everything kept about a pattern beside its symbols and frequency. Most patterns have none of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, into = "Stored", from = "Stored")]
 pub struct Attributes {
-    /// Learn calls beyond the one that carries these attributes, for patterns that are imported with their frequency.
+    /// Learn calls beyond the one that carries these attributes, for patterns that are imported
+    /// with their frequency.
     pub extra_frequency: u64,
     /// Symbols of each event, where events hold other numbers of symbols than one.
     pub event_lengths: Option<Box<[u32]>>,
@@ -45,17 +48,22 @@ pub struct Attributes {
     pub metadata: Metadata,
     /// The latest emotives.
     pub emotives: EmotiveWindow,
-    /// For every emotive the sum, over all learns that carried emotives, of the learn's [mean](crate::mean_emotives).
+    /// Sum for every emotive, over all learns that carried emotives, of the learn's
+    /// [mean](crate::mean_emotives).
     ///
-    /// KATO keeps such sums for symbols: that of a symbol is the sum over the patterns that hold it.
+    /// KATO keeps such sums for symbols: that of a symbol is the sum over the patterns that hold
+    /// it.
     pub affinity: EmotiveMap,
 }
 
 impl Attributes {
-    /// Adds what another learn call of the same pattern attached; commutative and associative under one set of limits,
-    /// but for the last bits of the affinity (see [`add_emotives`]).
+    /// Adds what another learn call of the same pattern attached.
+    ///
+    /// Commutative and associative under one set of limits, but for the last bits of the affinity
+    /// (see [`add_emotives`]).
     pub fn merge(&mut self, other: Self, limits: &AttributeLimits) {
         self.extra_frequency = self.extra_frequency.saturating_add(other.extra_frequency);
+        // The name fixes the events, so all lengths that are present agree.
         if self.event_lengths.is_none() {
             self.event_lengths = other.event_lengths;
         }
@@ -64,9 +72,11 @@ impl Attributes {
         add_emotives(&mut self.affinity, &other.affinity);
     }
 
-    /// Heap bytes, roughly.
+    /// Returns the bytes that the attributes take in memory, themselves included, roughly.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
+        // A flat allowance for a `String`, its share of a tree node and the allocator's overhead.
+        // Callers only compare sums of it with a budget of memory.
         const NODE: usize = 64;
         let lengths = self
             .event_lengths
@@ -123,6 +133,8 @@ impl From<Attributes> for Stored {
 impl From<Stored> for Attributes {
     fn from(stored: Stored) -> Self {
         let mut emotives = EmotiveWindow::default();
+        // The limit was applied before the attributes were written and is not known here, so the
+        // window keeps as many maps as there are.
         let persistence = NonZeroUsize::new(stored.emotives.len()).unwrap_or(DEFAULT_PERSISTENCE);
         for (position, map) in stored.emotives {
             emotives.learn(position, map, persistence);

@@ -1,4 +1,4 @@
-//! Counting: what a set of samples taught, as one value that can be merged into any store.
+//! Learn batches: what a set of samples taught, as one value that can be merged into any store.
 
 mod sealed;
 mod vectors;
@@ -9,7 +9,8 @@ pub use self::sealed::{NodeView, SealedBatch, SealedPattern, SealedSymbol};
 use self::vectors::Vectors;
 use crate::{AttributeLimits, Attributes, FirstSeen, PatternName, SymbolTable, VectorName};
 
-/// A symbol of a pattern inside one [`LearnBatch`]: text, or a pattern that the node below learned in the same batch.
+/// A symbol of a pattern inside one [`LearnBatch`]: text, or a pattern that the node below learned
+/// in the same batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchSymbol {
     /// Text, by its id in the batch's literals (see [`LearnBatch::literal`]).
@@ -23,37 +24,47 @@ pub enum BatchSymbol {
 pub struct Occurrence(u32);
 
 impl Occurrence {
+    /// Creates the occurrence at a position within a part.
     fn new(part_idx: usize, idx: usize) -> Self {
+        // The part takes 7 bits above the 24 of the index, so the top bit is never set: packed
+        // symbols mark literals with it.
         Self((part_idx << PART_SHIFT | idx) as u32)
     }
 
+    /// Returns the part.
     fn part_idx(self) -> usize {
         (self.0 >> PART_SHIFT) as usize
     }
 
+    /// Returns the position within the part.
     fn idx(self) -> usize {
         self.0 as usize & (PART_LIMIT - 1)
     }
 }
 
-/// Learn calls are kept apart by the leading bits of their names, so that sealing sorts and gathers within parts that fit
-/// the processor's cache: a batch of millions of patterns is otherwise bound by cache misses.
+/// Learn calls are kept apart by the leading bits of their names, so that sealing sorts and gathers
+/// within parts that fit the processor's cache: a batch of millions of patterns is otherwise bound
+/// by cache misses.
 const N_PARTS: usize = 128;
 
-/// Bits of an [`Occurrence`] below its part.
+/// Number of bits of an [`Occurrence`] that hold the position within its part.
 const PART_SHIFT: u32 = 24;
 
-/// Most learn calls of one part.
+/// Largest number of learn calls in one part.
 const PART_LIMIT: usize = 1 << PART_SHIFT;
 
+/// Returns the part that a name belongs to.
 fn part_of(name: &PatternName) -> usize {
+    // Names are digests, so their leading bits spread learn calls evenly. The same bits decide the
+    // order of names, so all names of a part precede those of the next.
     (name.leading_u64() >> (u64::BITS - N_PARTS.ilog2())) as usize
 }
 
-/// Marks a packed symbol as a literal; a child otherwise.
+/// The bit that marks a packed symbol as a literal; without it the symbol is a child.
 const LITERAL: u32 = 1 << 31;
 
 impl BatchSymbol {
+    /// Packs the symbol into four bytes.
     fn pack(self) -> u32 {
         match self {
             Self::Literal(id) => id | LITERAL,
@@ -61,6 +72,7 @@ impl BatchSymbol {
         }
     }
 
+    /// Unpacks a symbol.
     fn unpack(packed: u32) -> Self {
         if packed & LITERAL == 0 {
             Self::Child(Occurrence(packed))
@@ -70,17 +82,17 @@ impl BatchSymbol {
     }
 }
 
-/// What one node learned in a batch.
+/// Everything that one node learned in a batch.
 #[derive(Debug)]
 struct NodeBatch {
     parts: Vec<Part>,
-    /// Sparse, in order of learning.
+    /// Attributes of the learn calls that have any, in order of learning.
     attributes: Vec<(Occurrence, Attributes)>,
     vectors: Vectors,
     latest: Option<Occurrence>,
     n_calls: u64,
     n_symbols: usize,
-    /// Learn calls whose place was recorded.
+    /// Learn calls whose first sighting was recorded.
     n_seen: u64,
 }
 
@@ -96,6 +108,7 @@ struct Part {
 }
 
 impl Part {
+    /// Returns the symbols of a learn call.
     fn symbols_of(&self, idx: usize) -> &[u32] {
         let start = if idx == 0 {
             0
@@ -107,6 +120,7 @@ impl Part {
 }
 
 impl NodeBatch {
+    /// Creates the batch of a node that has learned nothing.
     fn new() -> Self {
         let parts = (0..N_PARTS).map(|_| Part::default()).collect();
         Self {
@@ -120,11 +134,14 @@ impl NodeBatch {
         }
     }
 
+    /// Adds one learn call with its packed symbols.
     fn learn(&mut self, name: PatternName, symbols: impl Iterator<Item = u32>) -> Occurrence {
         let part_idx = part_of(&name);
         let part = &mut self.parts[part_idx];
         let before = part.symbols.len();
         part.symbols.extend(symbols);
+        // These bounds keep the index of an occurrence within its 24 bits and every end in `ends`
+        // within 32. Checked after the symbols are in, as an iterator need not know its length.
         assert!(
             part.names.len() < PART_LIMIT && u32::try_from(part.symbols.len()).is_ok(),
             "a batch is sealed long before it holds billions of entries"
@@ -138,6 +155,7 @@ impl NodeBatch {
         occurrence
     }
 
+    /// Returns whether a learn call was made at this node.
     fn holds(&self, occurrence: Occurrence) -> bool {
         self.parts
             .get(occurrence.part_idx())
@@ -145,10 +163,11 @@ impl NodeBatch {
     }
 }
 
-/// What a set of samples taught a run's nodes; to be merged into any store.
+/// Everything that a set of samples taught a run's nodes, to be merged into any store.
 ///
-/// Learning is commutative: a pattern's name is a function of its content and its frequency is a sum. Merging all workers'
-/// batches in any order therefore gives the knowledge base that one worker would have built.
+/// Learning is commutative: a pattern's name is a function of its content and its frequency is a
+/// sum. Merging all workers' batches in any order therefore gives the knowledge base that one
+/// worker would have built.
 ///
 /// ```
 /// use kato_model::{BatchSymbol, LearnBatch, PatternName};
@@ -181,14 +200,14 @@ pub struct LearnBatch {
 }
 
 impl LearnBatch {
-    /// An empty batch for a run of `n_nodes` nodes.
+    /// Creates an empty batch for a run of `n_nodes` nodes.
     #[must_use]
     pub fn new(n_nodes: usize) -> Self {
         Self::with_vocabulary(n_nodes, Arc::default())
     }
 
-    /// An empty batch whose literals `0..vocabulary.len()` are the vocabulary's symbols, so that a token id *is* its
-    /// literal.
+    /// Creates an empty batch whose literals `0..vocabulary.len()` are the vocabulary's symbols, so
+    /// that a token id *is* its literal.
     #[must_use]
     pub fn with_vocabulary(n_nodes: usize, vocabulary: Arc<SymbolTable>) -> Self {
         Self {
@@ -202,19 +221,21 @@ impl LearnBatch {
         }
     }
 
-    /// The batch with the limits of the knowledge base that it is for.
+    /// Sets the limits of the knowledge base that the batch is for.
     #[must_use]
     pub fn with_limits(self, limits: AttributeLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether nothing was learned and no document or vector recorded, so that a store need not hear of the batch.
+    /// Returns whether nothing was learned and no document or vector was recorded.
+    ///
+    /// A store does not need such a batch.
     ///
     /// ```
     /// let mut batch = kato_model::LearnBatch::new(1);
@@ -228,7 +249,7 @@ impl LearnBatch {
         self.nodes.iter().all(is_empty) && self.documents.is_empty()
     }
 
-    /// Learn calls of one node so far.
+    /// Returns the number of learn calls of one node so far.
     ///
     /// # Panics
     ///
@@ -238,10 +259,11 @@ impl LearnBatch {
         self.nodes[node_idx].n_calls
     }
 
-    /// Heap bytes that the batch's content takes, without the shared vocabulary.
+    /// Returns the heap bytes that the batch's content takes, without the shared vocabulary.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         const CALL_BYTES: usize = size_of::<PatternName>() + size_of::<u32>();
+        // Computed from running totals: training workers ask after every piece of work.
         let nodes: usize = self
             .nodes
             .iter()
@@ -256,7 +278,7 @@ impl LearnBatch {
         nodes + self.literals.heap_bytes() + self.document_bytes + self.attribute_bytes
     }
 
-    /// The literal id of a text symbol.
+    /// Returns the literal id of a text symbol, adding the symbol to the batch if it is new.
     pub fn literal(&mut self, text: &str) -> u32 {
         match self.vocabulary.id(text) {
             Some(id) => id,
@@ -264,14 +286,14 @@ impl LearnBatch {
         }
     }
 
-    /// Counts one learn of a pattern whose events hold one symbol each.
+    /// Adds one learn call of a pattern whose events hold one symbol each.
     ///
-    /// The caller vouches that `name` is the name of exactly these symbols; stores trust it.
+    /// The caller guarantees that `name` is the name of exactly these symbols; stores trust it.
     ///
     /// # Panics
     ///
-    /// When there is no such node, a child was not learned at the node below, a literal is unknown, or the batch holds
-    /// billions of entries.
+    /// When there is no such node, a child was not learned at the node below, a literal is unknown,
+    /// or the batch holds billions of entries.
     pub fn learn(
         &mut self,
         node_idx: usize,
@@ -279,11 +301,14 @@ impl LearnBatch {
         symbols: impl IntoIterator<Item = BatchSymbol>,
     ) -> Occurrence {
         let n_literals = (self.vocabulary.len() + self.literals.len()) as u32;
+        // The node below is read while this one is written, so the nodes are borrowed apart.
         let (below, nodes) = self.nodes.split_at_mut(node_idx);
         let below = below.last();
         nodes[0].learn(
             name,
             symbols.into_iter().map(|symbol| {
+                // Sealing and the stores use literals and children as indices without looking
+                // again, so foreign ones are refused here.
                 match symbol {
                     BatchSymbol::Literal(id) => {
                         assert!(id < n_literals, "a literal comes from this batch")
@@ -300,8 +325,9 @@ impl LearnBatch {
         )
     }
 
-    /// Counts one learn of a chunk of vocabulary symbols, one event each: [`LearnBatch::learn`] at node 0 for a slice of
-    /// token ids.
+    /// Adds one learn call of a chunk of vocabulary symbols, one event each.
+    ///
+    /// Does what [`LearnBatch::learn`] does at node 0, for a slice of token ids.
     ///
     /// # Panics
     ///
@@ -312,17 +338,21 @@ impl LearnBatch {
             token_ids.iter().all(|&id| id < n_literals),
             "a token id comes from the vocabulary"
         );
+        // Token ids are literal ids, since the vocabulary's symbols are the first literals.
         self.nodes[0].learn(name, token_ids.iter().map(|&id| id | LITERAL))
     }
 
-    /// Records where the pattern of a node's latest learn call was seen. Call it for every learn call of the node or for
-    /// none.
+    /// Sets where the pattern of a node's latest learn call was seen.
+    ///
+    /// Call it for every learn call of the node or for none.
     ///
     /// # Panics
     ///
-    /// When `occurrence` is not the node's latest, or earlier learn calls of the node were not recorded.
+    /// When `occurrence` is not the node's latest, or earlier learn calls of the node were not
+    /// recorded.
     pub fn record_first_seen(&mut self, node_idx: usize, occurrence: Occurrence, seen: FirstSeen) {
         let node = &mut self.nodes[node_idx];
+        // Sealing reads `first_seen` in parallel to `names`, so it must be complete or empty.
         node.n_seen += 1;
         assert!(
             node.latest == Some(occurrence) && node.n_seen == node.n_calls,
@@ -331,7 +361,8 @@ impl LearnBatch {
         node.parts[occurrence.part_idx()].first_seen.push(seen);
     }
 
-    /// Attaches metadata, emotives, event lengths or extra counts to the latest learn call of a node.
+    /// Attaches metadata, emotives, event lengths or extra counts to the latest learn call of a
+    /// node.
     ///
     /// # Panics
     ///
@@ -344,6 +375,8 @@ impl LearnBatch {
             "attributes belong to the latest learn call"
         );
         self.attribute_bytes += attributes.heap_bytes();
+        // Only the latest learn call can get attributes, so a call that has some already is the
+        // last entry, and the list stays in order of learning.
         match node.attributes.last_mut() {
             Some((latest, merged)) if *latest == occurrence => {
                 merged.merge(attributes, &self.limits)
@@ -352,11 +385,11 @@ impl LearnBatch {
         }
     }
 
-    /// Records a vector that a node learned, under the name that stands for it in patterns.
+    /// Adds a vector that a node learned, under the name that stands for it in patterns.
     ///
-    /// A name is no proof of content: vectors that print alike share one (see [`VectorName`]). Of several vectors of one
-    /// name [the smallest](crate::smaller_vector) stays, whatever the order of learning. Elements may be infinite or not
-    /// numbers and are kept bit for bit.
+    /// A name is no proof of content: vectors that print alike share one (see [`VectorName`]). Of
+    /// several vectors of one name [the smallest](crate::smaller_vector) stays, whatever the order
+    /// of learning. Elements may be infinite or not numbers and are kept bit for bit.
     ///
     /// ```
     /// use kato_model::{LearnBatch, VectorName};
@@ -376,7 +409,7 @@ impl LearnBatch {
         self.nodes[node_idx].vectors.record(name, vector);
     }
 
-    /// Records the id of the document that was sample number `sample_idx`.
+    /// Adds the id of the document that was sample number `sample_idx`.
     pub fn record_document(&mut self, sample_idx: u64, id: &str) {
         self.document_bytes += id.len() + size_of::<(u64, String)>();
         self.documents.push((sample_idx, id.to_owned()));
@@ -388,6 +421,7 @@ impl LearnBatch {
         SealedBatch::new(self)
     }
 
+    /// Returns the text of a literal.
     fn literal_text(&self, id: u32) -> &str {
         let text = match (id as usize).checked_sub(self.vocabulary.len()) {
             None => self.vocabulary.text(id),

@@ -7,10 +7,11 @@ use std::num::NonZeroUsize;
 /// One map of emotive to value.
 pub type EmotiveMap = BTreeMap<String, f64>;
 
-/// How many maps a pattern keeps when nothing else is configured: KATO's default `PERSISTENCE`.
+/// Number of maps that a pattern keeps when nothing else is configured: KATO's default
+/// `PERSISTENCE`.
 pub const DEFAULT_PERSISTENCE: NonZeroUsize = NonZeroUsize::new(5).expect("five is not zero");
 
-/// For every key the arithmetic mean over the maps that have it, as predictions show it.
+/// Returns for every key the arithmetic mean over the maps that have it, as predictions show it.
 ///
 /// Shape: every key of any map; empty for no maps. Adds up in the order given.
 ///
@@ -39,11 +40,13 @@ pub fn mean_emotives<'a>(maps: impl IntoIterator<Item = &'a EmotiveMap>) -> Emot
         .collect()
 }
 
-/// Adds a map to running sums, key by key: how the affinity of patterns and symbols grows with every learn.
+/// Adds a map to running sums, key by key.
 ///
-/// Sums of finite values stay finite: one that leaves the range of numbers stops at its largest or smallest. A value that
-/// is not finite shows in the sum, so that stores can refuse it. The order of adding shows in the last bits, as it does in
-/// all sums of floating-point numbers.
+/// The affinity of patterns and symbols grows in this way with every learn.
+///
+/// Sums of finite values stay finite: one that leaves the range of numbers stops at its largest or
+/// smallest. A value that is not finite shows in the sum, so that stores can refuse it. The order
+/// of adding shows in the last bits, as it does in all sums of floating-point numbers.
 ///
 /// # Examples
 ///
@@ -58,6 +61,8 @@ pub fn mean_emotives<'a>(maps: impl IntoIterator<Item = &'a EmotiveMap>) -> Emot
 pub fn add_emotives(sums: &mut EmotiveMap, more: &EmotiveMap) {
     for (key, &value) in more {
         match sums.get_mut(key) {
+            // Clamped only where both are finite: the sum has to stay writable as JSON, but a value
+            // that is not finite has to stay visible, so that stores can refuse it.
             Some(sum) if sum.is_finite() && value.is_finite() => {
                 *sum = (*sum + value).clamp(f64::MIN, f64::MAX);
             }
@@ -67,10 +72,12 @@ pub fn add_emotives(sums: &mut EmotiveMap, more: &EmotiveMap) {
     }
 }
 
-/// The one map that KATO's MongoDB generation learns from an observation's accumulated maps: [`mean_emotives`] without the
-/// keys whose mean is exactly 0.
+/// Returns the one map that KATO's MongoDB generation learns from an observation's accumulated
+/// maps.
 ///
-/// It is learned even when no key is left.
+/// It is [`mean_emotives`] without the keys whose mean is exactly 0.
+///
+/// The map is learned even when no key is left.
 pub fn learned_mean<'a>(maps: impl IntoIterator<Item = &'a EmotiveMap>) -> EmotiveMap {
     let mut mean = mean_emotives(maps);
     mean.retain(|_, value| *value != 0.0);
@@ -80,18 +87,22 @@ pub fn learned_mean<'a>(maps: impl IntoIterator<Item = &'a EmotiveMap>) -> Emoti
 /// One learned map with its place in the order of learning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmotiveEntry {
-    /// When the map was learned, compared from left to right: for example the number of the sample, then the place within.
+    /// Position at which the map was learned, compared from left to right: for example the number
+    /// of the sample, then the place within.
     pub position: (u64, u64),
     /// The map.
     pub emotives: EmotiveMap,
 }
 
 impl EmotiveEntry {
-    /// A total order: by position; maps of one position by content, so that no order of merging shows.
+    /// Compares two entries by position, and those of one position by content, so that no order of
+    /// merging shows.
     fn order(&self, other: &Self) -> Ordering {
         let by_content = || {
             let values = |(key, value): (&String, &f64),
                           (other_key, other_value): (&String, &f64)| {
+                // `total_cmp` gives NaN and the two zeros a place as well: entries that compare
+                // equal are equal to the last bit.
                 key.cmp(other_key)
                     .then_with(|| value.total_cmp(other_value))
             };
@@ -110,10 +121,11 @@ impl EmotiveEntry {
 
 /// The last maps that a pattern learned, oldest first.
 ///
-/// KATO appends on every learn and keeps the last P maps (P is the *persistence*). Here every map carries the position at
-/// which it was learned, so windows learned apart can be merged in any order and grouping: with one P throughout,
-/// [`merge`](Self::merge) is commutative and associative and gives the window that learning in order of position gives.
-/// Give every map its own position; maps that share one are ordered by content.
+/// KATO appends on every learn and keeps the last P maps (P is the *persistence*). Here every map
+/// carries the position at which it was learned, so windows learned apart can be merged in any
+/// order and grouping: with one P throughout, [`merge`](Self::merge) is commutative and associative
+/// and gives the window that learning in order of position gives. Give every map its own position;
+/// maps that share one are ordered by content.
 ///
 /// # Examples
 ///
@@ -146,30 +158,31 @@ impl EmotiveWindow {
 
     /// Adds all maps of another window and keeps the latest `persistence` maps.
     pub fn merge(&mut self, other: Self, persistence: NonZeroUsize) {
+        // Sorted anew rather than merged: a window holds a handful of maps.
         self.entries.extend(other.entries);
         self.entries.sort_by(EmotiveEntry::order);
         self.keep_latest(persistence);
     }
 
-    /// The maps with their positions, oldest first.
+    /// Returns the maps with their positions, oldest first.
     #[must_use]
     pub fn entries(&self) -> &[EmotiveEntry] {
         &self.entries
     }
 
-    /// Whether nothing was learned.
+    /// Returns whether nothing was learned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The mean over the window, as predictions show it.
+    /// Returns the mean over the window, as predictions show it.
     #[must_use]
     pub fn mean(&self) -> EmotiveMap {
         mean_emotives(self.entries.iter().map(|entry| &entry.emotives))
     }
 
-    /// The maps alone, oldest first, as a pattern record holds them.
+    /// Returns the maps alone, oldest first, as a pattern record holds them.
     #[must_use]
     pub fn into_maps(self) -> Vec<EmotiveMap> {
         self.entries
@@ -178,6 +191,7 @@ impl EmotiveWindow {
             .collect()
     }
 
+    /// Drops the oldest maps beyond the persistence.
     fn keep_latest(&mut self, persistence: NonZeroUsize) {
         let surplus = self.entries.len().saturating_sub(persistence.get());
         self.entries.drain(..surplus);

@@ -6,8 +6,9 @@ use crate::vector::VectorName;
 
 /// The symbols of one observation.
 ///
-/// A symbol is any string, compared character by character. An observed event holds vector symbols first, then strings;
-/// each group is sorted by code point, and the groups are never mixed. Duplicates and empty strings stay.
+/// A symbol is any string, compared character by character. An observed event holds vector symbols
+/// first, then strings; each group is sorted by code point, and the groups are never mixed.
+/// Duplicates and empty strings stay.
 ///
 /// Reading through serde keeps the stored order.
 ///
@@ -26,7 +27,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// The event of an observation of strings alone.
+    /// Creates the event of an observation of strings alone.
     #[must_use]
     pub fn new<I>(strings: I) -> Self
     where
@@ -36,7 +37,7 @@ impl Event {
         Self::with_vectors([], strings)
     }
 
-    /// The event of an observation of vectors, by their names, and strings.
+    /// Creates the event of an observation of vectors, by their names, and strings.
     ///
     /// # Examples
     ///
@@ -57,31 +58,34 @@ impl Event {
         let mut symbols: Vec<String> = vectors.into_iter().map(|name| name.to_string()).collect();
         let n_vectors = symbols.len();
         symbols.extend(strings.into_iter().map(Into::into));
+        // KATO never mixes the two groups, even where a string sorts before `VCTR|`. Comparing
+        // `String`s compares UTF-8 bytes, which is the order of code points.
         let (vectors, strings) = symbols.split_at_mut(n_vectors);
         vectors.sort_unstable();
         strings.sort_unstable();
         Self { symbols }
     }
 
-    /// An event whose symbols stay in the order given: one that was stored, or observed with sorting switched off.
+    /// Creates an event whose symbols stay in the order given: one that was stored, or observed
+    /// with sorting switched off.
     #[must_use]
     pub const fn in_given_order(symbols: Vec<String>) -> Self {
         Self { symbols }
     }
 
-    /// The symbols, in the order that counts for the pattern's name.
+    /// Returns the symbols, in the order that counts for the pattern's name.
     #[must_use]
     pub fn symbols(&self) -> &[String] {
         &self.symbols
     }
 
-    /// Number of symbols, duplicates included.
+    /// Returns the number of symbols, duplicates included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.symbols.len()
     }
 
-    /// Whether there are no symbols; an observation without any adds no event.
+    /// Returns whether there are no symbols; an observation without any adds no event.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()

@@ -5,9 +5,10 @@ pub(crate) const DIGEST_LEN: usize = 20;
 /// Hexadecimal digits of a SHA-1 digest.
 pub(crate) const HEX_LEN: usize = 2 * DIGEST_LEN;
 
-/// The 40 lower-case digits of a digest.
+/// Returns the 40 lower-case digits of a digest.
 ///
-/// Names are written by the million, so this works on eight digits at a time, each in a byte of a word.
+/// Names are written by the million, so this works on eight digits at a time, each in a byte of a
+/// word.
 #[inline]
 pub(crate) fn encode(digest: &[u8; DIGEST_LEN]) -> [u8; HEX_LEN] {
     let mut text = [0; HEX_LEN];
@@ -18,21 +19,24 @@ pub(crate) fn encode(digest: &[u8; DIGEST_LEN]) -> [u8; HEX_LEN] {
     text
 }
 
-/// The digits of a number as text, the first in the highest byte.
+/// Returns the digits of a number as text, the first in the highest byte.
 #[inline]
 const fn eight_digits(number: u32) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    // Move the highest half, then quarter, then eighth of the bits apart, until every digit has a byte.
+    // Move the highest half, then quarter, then eighth of the bits apart, until every digit has a
+    // byte.
     let mut digits = number as u64;
     digits = (digits | digits << 16) & 0x0000_ffff_0000_ffff;
     digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff;
     digits = (digits | digits << 4) & 0x0f0f_0f0f_0f0f_0f0f;
     // A digit above 9 carries into the upper half of its byte when 6 is added.
     let is_letter = (digits + 6 * ONES) >> 4 & ONES;
+    // Letters follow the digits with a gap between `9` and `a`. No byte carries into the next, as
+    // none gets beyond `f`.
     digits + b'0' as u64 * ONES + is_letter * (b'a' - b'9' - 1) as u64
 }
 
-/// The digest written as exactly 40 lower-case digits, or `None` for any other text.
+/// Returns the digest written as exactly 40 lower-case digits, or `None` for any other text.
 pub(crate) fn decode(text: &str) -> Option<[u8; DIGEST_LEN]> {
     let text: &[u8; HEX_LEN] = text.as_bytes().try_into().ok()?;
     let mut digest = [0; DIGEST_LEN];
@@ -42,6 +46,7 @@ pub(crate) fn decode(text: &str) -> Option<[u8; DIGEST_LEN]> {
     Some(digest)
 }
 
+/// Returns the value of a lower-case hexadecimal digit.
 fn digit_value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),

@@ -1,4 +1,16 @@
-//! The pure vocabulary of KATO: symbols, events, patterns, their names, and counting.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Where to start
+//!
+//! Start with [`Pattern`], a sequence of [`Event`]s with its [`PatternName`].
+//!
+//! * Names: [`PatternName`] and [`VectorName`]; [`name_of_ids`] and [`name_of_names`] name millions
+//!   of patterns of one symbol per event; [`processor_id`] and [`RunName`] name knowledge bases.
+//! * Symbols: [`Symbol`] is one symbol of a pattern, [`SymbolTable`] numbers their texts.
+//! * Attributes: [`Metadata`], [`EmotiveWindow`] and [`FirstSeen`], together [`Attributes`] within
+//!   [`AttributeLimits`].
+//! * Counting: [`LearnBatch`] counts learn calls and becomes a [`SealedBatch`], which stores merge.
+//! * Exchange: [`PatternRecord`] is a pattern as one line of JSON.
 
 mod attributes;
 mod batch;

@@ -6,8 +6,8 @@ use crate::printable::is_printable;
 
 /// Appends a symbol as the string literal that Python's `repr` gives (Python 3.10, Unicode 13.0).
 ///
-/// The quote is `'`, or `"` when the symbol holds a `'` and no `"`. Backslash, the quote in use, TAB, LF, CR and every
-/// non-printable character are escaped; all others stand for themselves.
+/// The quote is `'`, or `"` when the symbol holds a `'` and no `"`. Backslash, the quote in use,
+/// TAB, LF, CR and every non-printable character are escaped; all others stand for themselves.
 ///
 /// # Examples
 ///
@@ -23,6 +23,8 @@ pub fn write_symbol_literal(symbol: &str, out: &mut String) {
         '\''
     };
     out.push(quote);
+    // Most symbols need no escape and are copied whole. A `"` is no exception: it is the quote in
+    // use only around symbols that do not contain it.
     if symbol
         .bytes()
         .all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'\''))
@@ -36,7 +38,8 @@ pub fn write_symbol_literal(symbol: &str, out: &mut String) {
     out.push(quote);
 }
 
-/// Appends a pattern's events as Python's `repr` of the list of lists, for example `[['a'], ['b', 'c']]`.
+/// Appends a pattern's events as Python's `repr` of the list of lists, for example
+/// `[['a'], ['b', 'c']]`.
 ///
 /// # Examples
 ///
@@ -75,12 +78,14 @@ pub(crate) fn write_list<T>(
     out.push(close);
 }
 
+/// Appends a character as it stands between quotes, escaped where `repr` escapes it.
 fn write_character(character: char, quote: char, out: &mut String) {
     match character {
         '\t' => out.push_str("\\t"),
         '\n' => out.push_str("\\n"),
         '\r' => out.push_str("\\r"),
         '\\' => out.push_str("\\\\"),
+        // Always `'`: a `"` is chosen as the quote only where the symbol has none.
         _ if character == quote => out.extend(['\\', quote]),
         _ if is_printable(character) => out.push(character),
         _ => write_escape(u32::from(character), out),

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::metadata_value::MetadataValue;
 
-/// For every key the values seen, as Python's `str` writes them, each once, sorted.
+/// The values seen for every key, as Python's `str` writes them, each once, sorted.
 ///
-/// [`merge`](Self::merge) is the union, so it is commutative and associative. With a bound every key keeps its smallest
-/// values, which is commutative and associative too as long as the bound is the same throughout; KATO itself keeps all.
+/// [`merge`](Self::merge) is the union, so it is commutative and associative. With a bound every
+/// key keeps its smallest values, which is commutative and associative too as long as the bound is
+/// the same throughout; KATO itself keeps all.
 ///
 /// # Examples
 ///
@@ -36,6 +37,7 @@ impl Metadata {
 
     /// Adds a value that is text already; with a bound, the key keeps its smallest values.
     pub fn insert_text(&mut self, key: &str, value: String, bound: Option<NonZeroUsize>) {
+        // Looked up first, because `entry` takes an owned key even where the key is there already.
         let values = match self.values.get_mut(key) {
             Some(values) => values,
             None => self.values.entry(key.to_owned()).or_default(),
@@ -53,13 +55,13 @@ impl Metadata {
         }
     }
 
-    /// Whether there are no keys.
+    /// Returns whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The values of a key, ascending; none for a key that is not there.
+    /// Returns the values of a key, ascending; none for a key that is not there.
     pub fn values(&self, key: &str) -> impl Iterator<Item = &str> {
         self.values
             .get(key)
@@ -68,7 +70,7 @@ impl Metadata {
             .map(String::as_str)
     }
 
-    /// All keys with their values, both ascending.
+    /// Returns all keys with their values, both ascending.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &BTreeSet<String>)> {
         self.values
@@ -77,6 +79,7 @@ impl Metadata {
     }
 }
 
+/// Drops the largest values beyond the bound.
 fn keep_smallest(values: &mut BTreeSet<String>, bound: Option<NonZeroUsize>) {
     while bound.is_some_and(|bound| values.len() > bound.get()) {
         values.pop_last();

@@ -10,10 +10,11 @@ use crate::shortest;
 
 /// A metadata value: any JSON value.
 ///
-/// `Display` writes Python's `str`: text unchanged, `True`, `None`, `1e+20`, `[1, 'x', None]`, `{'k': [True]}`.
+/// `Display` writes Python's `str`: text unchanged, `True`, `None`, `1e+20`, `[1, 'x', None]`,
+/// `{'k': [True]}`.
 ///
-/// Reading through serde keeps the order of keys. serde_json gives integers beyond 64 bits, and `-0`, as floats; Python
-/// would write them as integers.
+/// Reading through serde keeps the order of keys. serde_json gives integers beyond 64 bits, and
+/// `-0`, as floats; Python would write them as integers.
 ///
 /// # Examples
 ///
@@ -44,6 +45,7 @@ pub enum MetadataValue {
 
 impl fmt::Display for MetadataValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Python's `str` of text is the text itself; inside lists and maps it is quoted.
         if let Self::Text(text) = self {
             return f.write_str(text);
         }
@@ -71,15 +73,19 @@ fn write_repr(value: &MetadataValue, out: &mut String) {
     }
 }
 
-/// Python's `repr` of a float: the shortest digits, with an exponent below 1e-4 and from 1e16 on.
+/// Returns Python's `repr` of a float: the shortest digits, with an exponent below 1e-4 and from
+/// 1e16 on.
 fn float_repr(float: f64) -> String {
     if !float.is_finite() {
+        // Rust writes `NaN` where Python writes `nan`; infinities agree.
         return float.to_string().to_lowercase();
     }
     let scientific = shortest::scientific(float);
+    // A scientific form always has an exponent, so the fallbacks are never used.
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if !(-4..16).contains(&exponent) {
+        // Python writes the sign of an exponent and at least two digits of it.
         return format!("{digits}e{exponent:+03}");
     }
     let text = shortest::positional(float);
@@ -96,7 +102,10 @@ impl<'de> Deserialize<'de> for MetadataValue {
     }
 }
 
-/// Entries of a map up to which its keys are searched one by one.
+/// Number of entries of a map up to which its keys are searched one by one.
+///
+/// Beyond it a table of places takes over, so that a large map does not cost the square of its
+/// size.
 const SEARCHED: usize = 16;
 
 struct ValueVisitor;

@@ -10,17 +10,19 @@ use sha1::{Digest as _, Sha1};
 use crate::hex;
 use crate::literal::write_events_literal;
 
-/// What stands before the hash wherever a pattern name is itself a symbol, and in the answers of `learn`.
+/// The prefix of the hash wherever a pattern name is itself a symbol, and in the answers of
+/// `learn`.
 pub const NAME_PREFIX: &str = "PTRN|";
 
 /// The name of a pattern: SHA-1 of the Python literal of its events.
 ///
-/// Two patterns have the same name exactly when they have the same symbols in the same events in the same order (up to
-/// SHA-1 collisions). The order of names is that of their text.
+/// Two patterns have the same name exactly when they have the same symbols in the same events in
+/// the same order (up to SHA-1 collisions). The order of names is that of their text.
 ///
-/// Text: `Display` and serde write the bare 40 lower-case hexadecimal digits, as databases hold them;
-/// [`prefixed`](Self::prefixed) writes the form that symbols have. Reading accepts both. Upper-case digits are refused:
-/// KATO never writes them, and symbols are compared character by character.
+/// Text: `Display` and serde write the bare 40 lower-case hexadecimal digits, as databases hold
+/// them; [`prefixed`](Self::prefixed) writes the form that symbols have. Reading accepts both.
+/// Upper-case digits are refused: KATO never writes them, and symbols are compared character by
+/// character.
 ///
 /// # Examples
 ///
@@ -36,44 +38,50 @@ pub const NAME_PREFIX: &str = "PTRN|";
 pub struct PatternName([u8; hex::DIGEST_LEN]);
 
 impl PatternName {
-    /// The name of the pattern with these events, in the order given: events are not sorted here.
+    /// Returns the name of the pattern with these events, in the order given: events are not sorted
+    /// here.
     ///
-    /// Complexity: linear in the length of the text. To name many patterns of one symbol per event, see
-    /// [`name_of_ids`](crate::name_of_ids) and [`name_of_names`](crate::name_of_names).
+    /// Complexity: linear in the length of the text. To name many patterns of one symbol per event,
+    /// see [`name_of_ids`](crate::name_of_ids) and [`name_of_names`](crate::name_of_names).
     #[must_use]
     pub fn of_events<E, S>(events: &[E]) -> Self
     where
         E: AsRef<[S]>,
         S: AsRef<str>,
     {
+        // Room for a short token with its quotes and brackets in every event.
         let mut text = String::with_capacity(16 * events.len());
         write_events_literal(events, &mut text);
         Self(Sha1::digest(text).into())
     }
 
-    /// The name with these 20 bytes, as [`as_bytes`](Self::as_bytes) gave them.
+    /// Creates the name with these 20 bytes, as [`as_bytes`](Self::as_bytes) returned them.
     #[must_use]
     pub const fn from_bytes(digest: [u8; hex::DIGEST_LEN]) -> Self {
         Self(digest)
     }
 
-    /// Bytes of a name.
+    /// Number of bytes of a name.
     pub const BYTES: usize = hex::DIGEST_LEN;
 
-    /// The first eight bytes as a number, ordered as names are; enough to tell nearly all names apart.
+    /// Returns the first eight bytes as a number, ordered as names are.
+    ///
+    /// They are enough to distinguish nearly all names.
     #[must_use]
     pub const fn leading_u64(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
+        // Big-endian, so that numbers compare as the bytes do.
         u64::from_be_bytes([a, b, c, d, e, f, g, h])
     }
 
-    /// The 20 bytes of the hash.
+    /// Returns the 20 bytes of the hash.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; hex::DIGEST_LEN] {
         &self.0
     }
 
-    /// The name that a symbol refers to: `Some` only for `PTRN|` and exactly 40 lower-case hexadecimal digits.
+    /// Returns the name that a symbol refers to: `Some` only for `PTRN|` and exactly 40 lower-case
+    /// hexadecimal digits.
     ///
     /// # Examples
     ///
@@ -89,7 +97,7 @@ impl PatternName {
         hex::decode(symbol.strip_prefix(NAME_PREFIX)?).map(Self)
     }
 
-    /// A `Display` adapter for the form that symbols have: `PTRN|` and the 40 digits.
+    /// Returns a `Display` adapter for the form that symbols have: `PTRN|` and the 40 digits.
     #[must_use]
     pub const fn prefixed(&self) -> Prefixed<'_> {
         Prefixed(self)
@@ -99,6 +107,8 @@ impl PatternName {
 impl fmt::Display for PatternName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = hex::encode(&self.0);
+        // `pad` honours width and precision, so that `{name:.8}` shortens a name. Hexadecimal
+        // digits are ASCII, so the conversion cannot fail.
         f.pad(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
     }
 }
@@ -147,7 +157,7 @@ impl fmt::Display for Prefixed<'_> {
     }
 }
 
-/// The text is not a pattern name.
+/// The error for a text that is not a pattern name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "read {text:?} as a pattern name: give 40 lower-case hexadecimal digits, with or without a leading PTRN|"

@@ -1,4 +1,4 @@
-//! Naming by the million: patterns with one symbol per event, from prepared text fragments.
+//! Fast naming of patterns with one symbol per event, from prepared text fragments.
 
 use std::fmt;
 
@@ -6,9 +6,11 @@ use crate::hex;
 use crate::literal::write_symbol_literal;
 use crate::name::{NAME_PREFIX, PatternName};
 
-/// Stands between events in the hashed text. Prepared fragments end with it; the last one is cut off again.
+/// The text between events in the hashed text. Prepared fragments end with it; the last one is cut
+/// off again.
 const SEPARATOR: &[u8; 2] = b", ";
-/// A fragment up to this long is copied as one block of this size: a few moves instead of a call with a length.
+/// A fragment up to this long is copied as one block of this size: a few moves instead of a call
+/// with a length.
 const BLOCK_COPY: usize = 32;
 /// Bytes in a block of SHA-1.
 const BLOCK: usize = 64;
@@ -44,9 +46,10 @@ const INITIAL_STATE: [u32; 5] = [
 /// ```
 #[derive(Clone)]
 pub struct LiteralTable {
-    /// All fragments, each followed by the separator, and `BLOCK_COPY` bytes more so that a block copy can overshoot.
+    /// All fragments, each followed by the separator, and `BLOCK_COPY` bytes more so that a block
+    /// copy can overshoot.
     bytes: Vec<u8>,
-    /// Where each fragment starts, and one past the last separator: one entry more than symbols.
+    /// Start of each fragment, and one past the last separator: one entry more than symbols.
     starts: Vec<usize>,
 }
 
@@ -71,26 +74,27 @@ impl LiteralTable {
         Self { bytes, starts }
     }
 
-    /// The text of the symbol as a whole event, for example `['a']`; `None` for a number that is not in the table.
+    /// Returns the text of the symbol as a whole event, for example `['a']`; `None` for a number
+    /// that is not in the table.
     #[must_use]
     pub fn fragment(&self, id: u32) -> Option<&[u8]> {
         let (start, end) = self.range(id)?;
         self.bytes.get(start..end - SEPARATOR.len())
     }
 
-    /// Number of symbols.
+    /// Returns the number of symbols.
     #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Whether there are no symbols.
+    /// Returns whether there are no symbols.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Where the fragment starts and where its separator ends.
+    /// Returns where the fragment starts and where its separator ends.
     fn range(&self, id: u32) -> Option<(usize, usize)> {
         let id = usize::try_from(id).ok()?;
         Some((*self.starts.get(id)?, *self.starts.get(id + 1)?))
@@ -117,6 +121,8 @@ pub struct NameScratch {
 impl NameScratch {
     /// Opens a text that has at most `text_len` bytes with its brackets.
     fn open(&mut self, text_len: usize) -> Text<'_> {
+        // Old bytes need no clearing: the text overwrites them up to its end, and `finish` the
+        // padding behind it.
         if self.bytes.len() < text_len + TAIL {
             self.bytes.resize(text_len + TAIL, 0);
         }
@@ -128,7 +134,7 @@ impl NameScratch {
     }
 }
 
-/// The number is not in the table that the names are made from.
+/// The error for a number that is not in the table that the names are made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "name a pattern: symbol {id} is not in the table of {table_len} symbols; build the table from the same vocabulary"
@@ -136,11 +142,11 @@ impl NameScratch {
 pub struct UnknownSymbolId {
     /// The number asked for.
     pub id: u32,
-    /// How many symbols the table has.
+    /// Number of symbols in the table.
     pub table_len: usize,
 }
 
-/// The name of the pattern whose events are these symbols, one symbol per event.
+/// Returns the name of the pattern whose events are these symbols, one symbol per event.
 ///
 /// Equal to [`PatternName::of_events`] over the symbols themselves.
 ///
@@ -163,6 +169,8 @@ pub fn name_of_ids(
     ids: &[u32],
     scratch: &mut NameScratch,
 ) -> Result<PatternName, UnknownSymbolId> {
+    // The first pass checks every number and adds up the lengths, so that the second one has room
+    // for all fragments and cannot fail.
     let mut text_len = "[]".len();
     for &id in ids {
         let (start, end) = table.range(id).ok_or(UnknownSymbolId {
@@ -178,7 +186,8 @@ pub fn name_of_ids(
     Ok(text.finish())
 }
 
-/// The name of the pattern whose events are these pattern names, each (with its prefix) the one symbol of an event.
+/// Returns the name of the pattern whose events are these pattern names, each (with its prefix) the
+/// one symbol of an event.
 ///
 /// Equal to [`PatternName::of_events`] over the prefixed texts.
 ///
@@ -201,14 +210,16 @@ pub fn name_of_names(children: &[PatternName], scratch: &mut NameScratch) -> Pat
     text.finish()
 }
 
-/// `['PTRN|`, which opens an event that holds one pattern name.
+/// The text that opens an event that holds one pattern name. Nothing in a name is ever escaped, so
+/// the text around the digits is fixed.
 const NAME_OPEN: &[u8; 7] = b"['PTRN|";
 const _: () = assert!(NAME_PREFIX.len() + 2 == NAME_OPEN.len());
-/// What closes it, with the separator.
+/// The text that closes it, with the separator.
 const NAME_CLOSE: &[u8; 4] = b"'], ";
 const NAME_FRAGMENT: usize = NAME_OPEN.len() + hex::HEX_LEN + NAME_CLOSE.len();
 
-/// A text being written. A value of its own, so that the position stays in a register while bytes are written.
+/// A text being written. A value of its own, so that the position stays in a register while bytes
+/// are written.
 struct Text<'a> {
     /// Long enough for the finished text and `TAIL` bytes.
     bytes: &'a mut [u8],
@@ -220,6 +231,9 @@ impl Text<'_> {
     #[inline]
     fn push(&mut self, source: &[u8], len: usize) {
         let room = &mut self.bytes[self.len..];
+        // A fixed number of bytes is moved by a few instructions. What the block copies beyond the
+        // fragment is overwritten by the next fragment or by the padding; `TAIL` and the spare
+        // bytes of the table leave room for it at either end.
         match (
             source.first_chunk::<BLOCK_COPY>(),
             room.first_chunk_mut::<BLOCK_COPY>(),
@@ -230,6 +244,7 @@ impl Text<'_> {
         self.len += len;
     }
 
+    /// Appends an event that holds one pattern name.
     #[inline]
     fn push_name(&mut self, name: &PatternName) {
         let room = &mut self.bytes[self.len..self.len + NAME_FRAGMENT];
@@ -243,16 +258,20 @@ impl Text<'_> {
 
     /// Closes the list and hashes the text.
     ///
-    /// The padding is written in place and the compression function called once over all blocks: for texts of one or two
-    /// blocks the bookkeeping of a streaming hasher costs as much as the hash.
+    /// The padding is written in place and the compression function called once over all blocks:
+    /// for texts of one or two blocks the bookkeeping of a streaming hasher costs as much as the
+    /// hash.
     #[inline]
     fn finish(self) -> PatternName {
         let Self { bytes, mut len } = self;
+        // A pattern without events has no separator to cut off.
         if len > 1 {
             len -= SEPARATOR.len();
         }
         bytes[len] = b']';
         len += 1;
+        // The padding of SHA-1 (FIPS 180-4, section 5.1.1): a 1 bit, zeros, and the length of the
+        // text in bits as 64 bits, big-endian, up to a whole number of blocks.
         let padded_len = (len + 1 + size_of::<u64>()).next_multiple_of(BLOCK);
         // More zeros than needed, but a fixed number of them.
         let padding = &mut bytes[len..len + MAX_PADDING];

@@ -1,4 +1,4 @@
-//! Patterns: what a learned sequence of events is kept as.
+//! Patterns: the form in which a learned sequence of events is kept.
 
 use crate::event::Event;
 use crate::name::PatternName;
@@ -22,7 +22,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern of these events, oldest first; computes the name.
+    /// Creates the pattern of these events, oldest first, and computes its name.
     #[must_use]
     pub fn new(events: Vec<Event>) -> Self {
         Self {
@@ -31,25 +31,26 @@ impl Pattern {
         }
     }
 
-    /// The name: a function of the events alone.
+    /// Returns the name: a function of the events alone.
     #[must_use]
     pub const fn name(&self) -> PatternName {
         self.name
     }
 
-    /// The events (`pattern_data`), oldest first.
+    /// Returns the events (`pattern_data`), oldest first.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// The events, without the name.
+    /// Returns the events, without the name.
     #[must_use]
     pub fn into_events(self) -> Vec<Event> {
         self.events
     }
 
-    /// Number of symbols in all events: KATO's `length`, which counts symbols and not events.
+    /// Returns the number of symbols in all events: KATO's `length`, which counts symbols and not
+    /// events.
     #[must_use]
     pub fn length(&self) -> usize {
         self.events.iter().map(Event::len).sum()

@@ -1,14 +1,15 @@
-//! Which characters Python 3.10 prints as they are, by its Unicode 13.0 tables.
+//! Printability of characters in Python 3.10, by its Unicode 13.0 tables.
 //!
-//! Pattern names are hashes of text in which non-printable characters are escaped, so the table must stay at Unicode 13.0:
-//! a newer one escapes fewer characters and changes names.
+//! Pattern names are hashes of text in which non-printable characters are escaped, so the table
+//! must stay at Unicode 13.0: a newer one escapes fewer characters and changes names.
 
-/// Whether Python 3.10's `str.isprintable` holds for the character.
+/// Returns whether Python 3.10's `str.isprintable` holds for the character.
 pub(crate) fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return matches!(character, ' '..='~');
     }
-    // Latin, IPA and combining marks: byte-level tokenizers write a space as one of them, so most tokens hold one.
+    // Latin, IPA and combining marks: byte-level tokenizers write a space as one of them, so most
+    // tokens hold one.
     if matches!(character, '\u{ae}'..='\u{377}') {
         return true;
     }
@@ -16,8 +17,9 @@ pub(crate) fn is_printable(character: char) -> bool {
     SWITCHES.partition_point(|&first| first <= u32::from(character)) % 2 == 0
 }
 
-/// Where printability changes, ascending, from U+007F on: the first non-printable code point, the first printable one after
-/// it, and so on in turn. The last entry is one past the last code point.
+/// The code points where printability changes, ascending, from U+007F on: the first non-printable
+/// one, the first printable one after it, and so on in turn. The last entry is one past the last
+/// code point.
 const SWITCHES: &[u32] = &[
     0x7f, 0xa1, 0xad, 0xae, 0x378, 0x37a, 0x380, 0x384, 0x38b, 0x38c, 0x38d, 0x38e, 0x3a2, 0x3a3,
     0x530, 0x531, 0x557, 0x559, 0x58b, 0x58d, 0x590, 0x591, 0x5c8, 0x5d0, 0x5eb, 0x5ef, 0x5f5,

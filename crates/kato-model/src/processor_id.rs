@@ -1,4 +1,4 @@
-//! Processor ids: under which name a node's knowledge base is stored.
+//! Processor ids: the names under which KATO stores the knowledge bases of nodes.
 
 use std::fmt::Write as _;
 
@@ -9,14 +9,15 @@ const MAX_CHARS: usize = 60;
 /// Characters set aside for the hash of a shortened node id, with the underscores around it.
 const HASH_CHARS: usize = 10;
 
-/// The processor id of a node (KATO's `kb_id` and database name).
+/// Returns the processor id of a node (KATO's `kb_id` and database name).
 ///
-/// It is the node id with each of `/ \ . " $ * < > : | ? -` and blank made `_`, then `_` and the service name with `-` made
-/// `_`. Longer than 60 characters, the node's part is cut and gets the start of its MD5. Different node ids may get one
-/// processor id (`a.b`, `a-b` and `a b` do) and then share a knowledge base.
+/// It is the node id with each of `/ \ . " $ * < > : | ? -` and blank made `_`, then `_` and the
+/// service name with `-` made `_`. Longer than 60 characters, the node's part is cut and gets the
+/// start of its MD5. Different node ids may get one processor id (`a.b`, `a-b` and `a b` do) and
+/// then share a knowledge base.
 ///
-/// Shape: at most 60 characters for service names up to 50 characters; what the original does with longer ones is not
-/// established, here the node's part is then its hash alone.
+/// Shape: at most 60 characters for service names up to 50 characters; what the original does with
+/// longer ones is not established, here the node's part is then its hash alone.
 ///
 /// # Examples
 ///
@@ -33,12 +34,14 @@ pub fn processor_id(node_id: &str, service_name: &str) -> String {
     );
     let service = service_name.replace('-', "_");
     let id = format!("{node}_{service}");
+    // KATO counts characters, as Python's `len` does, and not bytes.
     if id.chars().count() <= MAX_CHARS {
         return id;
     }
     let kept_chars = MAX_CHARS.saturating_sub(service.chars().count() + HASH_CHARS);
     let mut id: String = node.chars().take(kept_chars).collect();
     id.push('_');
+    // KATO hashes the cleaned id, so ids that cleaning makes equal stay equal here as well.
     for byte in &Md5::digest(&node)[..4] {
         write!(id, "{byte:02x}").expect("writing into a String cannot fail");
     }

@@ -1,4 +1,4 @@
-//! The record in which patterns leave a knowledge base and come back: one line of JSON.
+//! Pattern records: one line of JSON for each pattern that leaves a knowledge base or comes back.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -15,11 +15,13 @@ use crate::pattern::Pattern;
 
 /// A pattern with everything that was learned about it.
 ///
-/// As JSON it has the keys `name` (the bare hash), `pattern_data` (the events), `length` (number of symbols), `frequency`,
-/// `emotives` (list of maps) and `metadata` (lists of values), in this order. Equal records are written as equal text.
+/// As JSON it has the keys `name` (the bare hash), `pattern_data` (the events), `length` (number of
+/// symbols), `frequency`, `emotives` (list of maps) and `metadata` (lists of values), in this
+/// order. Equal records are written as equal text.
 ///
-/// Reading checks `name` and `length` against `pattern_data` and ignores other keys. `emotives` and `metadata` may be
-/// missing, and `emotives` may be `{}`, as KATO's MongoDB generation has it for none.
+/// Reading checks `name` and `length` against `pattern_data` and ignores other keys. `emotives` and
+/// `metadata` may be missing, and `emotives` may be `{}`, as KATO's MongoDB generation has it for
+/// none.
 ///
 /// # Examples
 ///
@@ -35,9 +37,9 @@ use crate::pattern::Pattern;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "StoredRecord")]
 pub struct PatternRecord {
-    /// The pattern, which knows its name and length.
+    /// The pattern, with its name and length.
     pub pattern: Pattern,
-    /// How often it was learned.
+    /// Number of learn calls.
     pub frequency: u64,
     /// The latest emotives, oldest first. Values must be finite, as JSON has no others.
     pub emotives: Vec<EmotiveMap>,
@@ -45,7 +47,7 @@ pub struct PatternRecord {
     pub metadata: Metadata,
 }
 
-/// Why a record cannot be read or written.
+/// An error of reading or writing a record.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -54,7 +56,7 @@ pub enum RecordError {
         "read a pattern record: give one JSON object per line, with the keys of an exported pattern"
     )]
     Malformed {
-        /// What the parser found, and where.
+        /// The parser's error, with its place.
         #[source]
         source: Box<dyn StdError + Send + Sync>,
     },
@@ -63,7 +65,7 @@ pub enum RecordError {
     Unwritable {
         /// The pattern.
         name: PatternName,
-        /// What could not be written.
+        /// The value that could not be written.
         #[source]
         source: Box<dyn StdError + Send + Sync>,
     },
@@ -96,7 +98,8 @@ impl PatternRecord {
     ///
     /// # Errors
     ///
-    /// [`RecordError::Malformed`], [`RecordError::NameMismatch`] or [`RecordError::LengthMismatch`].
+    /// [`RecordError::Malformed`], [`RecordError::NameMismatch`] or
+    /// [`RecordError::LengthMismatch`].
     pub fn from_json(line: &str) -> Result<Self, RecordError> {
         let stored: StoredRecord =
             serde_json::from_str(line).map_err(|error| RecordError::Malformed {
@@ -105,7 +108,7 @@ impl PatternRecord {
         stored.try_into()
     }
 
-    /// The record as one line, without a line end.
+    /// Returns the record as one line, without a line end.
     ///
     /// # Errors
     ///
@@ -120,6 +123,7 @@ impl PatternRecord {
 
 impl Serialize for PatternRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // serde_json would write `null` for such a number, which does not read back.
         if let Some((key, value)) = self
             .emotives
             .iter()
@@ -130,6 +134,7 @@ impl Serialize for PatternRecord {
                 "emotive {key:?} is {value}"
             )));
         }
+        // The order of the keys is part of the form: equal records are equal text.
         let mut record = serializer.serialize_struct("PatternRecord", 6)?;
         record.serialize_field("name", &self.pattern.name())?;
         record.serialize_field("pattern_data", self.pattern.events())?;
@@ -158,6 +163,7 @@ impl TryFrom<StoredRecord> for PatternRecord {
     type Error = RecordError;
 
     fn try_from(stored: StoredRecord) -> Result<Self, RecordError> {
+        // The name is computed from the events, so no record can bring content under another name.
         let pattern = Pattern::new(stored.pattern_data);
         let (name, counted) = (pattern.name(), pattern.length() as u64);
         if stored.name != name {
@@ -188,7 +194,7 @@ impl TryFrom<StoredRecord> for PatternRecord {
     }
 }
 
-/// A list of maps, or the `{}` of a pattern without emotives.
+/// Reads a list of maps, or the `{}` of a pattern without emotives.
 fn emotives<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EmotiveMap>, D::Error> {
     struct WindowVisitor;
 

@@ -1,6 +1,6 @@
-//! The shortest decimal that reads back as the same number, as Python and numpy choose it.
+//! Shortest decimals that read back as the same number, as Python and numpy choose them.
 
-/// The shortest scientific form, for example `1.5e-7`.
+/// Returns the shortest scientific form, for example `1.5e-7`.
 pub(crate) fn scientific(value: f64) -> String {
     let shortest = format!("{value:e}");
     let number = shortest
@@ -10,22 +10,27 @@ pub(crate) fn scientific(value: f64) -> String {
     even_on_tie(value, format!("{value:.precision$e}")).unwrap_or(shortest)
 }
 
-/// The shortest form without exponent, for example `0.25`; whole numbers have no point.
+/// Returns the shortest form without exponent, for example `0.25`; whole numbers have no point.
 pub(crate) fn positional(value: f64) -> String {
     let shortest = value.to_string();
     let precision = fraction_len(&shortest);
     even_on_tie(value, format!("{value:.precision$}")).unwrap_or(shortest)
 }
 
+/// Returns the number of digits after the point.
 fn fraction_len(number: &str) -> usize {
     number
         .split_once('.')
         .map_or(0, |(_, fraction)| fraction.len())
 }
 
-/// Of two shortest decimals that are equally near to the value, the standard library writes the upper one, Python and numpy
-/// the even one. That is the exact value rounded to as many digits, unless it reads back as another number: below a power
-/// of two the nearest decimal may lie outside the range of the value.
+/// Returns the exact value rounded to as many digits as the shortest form, if it reads back as the
+/// value.
+///
+/// Of two shortest decimals that are equally near to the value, the standard library writes the
+/// upper one, Python and numpy the even one. That is the exact value rounded to as many digits,
+/// unless it reads back as another number: below a power of two the nearest decimal may lie outside
+/// the range of the value.
 fn even_on_tie(value: f64, rounded: String) -> Option<String> {
     (rounded.parse() == Ok(value)).then_some(rounded)
 }

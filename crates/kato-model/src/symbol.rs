@@ -6,8 +6,9 @@ use crate::PatternName;
 
 /// One symbol of a pattern.
 ///
-/// On the surface every symbol is a string. Above level 0 nearly all of them are pattern names, which take 20 bytes here
-/// instead of the 45 of their text. [`Symbol::from`] a string and `Display` are inverse to each other, so no string is lost.
+/// In observations and in KATO's records every symbol is a string. Above level 0 nearly all of them
+/// are pattern names, which take 20 bytes here instead of the 45 of their text. [`Symbol::from`] a
+/// string and `Display` are inverse to each other, so no string is lost.
 ///
 /// ```
 /// use kato_model::Symbol;
@@ -19,6 +20,7 @@ use crate::PatternName;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Symbol {
+    // The order of the variants is that of symbol counts: all text before all names.
     /// Any text that is not exactly `PTRN|` and 40 lower-case hexadecimal digits.
     Text(Box<str>),
     /// The name of a pattern.

@@ -1,4 +1,4 @@
-//! Interning: text symbols as dense 32-bit ids.
+//! Symbol tables: text symbols interned as dense 32-bit ids.
 
 use std::hash::BuildHasher;
 
@@ -7,7 +7,8 @@ use hashbrown::HashTable;
 
 /// Text symbols with dense ids `0..len`, in order of first interning.
 ///
-/// All text lies in one buffer, so a table of a tokenizer's vocabulary costs about its text plus 20 bytes a symbol.
+/// All text is kept in one buffer, so a table of a tokenizer's vocabulary costs about its text plus
+/// 20 bytes a symbol.
 ///
 /// ```
 /// use kato_model::SymbolTable;
@@ -29,32 +30,32 @@ pub struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// An empty table.
+    /// Creates an empty table.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of symbols.
+    /// Returns the number of symbols.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether the table holds no symbol.
+    /// Returns whether the table holds no symbol.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Bytes of heap that the table holds, within a few per cent.
+    /// Returns the bytes of heap that the table holds, within a few per cent.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         // A table entry is an id and a byte of its hash.
         self.text.capacity() + self.ends.capacity() * 8 + self.ids.capacity() * (4 + 1)
     }
 
-    /// The text of a symbol, if `id` is in the table.
+    /// Returns the text of a symbol, if `id` is in the table.
     #[must_use]
     pub fn text(&self, id: u32) -> Option<&str> {
         let idx = id as usize;
@@ -63,7 +64,7 @@ impl SymbolTable {
         Some(&self.text[start..end])
     }
 
-    /// The id of a symbol, if it was interned.
+    /// Returns the id of a symbol, if it was interned.
     #[must_use]
     pub fn id(&self, text: &str) -> Option<u32> {
         self.ids
@@ -73,7 +74,7 @@ impl SymbolTable {
             .copied()
     }
 
-    /// The id of a symbol, interning it first if it is new.
+    /// Returns the id of a symbol, interning it first if it is new.
     ///
     /// # Panics
     ///
@@ -85,7 +86,8 @@ impl SymbolTable {
         self.push(text)
     }
 
-    /// Appends a symbol under the next id even if its text is already there; lookups find the first.
+    /// Appends a symbol under the next id even if its text is already there; lookups find the
+    /// first.
     ///
     /// A tokenizer's vocabulary may name one text twice, and its ids must stay what they are.
     ///
@@ -93,6 +95,8 @@ impl SymbolTable {
     ///
     /// As [`SymbolTable::intern`].
     pub fn push(&mut self, text: &str) -> u32 {
+        // Ids fit 31 bits, because a learn batch marks literals with the top bit of a packed
+        // symbol.
         assert!(
             self.ends.len() < 1 << 31,
             "a symbol table holds at most 2^31 symbols"
@@ -101,7 +105,10 @@ impl SymbolTable {
         let is_new = self.id(text).is_none();
         self.text.push_str(text);
         self.ends.push(self.text.len());
+        // A repeated text stays out of the index, so that lookups find its first id.
         if is_new {
+            // Taken out for the call, because a table that grows hashes its texts again through
+            // `self`.
             let mut ids = std::mem::take(&mut self.ids);
             ids.insert_unique(self.hasher.hash_one(text), id, |&id| {
                 self.hasher.hash_one(self.text(id).unwrap_or_default())
@@ -111,7 +118,7 @@ impl SymbolTable {
         id
     }
 
-    /// All symbols in id order.
+    /// Returns all symbols in id order.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         (0..self.len()).map(|idx| {
@@ -122,7 +129,7 @@ impl SymbolTable {
 }
 
 impl<S: AsRef<str>> FromIterator<S> for SymbolTable {
-    /// Ids follow the iterator's order, also for texts that repeat.
+    /// Creates a table whose ids follow the iterator's order, also for texts that repeat.
     fn from_iter<I: IntoIterator<Item = S>>(symbols: I) -> Self {
         let mut table = Self::new();
         for symbol in symbols {

@@ -1,4 +1,5 @@
-//! Vector symbols: the vectors of one observation, added up and named by the SHA-1 of the text numpy prints.
+//! Vector symbols: the vectors of one observation, added up and named by the SHA-1 of the text
+//! numpy prints.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -14,13 +15,14 @@ mod numpy_text;
 
 pub use numpy_text::write_numpy_text;
 
-/// What stands before the hash in a vector symbol.
+/// The prefix of the hash in a vector symbol.
 pub const VECTOR_PREFIX: &str = "VCTR|";
 
 /// The symbol of an observation's vectors: SHA-1 of what numpy prints for their sum.
 ///
-/// Vectors that print alike have one name: of arrays with more than 1000 elements only the first and last three are
-/// printed. `Display` and serde write `VCTR|` and 40 lower-case hexadecimal digits; reading wants exactly that.
+/// Vectors that print alike have one name: of arrays with more than 1000 elements only the first
+/// and last three are printed. `Display` and serde write `VCTR|` and 40 lower-case hexadecimal
+/// digits; reading wants exactly that.
 ///
 /// # Examples
 ///
@@ -36,22 +38,22 @@ pub const VECTOR_PREFIX: &str = "VCTR|";
 pub struct VectorName([u8; hex::DIGEST_LEN]);
 
 impl VectorName {
-    /// Bytes of a name.
+    /// Number of bytes of a name.
     pub const BYTES: usize = hex::DIGEST_LEN;
 
-    /// The name with these 20 bytes, as [`as_bytes`](Self::as_bytes) gave them.
+    /// Creates the name with these 20 bytes, as [`as_bytes`](Self::as_bytes) returned them.
     #[must_use]
     pub const fn from_bytes(digest: [u8; hex::DIGEST_LEN]) -> Self {
         Self(digest)
     }
 
-    /// The 20 bytes of the hash.
+    /// Returns the 20 bytes of the hash.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; hex::DIGEST_LEN] {
         &self.0
     }
 
-    /// The name of one vector.
+    /// Returns the name of one vector.
     #[must_use]
     pub fn of_vector(vector: &[f64]) -> Self {
         let mut text = String::new();
@@ -59,7 +61,8 @@ impl VectorName {
         Self(Sha1::digest(text).into())
     }
 
-    /// The one name that all vectors of an observation have together: that of their [sum](sum_vectors).
+    /// Returns the one name that all vectors of an observation have together: that of their
+    /// [sum](sum_vectors).
     ///
     /// # Errors
     ///
@@ -111,14 +114,14 @@ impl<'de> Deserialize<'de> for VectorName {
     }
 }
 
-/// The text is not a vector symbol.
+/// The error for a text that is not a vector symbol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("read {text:?} as a vector symbol: give VCTR| and 40 lower-case hexadecimal digits")]
 pub struct ParseVectorNameError {
     text: String,
 }
 
-/// Why the vectors of an observation have no sum.
+/// The error for vectors of an observation that have no sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VectorError {
@@ -146,7 +149,8 @@ pub enum VectorError {
 ///
 /// # Errors
 ///
-/// [`VectorError::LengthMismatch`] when two lengths differ and neither is 1, [`VectorError::NoVectors`] for none.
+/// [`VectorError::LengthMismatch`] when two lengths differ and neither is 1,
+/// [`VectorError::NoVectors`] for none.
 ///
 /// # Examples
 ///
@@ -156,8 +160,12 @@ pub enum VectorError {
 pub fn sum_vectors<V: AsRef<[f64]>>(vectors: &[V]) -> Result<Vec<f64>, VectorError> {
     let (first, rest) = vectors.split_first().ok_or(VectorError::NoVectors)?;
     let mut sum = first.as_ref().to_vec();
+    // In the order given: sums of floating-point numbers depend on it, and with them the text that
+    // is hashed.
     for (vector_idx, vector) in (1..).zip(rest) {
         match (sum.as_slice(), vector.as_ref()) {
+            // numpy broadcasts whichever side is one element long. KATO inherits that quirk for the
+            // vectors of one observation.
             (&[broadcast], vector) => {
                 sum = vector.iter().map(|element| broadcast + element).collect()
             }
@@ -180,11 +188,13 @@ pub fn sum_vectors<V: AsRef<[f64]>>(vectors: &[V]) -> Result<Vec<f64>, VectorErr
     Ok(sum)
 }
 
-/// Whether a vector is kept rather than another of the same name: the shorter one, and of equally long ones that with the
-/// smaller element where they first differ, by the total order of [`f64::total_cmp`].
+/// Returns whether a vector is kept rather than another of the same name.
 ///
-/// A vector's name does not tell vectors apart that print alike, so whoever merges what was learned apart needs one rule
-/// that gives the same answer in any order.
+/// It is if it is shorter, or equally long and smaller in the element where the two first differ,
+/// by the total order of [`f64::total_cmp`].
+///
+/// Vectors that print alike have one name, so merging what was learned separately needs a rule that
+/// gives the same result in any order.
 ///
 /// ```
 /// use kato_model::smaller_vector;

@@ -1,4 +1,5 @@
-//! The bulks of a commit: cut so that no document is in two of them, and sent, a bounded number at once.
+//! The bulks of a commit: cut so that no document is in two of them, and sent with a bounded number
+//! at once.
 
 use std::sync::{Arc, mpsc};
 
@@ -39,6 +40,7 @@ pub(crate) fn apply_all(
     let outcome = (0..core.nodes.len())
         .try_for_each(|node_idx| bulks.apply_node(sources, node_idx, subtract));
     bulks.wait(outcome)?;
+    // Behind all bulks: one that is repeated compares with documents that have to be there still.
     if subtract {
         let databases: Vec<_> = core
             .nodes
@@ -53,15 +55,17 @@ pub(crate) fn apply_all(
     Ok(())
 }
 
-/// The key of a bulk among those that are applied; ordered by commit.
+/// Returns the key of a bulk among those that are applied; keys are ordered by commit.
 pub(crate) fn bulk_id(number: i64, rest: &str) -> String {
+    // Nineteen digits hold every `i64`, so texts are ordered as their numbers are.
     format!("{number:019}/{rest}")
 }
 
-/// Bulks in flight, a bounded number at once.
+/// A bounded number of bulks in flight.
 struct Bulks<'a> {
     core: &'a Core,
     context: Arc<Context>,
+    /// The number of the commit.
     number: i64,
     chunk: usize,
     in_flight: usize,
@@ -79,6 +83,8 @@ impl<'a> Bulks<'a> {
             core,
             context: Arc::new(context),
             number: pending.number,
+            // Taken from the commit and not from this store: a replay has to cut the same bulks. At
+            // most 10,000, so the cast is exact.
             chunk: (pending.chunk.max(1)) as usize,
             in_flight: 0,
             answers,
@@ -89,7 +95,8 @@ impl<'a> Bulks<'a> {
         }
     }
 
-    /// Patterns, then the symbols and totals that they count: every document in one bulk only.
+    /// Applies a node's part: patterns, then the symbols and totals that they count. Every document
+    /// is in one bulk only.
     fn apply_node(
         &mut self,
         sources: &[Source],
@@ -102,6 +109,8 @@ impl<'a> Bulks<'a> {
         let mut doomed = Vec::new();
         while let Some(learned) = merge.next()? {
             sums.add(&learned)?;
+            // Deleting by name may be done twice, so patterns need no bulks. What they counted is
+            // known from the staged copies, also once the documents are gone.
             if subtract {
                 doomed.push(learned.name().to_string());
                 if doomed.len() == self.chunk {
@@ -122,6 +131,7 @@ impl<'a> Bulks<'a> {
         self.flush(node_idx)
     }
 
+    /// Deletes patterns by name, and empties the list.
     fn forget(&self, node_idx: usize, doomed: &mut Vec<String>) -> Result<(), StoreError> {
         let doomed = std::mem::take(doomed);
         if doomed.is_empty() {
@@ -132,8 +142,10 @@ impl<'a> Bulks<'a> {
         self.core.delete(database, PATTERNS, named)
     }
 
+    /// Adds an item, behind sending off what would become too large with it.
     fn push(&mut self, node_idx: usize, item: Item) -> Result<(), StoreError> {
         let bytes = item.bytes();
+        // Cut by the items alone, never by time or answers: a replay must come to the same bulks.
         if self.items.len() == self.chunk || self.bytes + bytes > BULK_BYTES {
             self.flush(node_idx)?;
         }
@@ -166,8 +178,10 @@ impl<'a> Bulks<'a> {
         Ok(())
     }
 
+    /// Waits until one of the bulks in flight is done, and returns what came of it.
     fn answer(&mut self) -> Result<(), StoreError> {
         self.in_flight -= 1;
+        // `self` keeps a sender, and every task sends before it ends.
         self.answers
             .recv()
             .expect("a sender is at hand, and tasks answer")
@@ -175,6 +189,8 @@ impl<'a> Bulks<'a> {
 
     /// Waits for all that is in flight, also after an error.
     fn wait(mut self, mut outcome: Result<(), StoreError>) -> Result<(), StoreError> {
+        // Bulks in flight go on whatever becomes of the others: returning earlier would let the
+        // next attempt run beside them.
         while self.in_flight > 0 {
             outcome = outcome.and(self.answer());
         }

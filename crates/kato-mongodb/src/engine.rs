@@ -1,4 +1,5 @@
-//! The threads that speak to the server, so that the store may be called from any thread, asynchronous ones too.
+//! The threads that speak to the server, so that a store may be called from any thread,
+//! asynchronous ones included.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -7,15 +8,16 @@ use std::{io, thread};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// Threads with a runtime of their own. They end when the engine and its background tasks have.
+/// Threads with a runtime of their own, which end with the engine and its background tasks.
 #[derive(Debug)]
 pub(crate) struct Engine {
     handle: Handle,
-    /// Nothing is sent: the threads wait until all copies are gone.
+    /// Carries nothing: the thread that owns the runtime waits until all copies are gone.
     alive: UnboundedSender<()>,
 }
 
 impl Engine {
+    /// Starts the threads.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -29,6 +31,8 @@ impl Engine {
             .name("kato-mongodb".to_owned())
             .spawn(move || {
                 runtime.block_on(all_gone.recv());
+                // Without waiting: a task that sleeps, such as the renewal of a lease, would hold
+                // the thread up.
                 runtime.shutdown_background();
             })?;
         Ok(Self { handle, alive })
@@ -40,8 +44,10 @@ impl Engine {
         future: impl Future<Output = T> + Send + 'static,
     ) -> T {
         let (sender, receiver) = mpsc::sync_channel(1);
+        // Spawned and waited for by a channel, because `block_on` panics on the threads of another
+        // runtime, from which a store may be called, too.
         self.handle.spawn(async move {
-            // The caller waits, so there is one who receives.
+            // The caller is waiting, so sending cannot fail.
             let _ = sender.send(future.await);
         });
         let _waiting = kato_probe::waiting(kato_probe::Wait::Server);
@@ -50,12 +56,12 @@ impl Engine {
             .expect("tasks of the store do not panic, and the runtime outlives the engine")
     }
 
-    /// Starts a future that nobody waits for, and that ends with the engine.
+    /// Starts a future that nobody waits for, and that ends with the engine at the latest.
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(future);
     }
 
-    /// Starts a future that nobody waits for, and that the threads outlive.
+    /// Starts a future that nobody waits for, and that keeps the threads alive until it is done.
     pub(crate) fn spawn_to_the_end(&self, future: impl Future<Output = ()> + Send + 'static) {
         let alive = self.alive.clone();
         self.handle.spawn(async move {

@@ -20,7 +20,7 @@ pub(crate) fn apply(core: &Core, sources: &[Source]) -> Result<(), StoreError> {
         for idx in 0..source.record.documents as usize {
             let documents: Vec<(u64, String)> = source.read(core, Kind::Documents, idx)?;
             for chunk in documents.chunks(CHUNK) {
-                // The server keeps the smallest id.
+                // Of several ids of a sample the smallest counts, and `$min` may be repeated.
                 let write = |(sample_idx, id): &(u64, String), out: &mut Writer| {
                     out.document("q", |out| out.integer("_id", sample_key(*sample_idx)));
                     out.document("u", |out| {
@@ -50,6 +50,7 @@ pub(crate) fn apply(core: &Core, sources: &[Source]) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Builds the command that upserts items into a collection.
 fn command<T>(
     collection: &str,
     items: &[T],
@@ -70,6 +71,7 @@ fn command<T>(
     out.finish()
 }
 
+/// Sends a command of upserts, which may be done twice.
 fn upsert(core: &Core, command: RawDocumentBuf) -> Result<(), StoreError> {
     let database = core.database.clone();
     core.ask(|server: Arc<_>| async move {
@@ -79,18 +81,20 @@ fn upsert(core: &Core, command: RawDocumentBuf) -> Result<(), StoreError> {
     .map(drop)
 }
 
-/// The key of a sample: its number, in the database's integers bit for bit.
+/// Returns the key of a sample: its number, bit for bit as one of the database's integers.
 pub(crate) fn sample_key(sample_idx: u64) -> i64 {
+    // Keys are compared for equality only, so numbers from 2^63 on may be negative.
     sample_idx.cast_signed()
 }
 
-/// What the keys of a node's vectors begin with.
+/// Returns what the keys of a node's vectors begin with.
 pub(crate) fn vector_prefix(node_idx: usize) -> String {
     format!("{node_idx:05}/")
 }
 
-/// A vector in bytes whose order is that of [`kato_model::smaller_vector`], so that the server keeps the smallest: number of
-/// elements, then each element so that bits order as numbers do.
+/// Returns a vector as bytes whose order is that of [`kato_model::smaller_vector`], so that the
+/// server keeps the smallest: the number of elements, then each element so that bits order as
+/// numbers do.
 fn vector_key(vector: &[f64]) -> Vec<u8> {
     const SIGN: u64 = 1 << 63;
 
@@ -98,13 +102,15 @@ fn vector_key(vector: &[f64]) -> Vec<u8> {
     bytes.extend((vector.len() as u32).to_be_bytes());
     for element in vector {
         let bits = element.to_bits();
+        // The order of `f64::total_cmp`: positive numbers go above all negative ones, and of these
+        // the order is turned round. Big end first, because the server compares byte by byte.
         let ordered = if bits & SIGN == 0 { bits | SIGN } else { !bits };
         bytes.extend(ordered.to_be_bytes());
     }
     bytes
 }
 
-/// The vector of a document; `None` when it holds none.
+/// Returns the vector of a document; `None` when it holds none.
 pub(crate) fn vector_of(document: &mongodb::bson::RawDocument) -> Option<(VectorName, Vec<f64>)> {
     const SIGN: u64 = 1 << 63;
 

@@ -1,4 +1,5 @@
-//! Failures of operations on the server: which pass by, and how they are told without secrets.
+//! Failures of operations on the server: which of them pass, and how they are shown without
+//! secrets.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -12,20 +13,21 @@ use mongodb::error::{
 /// The code of a write that breaks a unique index.
 pub(crate) const DUPLICATE_KEY: i32 = 11000;
 
-/// Codes of a server that goes down, comes up, changes its primary, or has a conflict with another transaction.
+/// Codes of a server that goes down, comes up, changes its primary, or has a conflict with another
+/// transaction.
 const PASSING: [i32; 24] = [
     6, 7, 24, 50, 64, 89, 91, 112, 117, 133, 134, 189, 225, 246, 251, 262, 317, 384, 9001, 10107,
     11600, 11602, 13435, 13436,
 ];
 
-/// Why an operation failed.
+/// The reason why an operation failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The driver or the server.
+    /// A failure of the driver, or an answer of the server.
     Driver(Error),
-    /// The server did not do one of the writes of a bulk.
+    /// A write of a bulk that the server did not do.
     Write { code: i32, message: String },
-    /// It is not the server's fault.
+    /// A failure that is not the server's.
     Store(StoreError),
 }
 
@@ -42,7 +44,7 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
-    /// The server's code, where it gave one.
+    /// Returns the server's code, where it gave one.
     pub(crate) fn code(&self) -> Option<i32> {
         match self {
             Self::Write { code, .. } => Some(*code),
@@ -56,11 +58,13 @@ impl Fault {
         }
     }
 
-    /// Whether the same may succeed a little later.
+    /// Returns whether the same operation may succeed a little later.
     pub(crate) fn is_transient(&self) -> bool {
         let Self::Driver(error) = self else {
             return matches!(self, Self::Write { code, .. } if PASSING.contains(code));
         };
+        // A transaction whose outcome is unknown may be repeated as well: its note shows whether it
+        // was committed.
         let labels = [
             RETRYABLE_WRITE_ERROR,
             TRANSIENT_TRANSACTION_ERROR,
@@ -79,8 +83,10 @@ impl Fault {
             || self.code().is_some_and(|code| PASSING.contains(&code))
     }
 
-    /// The fault as text, without anything that is secret.
+    /// Returns the fault as text, without anything that is secret.
     pub(crate) fn told(&self, secrets: &Secrets) -> Box<dyn StdError + Send + Sync> {
+        // Text alone, because the driver's error as a source would show its own message, address
+        // included.
         let text = match self {
             Self::Driver(error) => error.to_string(),
             Self::Write { code, message } => format!("write error {code}: {message}"),
@@ -90,7 +96,7 @@ impl Fault {
     }
 }
 
-/// What the server or the driver said.
+/// A message of the server or the driver, without secrets.
 #[derive(Debug)]
 struct Told(String);
 
@@ -102,7 +108,8 @@ impl fmt::Display for Told {
 
 impl StdError for Told {}
 
-/// Texts that may not appear in errors: what stands before the `@` of an address, in every spelling.
+/// The texts that may not appear in errors: what stands before the `@` of an address, in every
+/// spelling.
 #[derive(Clone, Default)]
 pub(crate) struct Secrets(Vec<String>);
 
@@ -115,11 +122,12 @@ impl fmt::Debug for Secrets {
 impl Secrets {
     pub(crate) fn new(texts: impl IntoIterator<Item = String>) -> Self {
         let mut texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-        // The longest first: one may be part of another.
+        // The longest first: a shorter one that is part of it would leave the rest of it standing.
         texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
         Self(texts)
     }
 
+    /// Replaces all secrets in a text.
     fn hide(&self, text: &str) -> String {
         self.0
             .iter()

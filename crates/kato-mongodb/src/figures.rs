@@ -1,8 +1,8 @@
-//! What a store did, in numbers.
+//! Counts of what a store sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a store sent and how often it had to try again, since it was opened.
+/// Counts of what a store sent, and of how often it had to try again, since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
@@ -29,10 +29,13 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    /// Adds to one of the counters.
     pub(crate) fn add(counter: &AtomicU64, amount: u64) {
+        // Counters order no other memory, and nobody decides by them.
         counter.fetch_add(amount, Ordering::Relaxed);
     }
 
+    /// Returns the counts; while tasks are at work they need not be of the same moment.
     pub(crate) fn read(&self) -> Figures {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Figures {

@@ -1,4 +1,4 @@
-//! Founding a run, and what is checked before it is opened.
+//! Founding of runs, and the checks before a run is opened.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,13 +14,15 @@ use crate::record::{RunRecord, read, records};
 use crate::server::{Server, durable};
 use crate::sessions::Sessions;
 
-/// The guard that the server can have, and sessions if there may be transactions.
+/// Returns the guard that the server can have, and sessions if there may be transactions.
 pub(crate) async fn chosen(
     server: &Arc<Server>,
     guard: Guard,
     in_flight: usize,
 ) -> Result<(Guard, Sessions), StoreError> {
     let has_transactions = server.hello().await?.transactions;
+    // Whatever guard is asked for: a commit that a crash left goes on under its own, which may be
+    // that of transactions.
     let sessions = match has_transactions {
         true => Sessions::open(server, in_flight).await?,
         false => Sessions::default(),
@@ -46,6 +48,7 @@ pub(crate) async fn found(
             path: server.path(database),
         });
     }
+    // All nodes are checked before the first is changed.
     for node in &record.nodes {
         check_empty(server, &node.database, is_new).await?;
     }
@@ -82,7 +85,8 @@ pub(crate) async fn insert_record(
         }
     };
     if !server.retry("create a run", insert).await? {
-        // Ours, by an attempt that was not answered, or that of somebody who was faster.
+        // The record may be ours, by an attempt that was not answered, or that of somebody who was
+        // faster.
         let found = read(server, database).await?.and_then(|found| found.owner);
         if found.is_none_or(|owner| owner.id != lease.id) {
             return Err(StoreError::Exists {
@@ -110,7 +114,7 @@ pub(crate) async fn check_empty(
     }
 }
 
-/// The record, once nothing is pending.
+/// Returns the record, once nothing is pending.
 pub(crate) async fn settled(
     server: &Arc<Server>,
     database: &str,

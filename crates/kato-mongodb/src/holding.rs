@@ -1,4 +1,4 @@
-//! A run that is held so that nobody writes it while it is copied or deleted.
+//! Leases that keep writers away from a run while it is copied or deleted.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    /// Inside the engine only: renewing is a task of its runtime.
+    /// Takes the lease of a run. To be called inside the engine only: renewing is a task of its
+    /// runtime.
     pub(crate) async fn take(server: &Arc<Server>, database: &str) -> Result<Self, StoreError> {
         let (lease, record) = acquire(server, database, &Sessions::default()).await?;
         let lease = Arc::new(lease);
@@ -36,17 +37,19 @@ impl Holding {
         })
     }
 
-    /// The databases of the nodes.
+    /// Returns the databases of the nodes.
     pub(crate) fn databases(&self) -> Vec<String> {
         let nodes = self.record.nodes.iter();
         nodes.map(|node| node.database.clone()).collect()
     }
 
+    /// Gives the lease back.
     pub(crate) async fn end(self) {
         self.lease.end(&self.server, &self.database).await;
     }
 }
 
+/// Drops databases, in the order given.
 pub(crate) async fn drop_databases(
     server: &Arc<Server>,
     names: &[String],

@@ -1,4 +1,5 @@
-//! The indexes of a node: made by the very calls by which KATO makes them, so that either may come second.
+//! The indexes of a node, made by the very calls by which KATO makes them, so that either may come
+//! second.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::layout::{ACTIONS, PATTERNS, PREDICTIONS, SYMBOLS};
 use crate::lease::Lease;
 use crate::server::Server;
 
-/// Codes of a server that holds an index of that name, or of those keys, with other options.
+/// Codes of a server that holds an index of that name, or of those keys, with other options:
+/// `IndexOptionsConflict` and `IndexKeySpecsConflict`.
 const CONFLICTS: [i32; 2] = [85, 86];
 
 /// An index of KATO.
@@ -20,7 +22,7 @@ struct Index {
     unique: bool,
 }
 
-/// The indexes of KATO by collection.
+/// Returns the indexes of KATO by collection.
 fn indexes() -> [(&'static str, Vec<Index>); 4] {
     let index = |keys| Index {
         keys,
@@ -41,7 +43,7 @@ fn indexes() -> [(&'static str, Vec<Index>); 4] {
 }
 
 impl Index {
-    /// As the driver of KATO names it: keys and directions joined.
+    /// Returns the name that KATO's driver gives the index: keys and directions joined.
     fn name(&self) -> String {
         let parts = self.keys.iter();
         let parts: Vec<String> = parts
@@ -50,8 +52,9 @@ impl Index {
         parts.join("_")
     }
 
-    /// The specification that KATO sends. `background` does nothing since MongoDB 4.2, but SecantusDB holds an index without it, or with
-    /// options in another order, for another index, and refuses.
+    /// Returns the specification that KATO sends. `background` does nothing since MongoDB 4.2, but
+    /// SecantusDB holds an index without it, or with options in another order, for another index,
+    /// and refuses.
     fn specification(&self) -> Document {
         let mut specification = doc! {
             "name": self.name(), "key": self.keys.clone(), "background": true,
@@ -62,10 +65,12 @@ impl Index {
         specification
     }
 
-    /// Whether an index that is there does what this one is for.
+    /// Returns whether an index that is there does what this one is for.
     fn is_served_by(&self, found: &Document) -> bool {
         let keys = found.get_document("key").ok();
         let same = keys.is_some_and(|keys| {
+            // Keys in their order; directions by value, because clients send them as integers or as
+            // doubles.
             keys.len() == self.keys.len()
                 && keys.iter().zip(&self.keys).all(|(found, wanted)| {
                     found.0 == wanted.0 && number(found.1) == number(wanted.1)
@@ -75,6 +80,7 @@ impl Index {
     }
 }
 
+/// Returns a number of any type.
 fn number(bson: &Bson) -> Option<f64> {
     match bson {
         Bson::Int32(number) => Some(f64::from(*number)),
@@ -84,7 +90,7 @@ fn number(bson: &Bson) -> Option<f64> {
     }
 }
 
-/// Whether an option is on; KATO's driver also sends numbers.
+/// Returns whether an option is on; KATO's driver also sends numbers.
 fn is_set(index: &Document, option: &str) -> bool {
     match index.get(option) {
         Some(Bson::Boolean(is_set)) => *is_set,
@@ -95,8 +101,8 @@ fn is_set(index: &Document, option: &str) -> bool {
 
 /// Makes the indexes of a node that are not there.
 ///
-/// Those that an earlier build made without `background`, on which KATO's own calls fail, are made anew for the holder of the run's
-/// lease: while the unique index is away, nobody else may write.
+/// Those that an earlier build made without `background`, on which KATO's own calls fail, are made
+/// anew for the holder of the run's lease: while the unique index is away, nobody else may write.
 pub(crate) async fn prepare(
     server: &Arc<Server>,
     database: &str,
@@ -104,6 +110,8 @@ pub(crate) async fn prepare(
 ) -> Result<(), StoreError> {
     for (collection, indexes) in indexes() {
         let place = (database, collection);
+        // One call for all. Only where the server refuses it is it worth finding out which is in
+        // the way.
         if create(server, place, &indexes).await? {
             continue;
         }
@@ -114,6 +122,7 @@ pub(crate) async fn prepare(
     Ok(())
 }
 
+/// Makes an index, unless one that is there serves as well.
 async fn make(
     server: &Arc<Server>,
     place: (&str, &str),
@@ -137,10 +146,13 @@ async fn make(
     };
     let is_of_earlier_build =
         serving.get_str("name").ok() == Some(name.as_str()) && !is_set(serving, "background");
+    // What serves is left alone. Only an index on which KATO's own call would fail is worth
+    // replacing, and only by the lease's holder.
     if !is_of_earlier_build || !lease.is_some_and(Lease::is_certain) {
         return Ok(());
     }
     tracing::info!(database = place.0, collection = place.1, index = %name, "making an index anew as KATO makes it");
+    // A crash between the two leaves no index, which the next opening for writing makes.
     drop_index(server, place, &name).await?;
     create(server, place, wanted).await.map(drop)
 }
@@ -164,6 +176,7 @@ async fn create(
     server.retry("create the indexes of a node", create).await
 }
 
+/// Lists the indexes of a collection.
 async fn list(
     server: &Arc<Server>,
     (database, collection): (&str, &str),
@@ -180,6 +193,7 @@ async fn list(
     server.retry("list the indexes of a node", list).await
 }
 
+/// Drops an index; one that is gone already is no error.
 async fn drop_index(
     server: &Arc<Server>,
     (database, collection): (&str, &str),
@@ -191,7 +205,7 @@ async fn drop_index(
         let command = doc! {"dropIndexes": collection, "index": name};
         let dropped = server.database(database).run_command(command).await;
         match dropped.map_err(Fault::from) {
-            // By an attempt that was not answered.
+            // Dropped by an earlier attempt that was not answered.
             Err(fault) if fault.code() == Some(NOT_FOUND) => Ok(()),
             dropped => dropped.map(drop),
         }

@@ -1,4 +1,4 @@
-//! Where things lie: KATO's collections of a node, and ours of a run.
+//! The places of everything in a MongoDB: KATO's collections of a node, and ours of a run.
 
 use std::sync::Arc;
 
@@ -15,34 +15,35 @@ pub(crate) const TOTALS: &str = "metadata";
 pub(crate) const PREDICTIONS: &str = "predictions_kb";
 pub(crate) const ACTIONS: &str = "associative_action_kb";
 
-/// What all databases of nodes end with.
+/// The end of the names of all databases of nodes.
 pub(crate) const NODE_SUFFIX: &str = "_kato";
-/// What all databases of runs end with: collections of our own.
+/// The end of the names of all databases of runs, which hold collections of our own.
 pub(crate) const RUN_SUFFIX: &str = "_kato_rs";
 /// The one record of a run: what is committed, and who writes.
 pub(crate) const RUN: &str = "run";
 /// Staged batches.
 pub(crate) const JOURNAL: &str = "journal";
-/// Which bulks of the last commit were applied.
+/// Notes or journal entries of the bulks of the last commit.
 pub(crate) const APPLIED: &str = "applied";
 /// Ids of documents by number of their sample.
 pub(crate) const DOCUMENTS: &str = "documents";
 /// Vectors by node and name.
 pub(crate) const VECTORS: &str = "vectors";
 
-/// The database of a run.
+/// Returns the database of a run.
 pub(crate) fn run_database(run: &str) -> String {
     format!("{run}{RUN_SUFFIX}")
 }
 
-/// Makes the collections and indexes of a node as KATO does when it starts; harmless where they are.
+/// Makes the collections and indexes of a node as KATO does when it starts; harmless where they are
+/// there.
 pub(crate) async fn prepare_node(
     server: &Arc<Server>,
     database: &str,
     sharded: bool,
 ) -> Result<(), StoreError> {
     indexes::prepare(server, database, None).await?;
-    // The totals come into being with the first learn; transactions of older servers create no collections.
+    // Made ahead of the first learn, because transactions of older servers create no collections.
     ensure_collection(server, database, TOTALS).await?;
     if sharded {
         sharding::shard(server, database).await?;
@@ -58,6 +59,7 @@ pub(crate) async fn prepare_run(server: &Arc<Server>, database: &str) -> Result<
     Ok(())
 }
 
+/// Creates a collection, unless it is there.
 async fn ensure_collection(
     server: &Arc<Server>,
     database: &str,
@@ -81,7 +83,7 @@ async fn ensure_collection(
     server.retry("create a collection", create).await
 }
 
-/// Empties a node: as KATO's clear-all, which drops everything and begins again.
+/// Empties a node as KATO's clear-all does: drops everything and begins again.
 pub(crate) async fn clear_node(
     server: &Arc<Server>,
     database: &str,
@@ -101,6 +103,7 @@ pub(crate) async fn clear_run(server: &Arc<Server>, database: &str) -> Result<()
     prepare_run(server, database).await
 }
 
+/// Drops a collection.
 async fn drop_collection(
     server: &Arc<Server>,
     database: &str,

@@ -1,4 +1,4 @@
-//! What a batch teaches about one pattern, and batches as blobs of such.
+//! The part of a batch that concerns one pattern, and the blobs that batches are staged as.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use kato_model::{
 use kato_store::StoreError;
 use serde::{Deserialize, Serialize};
 
-/// Bytes that a document may take, less what the command around it takes.
+/// Bytes that a document may take: MongoDB's 16 MiB, less what the command around it takes.
 const DOCUMENT_LIMIT: u64 = (16 << 20) - (128 << 10);
 
 /// Patterns and bytes of one blob, at most.
@@ -24,7 +24,7 @@ pub(crate) enum Word {
 }
 
 impl Word {
-    /// As the database has it.
+    /// Returns the symbol as the database has it.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
@@ -66,12 +66,14 @@ pub(crate) struct Learned {
 }
 
 impl Learned {
+    /// Returns the pattern's name.
     pub(crate) fn name(&self) -> PatternName {
         PatternName::from_bytes(self.name)
     }
 
     /// Adds what another batch taught about the same pattern.
     pub(crate) fn merge(&mut self, other: Self, limits: &AttributeLimits) {
+        // Equal names have equal content, as a name is the SHA-1 of it: only the rest is merged.
         self.frequency = self.frequency.saturating_add(other.frequency);
         self.first_seen = match (self.first_seen, other.first_seen) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -82,7 +84,7 @@ impl Learned {
         }
     }
 
-    /// Symbols of each event.
+    /// Returns the symbols of each event.
     pub(crate) fn events(&self) -> impl Iterator<Item = &[Word]> {
         let mut rest = self.symbols.as_slice();
         let n_events = self
@@ -94,15 +96,18 @@ impl Learned {
                 .event_lengths
                 .as_ref()
                 .map_or(1, |lengths| lengths[event_idx] as usize);
+            // Lengths are read from blobs: if they ask for more than there is, the last event is
+            // short.
             let (event, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
             rest = after;
             event
         })
     }
 
-    /// Bytes of its document, at most.
+    /// Returns the bytes of the pattern's document, at most.
     pub(crate) fn document_bytes(&self) -> u64 {
-        /// Of a type, a length, the digits of an index, and their ends; twice, as every symbol has its event.
+        /// Bytes of a type, a length, the digits of an index, and their ends; twice, as every
+        /// symbol has its event.
         const SYMBOL: usize = 2 * 20;
         const DOCUMENT: usize = 512;
 
@@ -111,6 +116,7 @@ impl Learned {
             .iter()
             .map(|word| match word {
                 Word::Text(text) => text.len(),
+                // The prefix `PTRN|` and 40 hexadecimal digits.
                 Word::Name(_) => 45,
             } + SYMBOL)
             .sum();
@@ -123,7 +129,7 @@ impl Learned {
     }
 }
 
-/// The patterns that a node of a batch learned, in name order.
+/// Returns the patterns that a node of a batch learned, in name order.
 pub(crate) fn patterns_of<'a>(
     batch: &'a SealedBatch,
     node_idx: usize,
@@ -142,6 +148,7 @@ pub(crate) fn patterns_of<'a>(
     node.patterns().map(move |pattern| {
         let symbols = pattern.symbols().map(|symbol| match symbol {
             SealedSymbol::Literal(rank) => Word::from(Symbol::from(literals[rank as usize])),
+            // Ranks are those of the node below, whose patterns come in name order as well.
             SealedSymbol::Child(rank) => Word::Name(*below[rank as usize].as_bytes()),
         });
         let mut learned = Learned {
@@ -160,7 +167,7 @@ pub(crate) fn patterns_of<'a>(
                 event_lengths: None,
                 ..attributes.clone()
             };
-            // Batches may have been made without regard to the limits.
+            // Batches may have been made without regard to the run's limits.
             kept.merge(other, limits);
             if kept != Attributes::default() {
                 learned.attributes = Some(Box::new(kept));
@@ -170,7 +177,7 @@ pub(crate) fn patterns_of<'a>(
     })
 }
 
-/// Cuts patterns into blobs.
+/// A cutter of patterns into blobs.
 #[derive(Default)]
 pub(crate) struct Blobs {
     part: Vec<Learned>,
@@ -181,6 +188,7 @@ impl Blobs {
     /// Adds a pattern; returns a blob when one is full.
     pub(crate) fn push(&mut self, learned: Learned) -> Result<Option<Vec<u8>>, StoreError> {
         let bytes = learned.document_bytes();
+        // Refused while nothing is committed: a commit that is decided could never be finished.
         if bytes > DOCUMENT_LIMIT {
             return Err(StoreError::TooLarge {
                 name: learned.name(),
@@ -195,7 +203,7 @@ impl Blobs {
         Ok(full)
     }
 
-    /// The last blob, if anything is left for one.
+    /// Returns the last blob, if anything is left for one.
     pub(crate) fn finish(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
         let part = std::mem::take(&mut self.part);
         self.bytes = 0;
@@ -206,7 +214,7 @@ impl Blobs {
     }
 }
 
-/// A blob of anything.
+/// Encodes anything as a blob.
 pub(crate) fn encode<T: Serialize>(content: &T) -> Result<Vec<u8>, StoreError> {
     let failed = |source| StoreError::Io {
         action: "encode",
@@ -219,7 +227,7 @@ pub(crate) fn encode<T: Serialize>(content: &T) -> Result<Vec<u8>, StoreError> {
     zstd::bulk::compress(&plain, 1).map_err(failed)
 }
 
-/// What [`encode`] made a blob of; `None` when it is no such blob.
+/// Decodes what [`encode`] made a blob of; `None` when it is no such blob.
 pub(crate) fn decode<T: for<'de> Deserialize<'de>>(blob: &[u8]) -> Option<T> {
     let plain = zstd::stream::decode_all(blob).ok()?;
     postcard::from_bytes(&plain).ok()

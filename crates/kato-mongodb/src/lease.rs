@@ -17,14 +17,16 @@ use crate::record::{Owner, RunRecord, read, records};
 use crate::server::Server;
 use crate::sessions::{Sessions, end};
 
-/// How long a writer that is not heard of keeps its lease.
+/// Time for which a writer keeps its lease without renewing it.
 const TERM: Duration = Duration::from_secs(30);
-/// How often it is renewed.
+/// Time between renewals. Three fit into a term, so one that fails does no harm.
 const RENEWAL: Duration = Duration::from_secs(8);
 
-/// Leases that stores of this process hold: the record alone cannot tell an open store from one that was dropped.
+/// Leases that stores of this process hold: the record alone does not show whether such a store is
+/// open or was dropped.
 static HELD: Mutex<BTreeSet<ObjectId>> = Mutex::new(BTreeSet::new());
 
+/// Returns the leases that stores of this process hold.
 fn held() -> MutexGuard<'static, BTreeSet<ObjectId>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -33,7 +35,9 @@ fn held() -> MutexGuard<'static, BTreeSet<ObjectId>> {
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) id: ObjectId,
+    /// Whether somebody else was found to have taken it over.
     lost: AtomicBool,
+    /// The time up to which nobody else can have taken it over.
     until: Mutex<Instant>,
 }
 
@@ -47,31 +51,36 @@ impl Lease {
         }
     }
 
-    /// Whether nobody can have taken it over. Where the server itself checks the owner this is not needed.
+    /// Returns whether nobody can have taken it over. Where the server itself checks the owner this
+    /// is not needed.
     pub(crate) fn is_certain(&self) -> bool {
         let until = *self.until.lock().unwrap_or_else(PoisonError::into_inner);
         !self.lost.load(Ordering::Relaxed) && Instant::now() < until
     }
 
-    /// Lets go: at once for this process, and for others as soon as the server hears of it.
+    /// Releases the lease: at once for this process, and for others as soon as the server knows.
     pub(crate) fn release(&self, engine: &Engine, server: &Arc<Server>, database: &str) {
         let (server, database, id) = (Arc::clone(server), database.to_owned(), self.id);
         held().remove(&id);
-        // Nobody waits; if it fails, the next writer sees that the process is gone, or the lease run out.
+        // Nobody waits; if it fails, the next writer sees that the process is gone, or the lease
+        // run out.
         engine.spawn_to_the_end(async move { give_back(&server, &database, id).await });
     }
 
-    /// [`release`](Self::release), waiting until the server has heard of it.
+    /// Releases the lease as [`release`](Self::release) does, and waits until the server knows.
     pub(crate) async fn end(&self, server: &Server, database: &str) {
         held().remove(&self.id);
         give_back(server, database, self.id).await;
     }
 }
 
+/// Takes the owner out of the record, unless it is another by then.
 async fn give_back(server: &Server, database: &str, id: ObjectId) {
     let records = records(server, database);
     let mine = doc! {"_id": RUN, "owner.id": id};
     let release = records.update_one(mine, doc! {"$set": {"owner": null}});
+    // Not needed for safety, so neither repeated nor reported: the lease ends with the process, or
+    // with its term.
     let _ = tokio::time::timeout(Duration::from_secs(5), release.into_future()).await;
 }
 
@@ -79,7 +88,8 @@ async fn give_back(server: &Server, database: &str, id: ObjectId) {
 ///
 /// # Errors
 ///
-/// [`StoreError::Locked`] while another writer holds it, [`StoreError::Missing`] when there is no run.
+/// [`StoreError::Locked`] while another writer holds it, [`StoreError::Missing`] when there is no
+/// run.
 pub(crate) async fn acquire(
     server: &Arc<Server>,
     database: &str,
@@ -91,6 +101,7 @@ pub(crate) async fn acquire(
             path: server.path(database),
         };
         let mut record = read(server, database).await?.ok_or_else(missing)?;
+        // By the server's clock, because those of two writers' machines may differ.
         let now = server.hello().await?.now;
         if record
             .owner
@@ -103,6 +114,8 @@ pub(crate) async fn acquire(
         }
         let owner = this_process(id, now);
         let before = record.owner.as_ref().map(|owner| owner.id);
+        // The condition is what was read, so of two writers who found the run free one gets it. Our
+        // own id is in it for an attempt that got through without an answer.
         let filter = match before {
             Some(before) => doc! {"_id": RUN, "owner.id": {"$in": [before, id]}},
             None => doc! {"_id": RUN, "$or": [{"owner": null}, {"owner.id": id}]},
@@ -118,7 +131,7 @@ pub(crate) async fn acquire(
             let lease = Lease::new(id);
             end(server, &record.sessions).await;
             record.owner = Some(owner);
-            // What the writer before committed between our reading and our taking.
+            // Read again: the writer before may have committed between our reading and our taking.
             if let Some(latest) = read(server, database).await? {
                 record = latest;
             }
@@ -127,7 +140,7 @@ pub(crate) async fn acquire(
     }
 }
 
-/// The lease of a record that is just being created.
+/// Returns a lease, and its entry for a record that is about to be created.
 pub(crate) fn of_new(now: DateTime) -> (Lease, Owner) {
     let lease = Lease::new(ObjectId::new());
     let owner = this_process(lease.id, now);
@@ -139,6 +152,8 @@ pub(crate) async fn keep(lease: Weak<Lease>, server: Arc<Server>, database: Stri
     loop {
         tokio::time::sleep(RENEWAL).await;
         let Some(lease) = lease.upgrade() else { return };
+        // Taken before asking: the server counts the term from a later moment, so on this side the
+        // lease always ends first.
         let asked = Instant::now();
         let renew = async {
             let now = server.hello().await?.now;
@@ -162,15 +177,18 @@ pub(crate) async fn keep(lease: Weak<Lease>, server: Arc<Server>, database: Stri
                 lease.lost.store(true, Ordering::Relaxed);
                 return;
             }
+            // Tried again: `is_certain` knows when the term is over.
             Err(error) => tracing::warn!(%error, "the lease is not renewed yet"),
         }
     }
 }
 
+/// Returns the end of a term that begins now.
 fn expires(now: DateTime) -> DateTime {
     DateTime::from_millis(now.timestamp_millis() + TERM.as_millis() as i64)
 }
 
+/// Returns the entry of this process as an owner.
 fn this_process(id: ObjectId, now: DateTime) -> Owner {
     let pid = std::process::id();
     Owner {
@@ -182,11 +200,14 @@ fn this_process(id: ObjectId, now: DateTime) -> Owner {
     }
 }
 
-/// Whether an owner may still write: on this host its process tells, elsewhere its lease.
+/// Returns whether an owner may still write: on this host as long as its process runs, elsewhere as
+/// long as its lease does.
 pub(crate) fn is_alive(owner: &Owner, now: DateTime) -> bool {
     if owner.host != host() {
         return now < owner.expires;
     }
+    // On the same host a trainer that was killed can be started again at once, and one that is
+    // suspended is not overrun.
     let Ok(pid) = u32::try_from(owner.pid) else {
         return false;
     };
@@ -196,11 +217,12 @@ pub(crate) fn is_alive(owner: &Owner, now: DateTime) -> bool {
     start_of(pid).is_some_and(|started| started == owner.started)
 }
 
+/// Returns the name of this host.
 fn host() -> String {
     System::host_name().unwrap_or_default()
 }
 
-/// When a process began; `None` when there is none.
+/// Returns when a process began, in seconds; `None` when there is none.
 fn start_of(pid: u32) -> Option<i64> {
     let pid = Pid::from_u32(pid);
     let mut system = System::new().ok()?;
@@ -210,7 +232,7 @@ fn start_of(pid: u32) -> Option<i64> {
         ProcessRefreshKind::nothing(),
     );
     let process = system.process(pid)?;
-    // A killed process whose parent has not looked yet runs no more.
+    // A process that was killed and that its parent has not waited for runs no more.
     let is_gone = matches!(
         process.status(),
         sysinfo::ProcessStatus::Zombie | sysinfo::ProcessStatus::Dead

@@ -1,11 +1,13 @@
-//! Keeps a run's patterns in MongoDB, in KATO's own database layout, every sample exactly once.
+#![doc = include_str!("../README.md")]
 //!
-//! * [`MongoStore`] keeps the contract of [`kato_store::PatternStore`]: stage batches, commit them together with a training
-//!   position, read patterns back. What it writes, a KATO of the generation of October 2025 reads, and the other way round.
-//! * [`Guard`] says how commits stay exact under any crash: in transactions, or with a journal where there are none.
-//! * [`MongoRuns`] lists, finds, copies and deletes the runs of a server.
+//! # Where to start
 //!
-//! Credentials stand only in the address that the caller gives; errors and logs show `mongodb://host:port`.
+//! * [`MongoStore`] is the store of a run. [`MongoStore::builder`] returns a
+//!   [`MongoStoreBuilder`], which creates it, opens it, or adopts what a KATO wrote.
+//! * [`Guard`] says how commits are kept exact.
+//! * [`Figures`] counts what a store sent and how often it had to try again.
+//! * [`MongoRuns`] manages the runs of a server: [`MongoRun`] is one of ours, [`DiscoveredRun`]
+//!   stands for databases that belong to none.
 
 mod apply;
 mod builder;

@@ -1,4 +1,4 @@
-//! A value of the caller's in the record of a run.
+//! The value that a caller keeps in the record of a run.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use crate::layout::RUN;
 use crate::record::{read as read_record, records};
 use crate::server::{Server, durable};
 
+/// Reads the value; `None` when none was kept.
 pub(crate) async fn read(
     server: &Arc<Server>,
     database: &str,
@@ -20,6 +21,7 @@ pub(crate) async fn read(
     }
 }
 
+/// Replaces the value, durably.
 pub(crate) async fn write(
     server: &Arc<Server>,
     database: &str,
@@ -28,6 +30,8 @@ pub(crate) async fn write(
     let write = || async {
         let records = records(server, database);
         let set = doc! {"$set": {"manifest": &manifest}};
+        // No owner is asked for: the value is no part of a commit, and may be kept while a process
+        // writes.
         let update = records.update_one(doc! {"_id": RUN}, set);
         Ok(update.write_concern(durable()).await?.matched_count == 1)
     };
@@ -37,6 +41,7 @@ pub(crate) async fn write(
     }
 }
 
+/// Returns the error that there is no run.
 fn missing(server: &Server, database: &str) -> StoreError {
     StoreError::Missing {
         path: server.path(database),

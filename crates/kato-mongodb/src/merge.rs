@@ -1,4 +1,5 @@
-//! The batches of a commit as one: patterns merged by name, symbol counts summed, in bounded memory.
+//! The batches of a commit as one: patterns merged by name, symbol counts summed, in bounded
+//! memory.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -14,10 +15,10 @@ use crate::item::SymbolSum;
 use crate::learned::{Learned, Word};
 use crate::staged::{Kind, Source};
 
-/// Symbols counted in memory; more are written out, sorted.
+/// Symbols that are counted in memory; what exceeds them is written out, sorted.
 const SYMBOLS_IN_MEMORY: usize = 1 << 20;
 
-/// The patterns of a node over all batches of a commit, in name order, one a name.
+/// The patterns of a node over all batches of a commit, in name order, each name once.
 pub(crate) struct Merge<'a> {
     core: &'a Core,
     readers: Vec<Reader<'a>>,
@@ -25,6 +26,7 @@ pub(crate) struct Merge<'a> {
     heads: BinaryHeap<Reverse<([u8; PatternName::BYTES], usize)>>,
 }
 
+/// The patterns of one batch, read blob by blob.
 struct Reader<'a> {
     source: &'a Source,
     kind: Kind,
@@ -34,7 +36,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Makes sure that the next pattern is at hand, if there is one.
+    /// Makes sure that the next pattern is in memory, and returns its name; `None` at the end.
     fn fill(&mut self, core: &Core) -> Result<Option<[u8; PatternName::BYTES]>, StoreError> {
         while self.patterns.is_empty() && self.next_blob < self.n_blobs {
             self.patterns = self.source.read(core, self.kind, self.next_blob)?;
@@ -71,7 +73,7 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
-    /// Takes the next pattern of the reader whose name is first.
+    /// Takes the next pattern of the reader whose name comes first.
     fn pop(&mut self) -> Result<Option<Learned>, StoreError> {
         let Some(mut head) = self.heads.peek_mut() else {
             return Ok(None);
@@ -80,13 +82,14 @@ impl<'a> Merge<'a> {
         let reader = &mut self.readers[reader_idx];
         let learned = reader.patterns.pop_front();
         match reader.fill(self.core)? {
+            // Replaced in place, which costs one move through the heap instead of two.
             Some(name) => *head = Reverse((name, reader_idx)),
             None => drop(PeekMut::pop(head)),
         }
         Ok(learned)
     }
 
-    /// The next pattern with all that the batches taught about it.
+    /// Returns the next pattern with all that the batches taught about it.
     pub(crate) fn next(&mut self) -> Result<Option<Learned>, StoreError> {
         let Some(mut merged) = self.pop()? else {
             return Ok(None);
@@ -94,6 +97,8 @@ impl<'a> Merge<'a> {
         let is_same = |head: Option<&Reverse<([u8; 20], usize)>>, name| {
             head.is_some_and(|Reverse((next, _))| *next == name)
         };
+        // Equal names come in the order of the batches, which the record of the commit keeps: a
+        // replay adds floating-point sums in the same order.
         while is_same(self.heads.peek(), merged.name) {
             if let Some(more) = self.pop()? {
                 merged.merge(more, &self.core.limits);
@@ -103,7 +108,8 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// The counts of a node's symbols over a commit. What does not fit into memory goes into temporary files.
+/// Sums over the symbols of a node in one commit. What does not fit into memory goes into temporary
+/// files.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolSums {
     counted: HashMap<Word, SymbolSum>,
@@ -118,6 +124,7 @@ impl SymbolSums {
         self.scratch.clear();
         let mut symbols: Vec<&Word> = learned.symbols.iter().collect();
         symbols.sort_unstable();
+        // KATO counts occurrences, and beside them each distinct symbol once a learn call.
         for same in symbols.chunk_by(|a, b| a == b) {
             self.scratch.push((same[0].clone(), same.len() as u64));
         }
@@ -134,6 +141,8 @@ impl SymbolSums {
                 frequency: learned.frequency.saturating_mul(occurrences),
                 member_frequency: learned.frequency,
             });
+            // Every distinct symbol gets the pattern's sums of emotives once, however often it
+            // occurs.
             if let Some(attributes) = &learned.attributes {
                 add_emotives(&mut sum.emotives, &attributes.affinity);
             }
@@ -144,10 +153,13 @@ impl SymbolSums {
         Ok(())
     }
 
+    /// Writes the counts to a temporary file in the order of symbols, and begins anew.
     fn spill(&mut self) -> io::Result<()> {
         let mut out = BufWriter::new(tempfile::tempfile()?);
         for entry in sorted(std::mem::take(&mut self.counted)) {
             let bytes = postcard::to_stdvec(&entry).map_err(io::Error::other)?;
+            // An entry is one symbol with its sums, and a symbol is part of a document of at most
+            // 16 MiB.
             out.write_all(&(bytes.len() as u32).to_le_bytes())?;
             out.write_all(&bytes)?;
         }
@@ -157,13 +169,14 @@ impl SymbolSums {
         Ok(())
     }
 
-    /// All symbols in order with their sums.
+    /// Hands all symbols over in their order, with their sums.
     pub(crate) fn finish(
         self,
         mut take: impl FnMut(Word, SymbolSum) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut runs: Vec<Run> = self.runs.into_iter().map(Run::of_file).collect();
         runs.push(Run::Memory(sorted(self.counted).into_iter()));
+        // The heap orders symbols by run; their sums stay outside, since nothing compares them.
         let mut heads = BinaryHeap::new();
         let mut counts = Vec::new();
         for (run_idx, run) in runs.iter_mut().enumerate() {
@@ -193,6 +206,7 @@ impl SymbolSums {
     }
 }
 
+/// Returns the counts in the order of symbols.
 fn sorted(counted: HashMap<Word, SymbolSum>) -> Vec<(Word, SymbolSum)> {
     let mut entries: Vec<_> = counted.into_iter().collect();
     entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
@@ -206,10 +220,12 @@ enum Run {
 }
 
 impl Run {
+    /// Opens sorted counts that were written out.
     fn of_file(file: File) -> Self {
         Self::File(BufReader::new(file))
     }
 
+    /// Returns the next symbol; `None` at the end.
     fn next(&mut self) -> io::Result<Option<(Word, SymbolSum)>> {
         let file = match self {
             Self::Memory(entries) => return Ok(entries.next()),
@@ -230,7 +246,7 @@ impl Run {
     }
 }
 
-/// An error of a temporary file.
+/// Returns the error of a temporary file.
 pub(crate) fn temporary(source: io::Error) -> StoreError {
     StoreError::Io {
         action: "use a temporary file in",

@@ -1,4 +1,4 @@
-//! Metadata as KATO lays it out: a dot in a key leads into a document, as in the database's own paths.
+//! Metadata in KATO's layout: a dot in a key leads into a document, as in the database's own paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,11 @@ use mongodb::bson::{RawBsonRef, RawDocument};
 
 use crate::writer::Writer;
 
-/// Steps of a path: servers limit how deep documents lie in each other, and a commit must never fail by that.
+/// Steps that a path may have: servers limit how deeply documents are nested, and a commit must
+/// never fail by that.
 const STEPS: usize = 16;
 
-/// What stands under the step of a path.
+/// The content of a step of a path.
 enum Place<'a> {
     Values(&'a BTreeSet<String>),
     Steps(Steps<'a>),
@@ -26,30 +27,34 @@ pub(crate) struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
+    /// Arranges metadata in steps, and notes whether all of it has a place.
     pub(crate) fn new(metadata: &'a Metadata) -> Self {
         let mut placed = Self {
             steps: Steps::new(),
             is_whole: true,
         };
         for (key, values) in metadata.iter() {
+            // A key without a place is left out here, and kept as JSON in a field of ours.
             let has_place = is_path(key) && put(&mut placed.steps, key, values);
             placed.is_whole &= has_place;
         }
         placed
     }
 
+    /// Writes the metadata that has a place.
     pub(crate) fn write(&self, out: &mut Writer) {
         write(&self.steps, out);
     }
 }
 
-/// Whether servers take a key for a path.
+/// Returns whether servers take a key for a path.
 fn is_path(key: &str) -> bool {
     let is_step = |step: &str| !step.is_empty() && !step.starts_with('$') && !step.contains('\0');
     key.split('.').all(is_step) && key.split('.').count() <= STEPS
 }
 
-/// Puts values where a path leads to; `false` when it leads through the values of another, which come first in order of keys.
+/// Puts values where a path leads; returns `false` when it leads through the values of another key,
+/// which come first in the order of keys.
 fn put<'a>(steps: &mut Steps<'a>, path: &'a str, values: &'a BTreeSet<String>) -> bool {
     let Some((step, rest)) = path.split_once('.') else {
         return steps.insert(path, Place::Values(values)).is_none();
@@ -61,6 +66,7 @@ fn put<'a>(steps: &mut Steps<'a>, path: &'a str, values: &'a BTreeSet<String>) -
     }
 }
 
+/// Writes the steps of a level, and those below them.
 fn write(steps: &Steps<'_>, out: &mut Writer) {
     for (step, place) in steps {
         match place {
@@ -74,13 +80,14 @@ fn write(steps: &Steps<'_>, out: &mut Writer) {
     }
 }
 
-/// The metadata of a document; `None` when something else stands there.
+/// Returns the metadata of a document; `None` when something else is there.
 pub(crate) fn metadata_in(document: &RawDocument) -> Option<Metadata> {
     let mut metadata = Metadata::default();
     read(document, "", &mut metadata)?;
     Some(metadata)
 }
 
+/// Reads what is below a path.
 fn read(document: &RawDocument, path: &str, metadata: &mut Metadata) -> Option<()> {
     for entry in document {
         let (step, place) = entry.ok()?;

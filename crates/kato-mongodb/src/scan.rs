@@ -1,4 +1,5 @@
-//! Reading a collection page by page in key order; what a commit would change is read ahead into a temporary file.
+//! Scans of a collection, page by page in key order; what a commit would change is read ahead into
+//! a temporary file.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -24,7 +25,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// All keys.
+    /// Returns the range of all keys.
     pub(crate) fn all() -> Self {
         Self {
             from: String::new(),
@@ -32,7 +33,7 @@ impl Range {
         }
     }
 
-    /// The keys that begin so; `prefix` ends with an ASCII character.
+    /// Returns the range of the keys that begin with `prefix`, which ends with an ASCII character.
     pub(crate) fn prefixed(prefix: &str) -> Self {
         let mut end = prefix.to_owned();
         let last = end.pop().and_then(|last| char::from_u32(last as u32 + 1));
@@ -44,7 +45,7 @@ impl Range {
     }
 }
 
-/// What a scan reads.
+/// A description of what a scan reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Query {
     pub(crate) database: String,
@@ -64,10 +65,10 @@ pub(crate) struct Source {
 #[derive(Debug)]
 struct State {
     query: Query,
-    /// The last key read of the first range.
+    /// The last key that was read of the first range.
     last: Option<String>,
     page: VecDeque<RawDocumentBuf>,
-    /// What was read ahead, after the page.
+    /// Documents that were read ahead, which follow the page.
     ahead: Option<BufReader<File>>,
 }
 
@@ -87,14 +88,16 @@ impl Source {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next document. Holds commits up only while it reads a page.
+    /// Returns the next document. Locks commits out only while it reads a page.
     fn next(&self, core: &Arc<Core>) -> Result<Option<RawDocumentBuf>, StoreError> {
         if let Some(document) = self.state().at_hand()? {
             return Ok(Some(document));
         }
-        // Always before the state: a commit locks in the same order.
+        // Before the state, as a commit does, which reads scans ahead under its lock: the other
+        // order could end in a deadlock.
         let _live = core.readable()?;
         let mut state = self.state();
+        // A commit may have read ahead between the two locks.
         if let Some(document) = state.at_hand()? {
             return Ok(Some(document));
         }
@@ -102,12 +105,15 @@ impl Source {
         Ok(state.page.pop_front())
     }
 
-    /// Reads all that is left into a temporary file: what follows changes it.
+    /// Reads all that is left into a temporary file, because what follows changes it.
     pub(crate) fn read_ahead(&self, core: &Core) -> Result<(), StoreError> {
         let mut state = self.state();
+        // Nothing more would come from the server: all is in memory, or was read ahead before.
         if state.query.ranges.is_empty() {
             return Ok(());
         }
+        // Reading a page replaces the one that is being shown, which comes before all that is read
+        // now.
         let page = std::mem::take(&mut state.page);
         let mut out = BufWriter::new(tempfile::tempfile().map_err(temporary)?);
         loop {
@@ -130,7 +136,7 @@ impl Source {
 }
 
 impl State {
-    /// A document that needs no reading from the server.
+    /// Returns the next document if it needs no reading from the server.
     fn at_hand(&mut self) -> Result<Option<RawDocumentBuf>, StoreError> {
         if let Some(document) = self.page.pop_front() {
             return Ok(Some(document));
@@ -147,6 +153,8 @@ impl State {
             }
             Err(error) => return Err(temporary(error)),
         }
+        // A document begins with its length, which counts these four bytes; less is damage and must
+        // not panic.
         let mut bytes = vec![0; (u32::from_le_bytes(length) as usize).max(4)];
         bytes[..4].copy_from_slice(&length);
         ahead.read_exact(&mut bytes[4..]).map_err(temporary)?;
@@ -154,10 +162,13 @@ impl State {
         document.map(Some).map_err(temporary)
     }
 
-    /// The next page of the server's; none are left when it stays empty.
+    /// Reads the next page from the server; it stays empty when none is left.
     fn read_page(&mut self, core: &Core) -> Result<(), StoreError> {
         while let Some(range) = self.query.ranges.front() {
             let key = self.query.key;
+            // Every page is a query of its own that begins behind the last key, so it can be
+            // repeated when the server does not answer. Comparing with text skips keys of
+            // other types.
             let mut bounds = match &self.last {
                 Some(last) => doc! {"$gt": last},
                 None => doc! {"$gte": &range.from},
@@ -175,6 +186,7 @@ impl State {
                 };
                 server.retry("read a page", read).await
             })?;
+            // Less than a page ends the range; the next one begins at its own first key.
             if (documents.len() as i64) < PAGE {
                 self.query.ranges.pop_front();
                 self.last = None;
@@ -191,11 +203,11 @@ impl State {
     }
 }
 
-/// The documents of a scan as something else.
+/// The documents of a scan, each read as a `T`.
 pub(crate) struct Documents<T> {
     pub(crate) core: Arc<Core>,
     pub(crate) source: Arc<Source>,
-    /// `None` for documents that are passed over.
+    /// Reads a document; `None` for those that are left out.
     pub(crate) read: fn(&RawDocument) -> Option<Result<T, &'static str>>,
     pub(crate) done: bool,
 }
@@ -228,7 +240,7 @@ impl<T> Iterator for Documents<T> {
 }
 
 impl Core {
-    /// An error about a document that holds something unexpected.
+    /// Returns the error about a document that holds something unexpected.
     pub(crate) fn corrupt(&self, document: &RawDocument, reason: &str) -> StoreError {
         let id = match document.get("_id") {
             Ok(Some(id)) => Bson::try_from(id)

@@ -1,4 +1,4 @@
-//! The connection to the server: where it is, how long to wait for it, and how to try again.
+//! The connection to the server: its address, the patience with it, and how to try again.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use mongodb::{Client, ClientSession, Collection, Database};
 use crate::fault::{Fault, Secrets};
 use crate::figures::Counters;
 
-/// How long the driver looks for a server before the store counts the attempt as failed.
+/// Time for which the driver looks for a server before the store counts the attempt as failed.
 const SELECTION: Duration = Duration::from_secs(2);
 
-/// A server, or a cluster, that stores live in.
+/// A server, or a cluster, that holds stores.
 #[derive(Debug)]
 pub(crate) struct Server {
     client: Client,
@@ -30,17 +30,17 @@ pub(crate) struct Server {
     pub(crate) counters: Arc<Counters>,
 }
 
-/// What a server can do.
+/// The abilities of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Abilities {
-    /// It is a replica set or a sharded cluster, which have transactions.
+    /// Whether it is a replica set or a sharded cluster, which have transactions.
     pub(crate) transactions: bool,
-    /// Its clock.
+    /// The time on its clock.
     pub(crate) now: DateTime,
 }
 
 impl Server {
-    /// Connects lazily: nothing is sent yet, but names of `mongodb+srv` are resolved.
+    /// Creates a connection lazily: nothing is sent yet, but names of `mongodb+srv` are resolved.
     pub(crate) async fn new(uri: &str, patience: Duration, pool: u32) -> Result<Self, StoreError> {
         // The driver's own message may repeat the address with its password, so it stays behind.
         let refused = || {
@@ -54,6 +54,8 @@ impl Server {
         let hosts: Vec<String> = options.hosts.iter().map(ServerAddress::to_string).collect();
         let place = format!("mongodb://{}", hosts.join(","));
         let credential = options.credential.iter();
+        // Both spellings are secret: the decoded one of the driver, and the raw one of the address.
+        // The last `@` ends it, as an unescaped password may hold others.
         let secrets =
             credential.flat_map(|credential| [&credential.password, &credential.username]);
         let userinfo = uri
@@ -63,12 +65,16 @@ impl Server {
         let raw = userinfo.split(':').chain([userinfo]).map(str::to_owned);
         let secrets = Secrets::new(secrets.flatten().cloned().chain(raw));
         options.app_name.get_or_insert_with(|| "kato-rs".to_owned());
+        // Short, because trying again is ours: the driver's own half a minute would take half of
+        // the patience.
         options.server_selection_timeout = Some(SELECTION.min(patience));
         options
             .connect_timeout
             .get_or_insert(Duration::from_secs(10));
+        // At least what the bulks in flight need, whatever the address says.
         options.max_pool_size = Some(options.max_pool_size.unwrap_or(0).max(pool));
-        // Reads see what was written, not what might be rolled back.
+        // Whatever the address prefers, reads go to the primary: they see what was written, not
+        // what might be rolled back.
         options.selection_criteria = None;
         let client = Client::with_options(options).map_err(|_| refused())?;
         Ok(Self {
@@ -86,46 +92,51 @@ impl Server {
         })
     }
 
-    /// The server's address without credentials.
+    /// Returns the server's address without credentials.
     pub(crate) fn place(&self) -> &str {
         &self.place
     }
 
-    /// The address of one of its databases, for errors that name a path.
+    /// Returns the address of one of its databases, for errors that name a path.
     pub(crate) fn path(&self, database: &str) -> PathBuf {
         PathBuf::from(format!("{}/{database}", self.place))
     }
 
+    /// Returns a database of the server.
     pub(crate) fn database(&self, name: &str) -> Database {
         self.client.database(name)
     }
 
+    /// Returns a collection, whose documents stay encoded until they are looked at.
     pub(crate) fn collection(&self, database: &str, name: &str) -> Collection<RawDocumentBuf> {
         self.database(database).collection(name)
     }
 
+    /// Starts a session.
     pub(crate) async fn session(&self) -> Result<ClientSession, Fault> {
         Ok(self.client.start_session().await?)
     }
 
-    /// The names of all databases.
+    /// Returns the names of all databases.
     pub(crate) async fn database_names(&self) -> Result<Vec<String>, StoreError> {
         let names = || async { Ok(self.client.list_database_names().await?) };
         self.retry("list the databases", names).await
     }
 
-    /// What the server says of itself.
+    /// Asks the server what it is and what time it has.
     pub(crate) async fn hello(&self) -> Result<Abilities, StoreError> {
         self.retry("say hello", || async {
             let admin = self.database("admin");
             let reply = match admin.run_command(doc! {"hello": 1}).await {
-                // Servers before 4.4.2.
+                // Servers before 4.4.2 do not know the command.
                 Err(error) if Fault::from(error.clone()).code() == Some(59) => {
                     admin.run_command(doc! {"isMaster": 1}).await?
                 }
                 reply => reply?,
             };
             Ok(Abilities {
+                // Members of a replica set name it, and the router of a sharded cluster says
+                // `isdbgrid`.
                 transactions: reply.contains_key("setName")
                     || reply.get_str("msg").is_ok_and(|msg| msg == "isdbgrid"),
                 now: reply
@@ -137,7 +148,8 @@ impl Server {
         .await
     }
 
-    /// Does what may be done twice until it succeeds, or fails for good, or patience ends.
+    /// Repeats an attempt, which may be done twice, until it succeeds, or fails for good, or
+    /// patience ends.
     pub(crate) async fn retry<T, F>(
         &self,
         action: &'static str,
@@ -158,6 +170,7 @@ impl Server {
                 return Err(self.refused(action, fault));
             }
             let pause = self.backoff.pause(failures, None);
+            // With the pause, so that an error comes when patience ends and not a pause later.
             if start.elapsed() + pause >= self.patience {
                 return Err(StoreError::Unanswered {
                     place: self.place.clone(),
@@ -171,7 +184,7 @@ impl Server {
         }
     }
 
-    /// The fault as an error, without secrets.
+    /// Returns the fault as an error, without secrets.
     pub(crate) fn refused(&self, action: &'static str, fault: Fault) -> StoreError {
         match fault {
             Fault::Store(error) => error,
@@ -197,6 +210,8 @@ impl Server {
             Some(session) => action.session(session).await?,
             None => action.await?,
         };
+        // The driver looks at the command as a whole; that single writes failed, or are not yet
+        // durable, stands in a reply that succeeded.
         let errors = reply.get_array("writeErrors").ok();
         let first = errors.and_then(|errors| errors.first()?.as_document());
         let failed = first.or_else(|| reply.get_document("writeConcernError").ok());
@@ -209,7 +224,7 @@ impl Server {
         }
     }
 
-    /// All documents that match, in the order and number asked for.
+    /// Returns all documents that match, in the order and number asked for.
     pub(crate) async fn find(
         &self,
         (database, collection): (&str, &str),
@@ -229,7 +244,7 @@ impl Server {
     }
 }
 
-/// What makes a write safe against the loss of a server.
+/// Returns the write concern that survives the loss of a server: on the disks of a majority.
 pub(crate) fn durable() -> WriteConcern {
     WriteConcern::builder()
         .w(mongodb::options::Acknowledgment::Majority)

@@ -1,4 +1,5 @@
-//! The sessions of transactions: a fixed number, known to the run's record, so that the next writer can end what a crash left open.
+//! The sessions of transactions: a fixed number, named in the run's record, so that the next writer
+//! can end what a crash left open.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,11 +9,12 @@ use mongodb::bson::{Document, doc};
 
 use crate::server::Server;
 
-/// Sessions that no bulk uses now.
+/// The sessions of a writer.
 #[derive(Default)]
 pub(crate) struct Sessions {
+    /// Those that no bulk uses now.
     idle: Mutex<Vec<ClientSession>>,
-    /// All of them, as the server knows them.
+    /// The ids of all of them, as the server has them.
     ids: Vec<Document>,
 }
 
@@ -23,7 +25,7 @@ impl std::fmt::Debug for Sessions {
 }
 
 impl Sessions {
-    /// As many sessions as bulks are in flight.
+    /// Starts as many sessions as bulks are in flight.
     pub(crate) async fn open(server: &Server, number: usize) -> Result<Self, StoreError> {
         let mut idle = Vec::with_capacity(number);
         for _ in 0..number {
@@ -36,10 +38,12 @@ impl Sessions {
         })
     }
 
+    /// Returns the ids of all sessions, for the record of the run.
     pub(crate) fn ids(&self) -> &[Document] {
         &self.ids
     }
 
+    /// Takes an idle session, or starts one.
     pub(crate) async fn take(&self, server: &Server) -> Result<ClientSession, StoreError> {
         let idle = self.idle().pop();
         match idle {
@@ -48,6 +52,7 @@ impl Sessions {
         }
     }
 
+    /// Gives a session back.
     pub(crate) fn put(&self, session: ClientSession) {
         self.idle().push(session);
     }
@@ -57,19 +62,22 @@ impl Sessions {
     }
 }
 
+/// Starts a session.
 async fn session(server: &Server) -> Result<ClientSession, StoreError> {
     let start = || async { server.session().await };
     server.retry("start a session", start).await
 }
 
-/// Ends sessions of a writer that is gone, with the transactions that it left open: they would hold their documents for a minute.
+/// Ends sessions of a writer that is gone, with the transactions that it left open: they would hold
+/// their documents for a minute.
 pub(crate) async fn end(server: &Arc<Server>, ids: &[Document]) {
     if ids.is_empty() {
         return;
     }
     let admin = server.database("admin");
     if let Err(error) = admin.run_command(doc! {"killSessions": ids}).await {
-        // Without the right to do so, or an answer, the server's own limit ends them.
+        // Without the right to do so, or without an answer, the server's own limit ends them a
+        // minute later.
         let error = crate::fault::Fault::from(error);
         tracing::debug!(
             code = error.code(),

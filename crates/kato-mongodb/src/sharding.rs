@@ -8,7 +8,8 @@ use mongodb::bson::{Document, doc};
 use crate::layout::{PATTERNS, SYMBOLS};
 use crate::server::Server;
 
-/// Ranges that a collection is split into from the start: names are SHA-1 digests, so that ranges fill evenly.
+/// Ranges that a collection is split into from the start: names are SHA-1 digests, so ranges fill
+/// evenly.
 const RANGES: u32 = 64;
 
 /// Spreads patterns and symbols of a node over all shards, by ranges of names.
@@ -26,6 +27,7 @@ pub(crate) async fn shard(server: &Arc<Server>, database: &str) -> Result<(), St
     Ok(())
 }
 
+/// Runs a command on the database `admin`; what is so already is no error.
 async fn admin(server: &Arc<Server>, command: Document) -> Result<Document, StoreError> {
     /// Codes that say that it is so already: sharded, split at that place, on that shard.
     const DONE: [i32; 2] = [20, 23];
@@ -42,18 +44,23 @@ async fn admin(server: &Arc<Server>, command: Document) -> Result<Document, Stor
     server.retry("shard a node", run).await
 }
 
-/// The commands in their order.
+/// Returns the commands in their order.
 ///
-/// A hashed shard key would not go with the unique index on the name, which must begin with the key; ranges of the name do. Empty
-/// ranges are moved at once: the balancer of newer servers moves data, and there is none yet.
+/// A hashed shard key would not go with the unique index on the name, which must begin with the
+/// key; ranges of the name do. Empty ranges are moved at once: the balancer of newer servers moves
+/// data, and there is none yet.
 fn commands(database: &str, shards: &[String]) -> Vec<Document> {
     let mut commands = vec![doc! {"enableSharding": database}];
+    // Of symbols, names are spread, which are their bulk above the lowest level; texts stay in the
+    // ranges at both ends.
     for (collection, prefix) in [(PATTERNS, ""), (SYMBOLS, kato_model::NAME_PREFIX)] {
         let namespace = format!("{database}.{collection}");
         commands.push(doc! {"shardCollection": &namespace, "key": {"name": 1}, "unique": true});
         for range in 1..RANGES {
             let bound = format!("{prefix}{:02x}", range * 256 / RANGES);
             commands.push(doc! {"split": &namespace, "middle": {"name": &bound}});
+            // In turns over all shards; where the server names none, nothing is moved, and nothing
+            // divided by zero.
             if let Some(shard) = shards.get(range as usize % shards.len().max(1)) {
                 commands
                     .push(doc! {"moveChunk": &namespace, "find": {"name": &bound}, "to": shard});

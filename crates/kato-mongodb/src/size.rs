@@ -1,11 +1,11 @@
-//! How large the nodes' databases are.
+//! The size of the nodes' databases.
 
 use kato_store::StoreError;
 use mongodb::bson::{Bson, Document, doc};
 
 use crate::server::Server;
 
-/// Bytes of a database's data and indexes, as the server stores them.
+/// Returns the bytes of a database's data and indexes, as the server stores them.
 pub(crate) async fn database_bytes(server: &Server, database: &str) -> Result<u64, StoreError> {
     let statistics = || async {
         let database = server.database(database);
@@ -17,7 +17,7 @@ pub(crate) async fn database_bytes(server: &Server, database: &str) -> Result<u6
     Ok(number(&statistics, "storageSize") + number(&statistics, "indexSize"))
 }
 
-/// A number that servers tell as whatever type fits it.
+/// Returns a number that servers send in whatever type fits it; 0 for all else.
 fn number(document: &Document, key: &str) -> u64 {
     match document.get(key) {
         Some(&Bson::Int32(number)) => u64::try_from(number).unwrap_or(0),

@@ -1,4 +1,5 @@
-//! Batches in the journal: written before a commit names them, read when it is applied.
+//! Staged batches: written into the journal before a commit names them, read back when it is
+//! applied.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use crate::record::StagedRecord;
 use crate::server::Server;
 use crate::writer::Writer;
 
-/// Bytes of blobs that a store keeps at hand; beyond it reads them back.
+/// Bytes of blobs that a store keeps in memory; what exceeds them is read back.
 const HELD_BYTES: usize = 256 << 20;
 
-/// What the blobs of a staged batch hold.
+/// The content of a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// `Vec<Learned>` of a node.
@@ -31,6 +32,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Returns the part of a blob's key that names the kind.
     fn path(self) -> String {
         match self {
             Self::Patterns(node_idx) => format!("patterns/{node_idx}"),
@@ -40,10 +42,11 @@ impl Kind {
     }
 }
 
-/// A batch whose blobs are in the journal. Dropping it takes them away again, unless a commit may name them.
+/// A batch whose blobs are in the journal. Dropping it removes them again, unless a commit may name
+/// them.
 pub(crate) struct Staged {
     pub(crate) record: StagedRecord,
-    /// Blobs at hand.
+    /// The blobs that are in memory.
     blobs: HashMap<(Kind, usize), Vec<u8>>,
     held: usize,
     pub(crate) core: Arc<Core>,
@@ -52,7 +55,7 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Without blobs.
+    /// Creates a batch without blobs.
     pub(crate) fn new(core: &Arc<Core>) -> Self {
         let n_nodes = core.nodes.len();
         Self {
@@ -85,6 +88,8 @@ impl Staged {
         *count += 1;
         self.send(kind, idx, &blob)?;
         let held = &self.core.held;
+        // Reserved before it is looked at, and given back if it is too much, because several
+        // threads stage at once.
         if held.fetch_add(blob.len(), Ordering::Relaxed) + blob.len() <= HELD_BYTES {
             self.held += blob.len();
             self.blobs.insert((kind, idx), blob);
@@ -94,6 +99,7 @@ impl Staged {
         Ok(())
     }
 
+    /// Writes a blob to the server.
     fn send(&self, kind: Kind, idx: usize, blob: &[u8]) -> Result<(), StoreError> {
         let mut out = Writer::new();
         out.text("insert", JOURNAL);
@@ -103,13 +109,16 @@ impl Staged {
                 out.binary("data", blob);
             });
         });
+        // Safe against the loss of a server before any commit names it: one that is decided needs
+        // all its blobs.
         out.document("writeConcern", |out| out.text("w", "majority"));
         let command = out.finish();
         let database = self.core.database.clone();
         self.core.ask(|server| async move {
             let insert = || async {
                 match server.write(&database, command.clone(), None).await {
-                    // An attempt before was not answered, and yet done.
+                    // An earlier attempt got through without an answer. Ids are never used again,
+                    // so it is the same blob.
                     Err(fault) if fault.code() == Some(DUPLICATE_KEY) => Ok(()),
                     done => done.map(drop),
                 }
@@ -118,7 +127,7 @@ impl Staged {
         })
     }
 
-    /// Whether there is anything to commit.
+    /// Returns whether there is anything to commit.
     pub(crate) fn has_content(&self) -> bool {
         let record = &self.record;
         record.documents > 0
@@ -129,17 +138,17 @@ impl Staged {
                 .any(|&n| n > 0)
     }
 
-    /// A commit may name it from now on, whatever the answer.
+    /// Keeps the blobs from now on: a commit may name them, whatever the answer.
     pub(crate) fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);
     }
 
-    /// No commit names it.
+    /// Lets the blobs go with the batch, since no commit names it.
     pub(crate) fn abandon(&self) {
         self.kept.store(false, Ordering::Relaxed);
     }
 
-    /// Blobs at hand and the way to the others.
+    /// Returns the blobs in memory and the way to the others.
     pub(crate) fn source(mut self) -> Source {
         Source {
             record: self.record.clone(),
@@ -159,16 +168,16 @@ impl Drop for Staged {
     }
 }
 
-/// Where the blobs of a committed batch are.
+/// The blobs of a committed batch.
 pub(crate) struct Source {
     pub(crate) record: StagedRecord,
     blobs: HashMap<(Kind, usize), Vec<u8>>,
-    /// Counts what is held.
+    /// Keeps the bytes in memory counted until the commit is applied.
     _staged: Option<Staged>,
 }
 
 impl Source {
-    /// A batch that an earlier process staged.
+    /// Returns the source of a batch whose blobs are in the journal alone.
     pub(crate) fn remote(record: StagedRecord) -> Self {
         Self {
             record,
@@ -177,7 +186,7 @@ impl Source {
         }
     }
 
-    /// The content of a blob.
+    /// Returns the content of a blob.
     pub(crate) fn read<T: for<'de> serde::Deserialize<'de>>(
         &self,
         core: &Core,
@@ -202,6 +211,7 @@ impl Source {
     }
 }
 
+/// Reads a blob from the journal.
 async fn fetch(
     server: Arc<Server>,
     database: String,
@@ -218,15 +228,16 @@ async fn fetch(
     server.retry("read a staged batch", find).await
 }
 
+/// Returns the key of a blob.
 fn blob_id(staged: ObjectId, kind: Kind, idx: usize) -> String {
     format!("{staged}/{}/{idx}", kind.path())
 }
 
-/// All blobs of some batches.
+/// Returns a query for all blobs of some batches.
 pub(crate) fn blobs_filter(staged: &[ObjectId]) -> Document {
     let ranges = staged
         .iter()
-        // The character after the slash ends the range.
+        // `0` is the character after the slash, so the range ends where other ids begin.
         .map(|id| doc! {"_id": {"$gte": format!("{id}/"), "$lt": format!("{id}0")}});
     doc! {"$or": ranges.collect::<Vec<_>>()}
 }

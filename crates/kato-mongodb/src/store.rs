@@ -30,20 +30,23 @@ use crate::{Guard, MongoStoreBuilder};
 
 /// Documents or vectors of one blob.
 const EXTRAS_IN_BLOB: usize = 1000;
-/// Names looked up at once: some servers compare every document with every name.
+/// Names that are looked up at once: some servers compare every document with every name.
 const NAMES_AT_ONCE: usize = 100;
 /// Patterns that a visitor is shown as one source.
 const PATTERNS_OF_SOURCE: usize = 8192;
 
-/// A run's knowledge bases in a MongoDB, one database a node, laid out as KATO's releases of October 2025 lay them out.
+/// A run's knowledge bases in a MongoDB, one database a node, laid out as KATO's releases of
+/// October 2025 lay them out.
 ///
-/// A KATO of that generation reads what this store wrote, and this store reads and goes on with what it wrote. What KATO has no
-/// place for lies beside it: first sightings, sums of affinity and the order of emotives in `kato_rs` of a pattern, only where
-/// they are used; position, journal, documents and vectors in a database of the run.
+/// A KATO of that generation reads what this store wrote, and this store reads and goes on with
+/// what it wrote. What KATO has no place for lies beside it: first sightings, sums of affinity and
+/// the order of emotives in `kato_rs` of a pattern, only where they are used; position, journal,
+/// documents and vectors in a database of the run.
 ///
-/// Commits are exact under any crash of this process or of the server; see [`Guard`]. One process writes a run at a time: it
-/// holds a lease, which another takes over when the process is gone. Every method may be called from any thread, also from one of
-/// an asynchronous runtime, which it then blocks.
+/// Commits are exact under any crash of this process or of the server; see [`Guard`]. One process
+/// writes a run at a time: it holds a lease, which another takes over when the process is gone.
+/// Every method may be called from any thread, also from one of an asynchronous runtime, which it
+/// then blocks.
 ///
 /// ```no_run
 /// use kato_mongodb::MongoStore;
@@ -85,7 +88,7 @@ impl Drop for MongoStore {
 }
 
 impl MongoStore {
-    /// What is needed to create or open the store of a run. Nothing is connected yet.
+    /// Creates a builder for the store of a run. Nothing is connected yet.
     ///
     /// `uri` is MongoDB's connection string; credentials in it show nowhere else.
     #[must_use]
@@ -107,30 +110,33 @@ impl MongoStore {
         &self.core
     }
 
-    /// How commits are kept exact; never [`Guard::Auto`].
+    /// Returns how commits are kept exact; never [`Guard::Auto`].
     #[must_use]
     pub fn guard(&self) -> Guard {
         self.core.guard
     }
 
-    /// What was sent and tried again since the store was opened.
+    /// Returns counts of what was sent and tried again since the store was opened.
     #[must_use]
     pub fn figures(&self) -> Figures {
         self.core.server.counters.read()
     }
 
-    /// What was kept about the run with [`set_manifest`](Self::set_manifest); `None` when nothing was.
+    /// Returns the value that was kept about the run with [`set_manifest`](Self::set_manifest);
+    /// `None` when there is none.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unanswered`], [`StoreError::Refused`], and [`StoreError::Missing`] when the knowledge bases are no run.
+    /// [`StoreError::Unanswered`], [`StoreError::Refused`], and [`StoreError::Missing`] when the
+    /// knowledge bases are no run.
     pub fn manifest(&self) -> Result<Option<Value>, StoreError> {
         let database = self.core.database.clone();
         self.core
             .ask(|server| async move { manifest::read(&server, &database).await })
     }
 
-    /// Keeps a value of the caller's with the run, such as how it was made. It is no part of a commit.
+    /// Keeps a value of the caller's with the run, such as how it was made. It is no part of a
+    /// commit.
     ///
     /// # Errors
     ///
@@ -142,18 +148,19 @@ impl MongoStore {
             .ask(|server| async move { manifest::write(&server, &database, manifest).await })
     }
 
-    /// The name of the run.
+    /// Returns the name of the run.
     #[must_use]
     pub fn run(&self) -> &RunName {
         &self.run
     }
 
-    /// The server's address without credentials: `mongodb://host:port`.
+    /// Returns the server's address without credentials: `mongodb://host:port`.
     #[must_use]
     pub fn place(&self) -> &str {
         self.core.server.place()
     }
 
+    /// Returns the database of a node.
     fn node(&self, node_idx: usize) -> Result<String, StoreError> {
         let node = self.core.nodes.get(node_idx);
         node.map(|node| node.database.clone())
@@ -163,6 +170,7 @@ impl MongoStore {
             })
     }
 
+    /// Takes batches back from their wrappers; refuses those of other stores.
     fn staged(&self, batches: Vec<StagedBatch>) -> Result<Vec<Staged>, StoreError> {
         let staged = batches
             .into_iter()
@@ -178,6 +186,7 @@ impl MongoStore {
         }
     }
 
+    /// Looks a document up.
     fn one(
         &self,
         database: String,
@@ -192,13 +201,14 @@ impl MongoStore {
         })
     }
 
+    /// Begins a scan, which `read` turns into items.
     fn scan_of<T: Send + 'static>(
         &self,
         query: Query,
         read: fn(&RawDocument) -> Option<Result<T, &'static str>>,
     ) -> Result<Documents<T>, StoreError> {
         let source = Arc::new(Source::new(query));
-        // From here on commits do not show in it.
+        // Registered while no commit is on its way: those that follow make it read ahead first.
         let _live = self.core.readable()?;
         let mut scans = self
             .core
@@ -215,7 +225,7 @@ impl MongoStore {
         })
     }
 
-    /// Patterns by name, as many as are there.
+    /// Looks patterns up by name, and returns as many as are there.
     fn patterns(
         &self,
         database: &str,
@@ -250,7 +260,8 @@ impl PatternStore for MongoStore {
         self.core.limits
     }
 
-    /// After a commit whose outcome is not known, asks the server first; while that does not answer, the last one known.
+    /// Returns the checkpoint of the last commit. Asks the server first if the outcome of a commit
+    /// is not known; while that does not answer, it is the last one known.
     fn checkpoint(&self) -> Value {
         if let Ok(live) = self.core.readable() {
             return live.checkpoint.clone();
@@ -277,6 +288,7 @@ impl PatternStore for MongoStore {
             }
             let patterns = patterns_of(&batch, node_idx, &self.core.limits);
             let mut blobs = Blobs::default();
+            // The blobs come in name order, which the merge of a commit relies on.
             for learned in patterns {
                 staged.add_if(Kind::Patterns(node_idx), blobs.push(learned)?)?;
             }
@@ -315,16 +327,20 @@ impl PatternStore for MongoStore {
                 expected: self.nodes.len(),
             });
         }
+        // Locked before anything is read: what is counted down must be what was found.
         let mut live = self.core.writable()?;
         let mut staged = Staged::new(&self.core);
         for (node_idx, doomed) in doomed.iter().enumerate() {
             let mut names = doomed.clone();
+            // In the order of a batch, and each name once: a repeated one would be counted down
+            // twice.
             names.sort_unstable();
             names.dedup();
             let database = self.node(node_idx)?;
             let mut blobs = Blobs::default();
             for names in names.chunks(NAMES_AT_ONCE) {
                 let mut patterns = self.patterns(&database, names)?;
+                // The server answers in an order of its own.
                 patterns.sort_unstable_by_key(|pattern| pattern.name);
                 for pattern in patterns {
                     let blob = blobs.push(learned_of(pattern))?;
@@ -347,6 +363,7 @@ impl PatternStore for MongoStore {
         let database = self.node(node_idx)?;
         let _live = self.core.readable()?;
         self.core.ask(|server| async move {
+            // Counted exactly: the size in a collection's statistics is an estimate.
             let patterns = server.collection(&database, PATTERNS);
             let count = || async { Ok(patterns.count_documents(doc! {}).await?) };
             server.retry("count patterns", count).await
@@ -434,7 +451,8 @@ impl PatternStore for MongoStore {
                 projection: None,
             })
         };
-        // Names lie in the midst of texts, and come after them: the texts first, among them those that only look like names.
+        // Texts come before names, but in the collection names (`PTRN|…`) are in the midst of
+        // texts. So it is read twice; texts that only look like names come with the texts.
         let texts = query(VecDeque::from([Range::all()]))?;
         let names = query(VecDeque::from([Range::prefixed(kato_model::NAME_PREFIX)]))?;
         let texts = self.scan_of(texts, |document| match symbol_of(document) {
@@ -454,7 +472,8 @@ impl PatternStore for MongoStore {
         Ok(found.and_then(|document| Some(document.get_str("id").ok()?.to_owned())))
     }
 
-    /// Data and indexes of the nodes' databases, as the server stores them; `None` when it does not answer.
+    /// Returns the bytes of data and indexes of the nodes' databases, as the server stores them;
+    /// `None` when it does not answer.
     fn disk_bytes(&self) -> Option<u64> {
         let names: Vec<String> = self
             .core

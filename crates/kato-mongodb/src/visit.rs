@@ -1,15 +1,17 @@
-//! Shows patterns to a visitor: symbols by number, as sources of the embedded store do.
+//! Patterns as visitors are shown them: symbols by number, as sources of the embedded store have
+//! them.
 
 use std::collections::HashMap;
 
 use kato_model::{Attributes, Symbol};
 use kato_store::{PatternVisitor, SourceSymbols, StoredPattern, VisitedPattern};
 
-/// Shows patterns as one source; whether the visitor has seen enough.
+/// Shows patterns as one source; returns whether the visitor has seen enough.
 pub(crate) fn show(patterns: &[StoredPattern], visitor: &mut dyn PatternVisitor) -> bool {
     let (mut names, mut texts) = (Vec::new(), Vec::new());
     let mut numbers: HashMap<&Symbol, u32> = HashMap::new();
     let all = || patterns.iter().flat_map(|pattern| &pattern.symbols);
+    // Two passes, because `SourceSymbols` numbers the names first and the texts behind them.
     for symbol in all() {
         if let Symbol::Name(name) = symbol {
             numbers.entry(symbol).or_insert_with(|| {
@@ -48,6 +50,7 @@ pub(crate) fn show(patterns: &[StoredPattern], visitor: &mut dyn PatternVisitor)
     })
 }
 
+/// Returns the attributes of a pattern, if it has any.
 fn attributes_of(pattern: &StoredPattern) -> Option<Attributes> {
     let attributes = Attributes {
         extra_frequency: 0,

@@ -1,19 +1,20 @@
-//! Writes BSON straight into bytes: bulks hold thousands of documents of a few kinds.
+//! BSON that is written straight into bytes: bulks hold thousands of documents of a few kinds.
 
 use std::io::Write as _;
 
 use mongodb::bson::RawDocumentBuf;
 
-/// A document being written. Keys hold no NUL; whoever passes keys from outside sees to that.
+/// A document that is being written. Keys hold no NUL; whoever passes keys from outside sees to
+/// that.
 #[derive(Debug)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
-    /// Where the open documents begin.
+    /// The positions at which the open documents begin.
     open: Vec<usize>,
 }
 
 impl Writer {
-    /// A document without keys.
+    /// Creates a document without keys.
     pub(crate) fn new() -> Self {
         let mut writer = Self {
             bytes: Vec::new(),
@@ -23,29 +24,31 @@ impl Writer {
         writer
     }
 
+    /// Writes a document under a key.
     pub(crate) fn document(&mut self, key: &str, content: impl FnOnce(&mut Self)) {
         self.key(0x03, key);
         self.nest(content);
     }
 
+    /// Writes an array under a key.
     pub(crate) fn array(&mut self, key: &str, content: impl FnOnce(&mut Self)) {
         self.key(0x04, key);
         self.nest(content);
     }
 
-    /// A document as the element of an array.
+    /// Writes a document as the element of an array.
     pub(crate) fn document_at(&mut self, idx: usize, content: impl FnOnce(&mut Self)) {
         self.index(0x03, idx);
         self.nest(content);
     }
 
-    /// An array as the element of an array.
+    /// Writes an array as the element of an array.
     pub(crate) fn array_at(&mut self, idx: usize, content: impl FnOnce(&mut Self)) {
         self.index(0x04, idx);
         self.nest(content);
     }
 
-    /// A document as the element of an array, if `content` says that it is to stay.
+    /// Writes a document as the element of an array, unless `content` returns `false`.
     pub(crate) fn element_if(&mut self, idx: usize, content: impl FnOnce(&mut Self) -> bool) {
         let start = self.bytes.len();
         let mut stays = false;
@@ -70,7 +73,7 @@ impl Writer {
         self.bytes.extend(value.to_le_bytes());
     }
 
-    /// A whole number in the smaller type that holds it, as KATO's driver writes numbers.
+    /// Writes a whole number in the smaller type that holds it, as KATO's driver writes numbers.
     pub(crate) fn integer(&mut self, key: &str, value: i64) {
         match i32::try_from(value) {
             Ok(value) => {
@@ -93,6 +96,7 @@ impl Writer {
         self.key(0x0a, key);
     }
 
+    /// Writes bytes, of the generic subtype.
     pub(crate) fn binary(&mut self, key: &str, value: &[u8]) {
         self.key(0x05, key);
         self.bytes.extend((value.len() as u32).to_le_bytes());
@@ -100,36 +104,43 @@ impl Writer {
         self.bytes.extend(value);
     }
 
-    /// The finished document.
+    /// Returns the finished document.
     pub(crate) fn finish(mut self) -> RawDocumentBuf {
         self.end();
         RawDocumentBuf::from_bytes(self.bytes).expect("what was begun was ended")
     }
 
+    /// Writes what is between the beginning and the end of a document or array.
     fn nest(&mut self, content: impl FnOnce(&mut Self)) {
         self.begin();
         content(self);
         self.end();
     }
 
+    /// Leaves room for a length, which is known at the end.
     fn begin(&mut self) {
         self.open.push(self.bytes.len());
         self.bytes.extend([0; 4]);
     }
 
+    /// Ends the innermost open document, and fills in its length.
     fn end(&mut self) {
         self.bytes.push(0);
         let start = self.open.pop().expect("every end has its begin");
+        // The length counts itself and the closing zero. Bulks are cut at a few MiB, and no single
+        // item takes more than a document may, so it fits.
         let length = (self.bytes.len() - start) as u32;
         self.bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
     }
 
+    /// Writes an element's type, by its number in the specification of BSON, and its key.
     fn key(&mut self, kind: u8, key: &str) {
         self.bytes.push(kind);
         self.bytes.extend(key.as_bytes());
         self.bytes.push(0);
     }
 
+    /// Writes an element's type and its place in an array, which BSON keeps as a decimal key.
     fn index(&mut self, kind: u8, idx: usize) {
         self.bytes.push(kind);
         write!(self.bytes, "{idx}").expect("writing into a Vec cannot fail");
@@ -137,6 +148,7 @@ impl Writer {
     }
 
     fn text_value(&mut self, text: &str) {
+        // The length counts the closing zero.
         self.bytes.extend((text.len() as u32 + 1).to_le_bytes());
         self.bytes.extend(text.as_bytes());
         self.bytes.push(0);

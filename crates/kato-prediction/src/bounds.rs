@@ -1,34 +1,39 @@
-//! Upper bounds of the score by which candidates are cut, from the symbols and pairs that pattern and state share.
+//! Upper bounds of the score by which candidates are cut, computed from the numbers of symbols and
+//! pairs that pattern and state share.
 
 use crate::matching::token_similarity;
 use crate::metrics::{cohesion, evidence, pre_potential, snr};
 use crate::page_class::PageClass;
 
-/// From so many common pairs on, pairs bound nothing.
+/// Number of common pairs from which on their number bounds nothing.
 const MOST_PAIRS: usize = 8;
 
-/// For all patterns of a class: the best score that a number of common symbols and pairs allows.
+/// For all patterns of a class, the best score that a number of common symbols and pairs allows.
 ///
-/// Why it is sound. Let o be the overlap of the multisets of symbols of pattern and state, g that of their pairs of
-/// neighbours, L the pattern's length, n the state's. The matching blocks pair equal symbols, each at most once, so they hold
-/// m ≤ o symbols (and as blocks are a common subsequence, that is no longer than o either). A block of k symbols holds k−1
-/// common pairs, all different, so m − B ≤ g for B blocks. The score is (m/L + m/p)·snr + 1/B, where snr = (3m−n)/(m+n)
-/// and the present's length p lies in m..=L; so m/p lies in m/L..=1, and in a plain pattern it is 1 for B = 1. The larger
-/// value bounds the score where snr ≥ 0, the smaller where snr < 0. All operations are those of the score itself, and
-/// rounding is monotone, so the bound also holds for the rounded score. The maximum over m = 1..=o and all B that g allows
-/// bounds it whatever m and B are.
+/// Why it is sound. Let o be the overlap of the multisets of symbols of pattern and state, g that
+/// of their pairs of neighbours, L the pattern's length, n the state's. The matching blocks pair
+/// equal symbols, each at most once, so they hold m ≤ o symbols (and as blocks are a common
+/// subsequence, that is no longer than o either). A block of k symbols holds k−1 common pairs, all
+/// different, so m − B ≤ g for B blocks. The score is (m/L + m/p)·snr + 1/B, where snr =
+/// (3m−n)/(m+n) and the present's length p lies in m..=L; so m/p lies in m/L..=1, and in a plain
+/// pattern it is 1 for B = 1. The larger value bounds the score where snr ≥ 0, the smaller where
+/// snr < 0. All operations are those of the score itself, and rounding is monotone, so the bound
+/// also holds for the rounded score. The maximum over m = 1..=o and all B that g allows bounds it
+/// whatever m and B are.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
-    /// By number of pairs, then by overlap; the last entries hold for all larger numbers. Overlap 0 has the score of a
-    /// pattern that shares nothing.
+    /// By number of pairs, then by overlap; the last entries hold for all larger numbers. Overlap 0
+    /// has the score of a pattern that shares nothing.
     upper: Vec<Vec<f64>>,
+    /// The smallest overlap at which a pattern of the class can be a prediction at all.
     least_overlap: usize,
 }
 
-/// What bounds depend on beside lengths.
+/// The settings that bounds depend on beside lengths.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BoundRules {
-    /// The recall threshold if similarity is that of symbols; `None` by characters, where overlap says nothing of it.
+    /// The recall threshold if similarity is that of symbols; `None` for similarity by characters,
+    /// of which the overlap says nothing.
     pub(crate) token_threshold: Option<f64>,
     /// Whether patterns that share nothing are kept.
     pub(crate) keeps_unmatched: bool,
@@ -37,17 +42,23 @@ pub(crate) struct BoundRules {
 }
 
 impl Bounds {
+    /// Computes the bounds of the patterns of one class for states of one length.
     pub(crate) fn new(state_length: usize, class: &PageClass, rules: BoundRules) -> Self {
         let lengths = class.lengths.lengths();
         let most = state_length.min(*lengths.end());
         let least_overlap = match rules.token_threshold {
             _ if rules.keeps_unmatched => 0,
+            // Without a common symbol there is no block, and such a pattern is dropped however
+            // alike the characters are (KATO 3.10.1, for any threshold above 0).
             None => 1,
+            // The shortest pattern of the class reaches the threshold with the fewest symbols, and
+            // no common subsequence is longer than the overlap.
             Some(threshold) => (1..=most)
                 .find(|&lcs| token_similarity(lcs, lengths.start() + state_length) >= threshold)
                 .unwrap_or(usize::MAX),
         };
         let upper = if rules.is_fuzzy {
+            // Symbols match that are not equal, so the overlap bounds no score.
             vec![vec![f64::INFINITY; most + 1]]
         } else {
             let n_pairs = 0..=MOST_PAIRS.min(most);
@@ -61,33 +72,42 @@ impl Bounds {
         }
     }
 
+    /// Returns the best scores for overlaps of 0 to `most` symbols and a number of common pairs.
     fn by_overlap(state_length: usize, class: &PageClass, n_pairs: usize, most: usize) -> Vec<f64> {
         let unmatched = pre_potential(0.0, 0.0, snr(0, state_length), cohesion(0));
         let mut upper = vec![unmatched];
         let mut best = f64::NEG_INFINITY;
         for matched in 1..=most {
+            // More blocks than needed only lower the score, apart from the case below.
             let fewest = match n_pairs {
+                // This row also stands for all larger numbers of pairs.
                 MOST_PAIRS.. => 1,
                 _ => matched.saturating_sub(n_pairs).max(1),
             };
             best = best.max(Self::of_matches(matched, fewest, state_length, class));
             if fewest == 1 && matched > 1 {
-                // With a second block the present may be longer than the match.
+                // With a second block the present may be longer than the match, and a lower
+                // confidence raises the score where the snr is negative.
                 best = best.max(Self::of_matches(matched, 2, state_length, class));
             }
+            // The maximum so far, as an overlap only limits the number of matches from above.
             upper.push(best);
         }
         upper
     }
 
+    /// Returns the best score of exactly so many matches and blocks.
     fn of_matches(matched: usize, blocks: usize, state_length: usize, class: &PageClass) -> f64 {
         let lengths = class.lengths.lengths();
         let snr = snr(matched, state_length - matched);
         if snr >= 0.0 {
+            // The score grows with evidence and confidence: the shortest pattern, all present.
             let evidence = evidence(matched, matched.max(*lengths.start()));
             return pre_potential(evidence, 1.0, snr, cohesion(blocks));
         }
+        // The score falls with evidence and confidence: the longest pattern, and a present as long.
         let evidence = evidence(matched, *lengths.end());
+        // One block of a plain pattern is all of its present, whatever the pattern's length.
         let confidence = if class.is_plain && blocks == 1 {
             1.0
         } else {
@@ -96,25 +116,28 @@ impl Bounds {
         pre_potential(evidence, confidence, snr, cohesion(blocks))
     }
 
-    /// The best score of a pattern that shares up to that many symbols and pairs; for overlap 0, of one that shares none.
+    /// Returns the best score of a pattern that shares up to so many symbols and pairs; for overlap
+    /// 0, of one that shares none.
     #[inline]
     pub(crate) fn upper(&self, overlap: usize, n_pairs: usize) -> f64 {
         let by_overlap = &self.upper[n_pairs.min(self.upper.len() - 1)];
         by_overlap[overlap.min(by_overlap.len() - 1)]
     }
 
-    /// The largest number of pairs that is told from larger ones.
+    /// Returns the largest number of pairs that has bounds of its own.
     pub(crate) fn most_pairs(&self) -> usize {
         self.upper.len() - 1
     }
 
-    /// The largest overlap that there can be.
+    /// Returns the largest possible overlap.
     pub(crate) fn most(&self) -> usize {
         self.upper[0].len() - 1
     }
 
-    /// The smallest overlap at which so many common pairs allow a score that `reaches` far enough; `None` if none does.
-    /// Overlap 0 counts where patterns that share nothing are kept.
+    /// Finds the smallest overlap at which so many common pairs allow a score that `reaches` far
+    /// enough; `None` if none does.
+    ///
+    /// Overlap 0 is possible where patterns that share nothing are kept.
     pub(crate) fn least_overlap(
         &self,
         n_pairs: usize,

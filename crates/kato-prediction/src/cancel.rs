@@ -1,12 +1,13 @@
-//! Ending a prediction that nobody waits for.
+//! Cancelling predictions whose answer nobody waits for any more.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A switch that ends the predictions which were given it: those that run now, and those to come.
+/// A flag that cancels the predictions that were given it: those that run, and those to come.
 ///
-/// It is looked at between candidates, and within a candidate that takes long, so that a prediction ends within a fraction of a
-/// second however long its patterns are.
+/// The flag is checked between candidates, and within a candidate that takes long, so
+/// that a prediction ends within a fraction of a second however long its patterns are.
+/// Clones share one flag.
 ///
 /// ```
 /// use kato_prediction::{Cancel, Cancelled, PatternIndex, PredictionConfig};
@@ -26,32 +27,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Option<Arc<AtomicBool>>);
 
-/// A prediction was ended before it was done.
+/// The error of a prediction that was cancelled before it was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the prediction was ended before it was done")]
 pub struct Cancelled;
 
 impl Cancel {
-    /// A switch that is off.
+    /// Creates a flag that is not set.
     #[must_use]
     pub fn new() -> Self {
         Self(Some(Arc::default()))
     }
 
-    /// A switch that stays off, whatever is done with it: what [`default`](Self::default) gives.
+    /// Creates a flag that can never be set, which is also what [`default`](Self::default) returns.
     #[must_use]
     pub const fn never() -> Self {
+        // Without a flag in memory, so that predictions that nobody can cancel allocate nothing.
         Self(None)
     }
 
-    /// Ends the predictions, for good.
+    /// Cancels the predictions, for good.
+    ///
+    /// Does nothing to a flag of [`never`](Self::never).
     pub fn cancel(&self) {
         if let Some(is_cancelled) = &self.0 {
+            // Relaxed, as no other memory is published by the flag: its readers only stop.
             is_cancelled.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether [`cancel`](Self::cancel) was called, on this or on any clone.
+    /// Returns whether [`cancel`](Self::cancel) was called, on this or on any clone.
     #[inline]
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -59,7 +64,7 @@ impl Cancel {
         self.0.as_ref().is_some_and(is_cancelled)
     }
 
-    /// Costs so little that every step of a loop can ask.
+    /// Fails once the flag is set; cheap enough for every step of a loop.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Cancelled> {
         match self.is_cancelled() {
@@ -69,7 +74,7 @@ impl Cancel {
     }
 }
 
-/// What was done under [`Cancel::never`].
+/// Unwraps the result of work that was given [`Cancel::never`].
 pub(crate) fn uncancelled<T>(done: Result<T, Cancelled>) -> T {
     done.expect("a switch that stays off ends nothing")
 }

@@ -1,4 +1,4 @@
-//! Scoring candidates: one pattern against the state, by the settings of one prediction.
+//! Scoring of candidates: one pattern against the state, by the settings of one prediction.
 
 use std::ops::RangeInclusive;
 
@@ -15,7 +15,8 @@ use crate::state::{Common, State};
 use crate::symbols::Symbols;
 use crate::{PredictionConfig, SymbolId};
 
-/// Everything that decides whether a pattern becomes a prediction, and the score by which candidates are cut.
+/// The rules that decide whether a pattern becomes a prediction, and the score by which
+/// candidates are cut.
 #[derive(Debug)]
 pub(crate) struct Candidates<'a> {
     state: &'a State<'a>,
@@ -29,16 +30,19 @@ pub(crate) struct Candidates<'a> {
     filters: FilterChain,
     /// Symbols of the pattern that was scored last.
     symbols: Vec<SymbolId>,
+    /// Matching blocks of the pattern that was scored last.
     outline: Outline,
 }
 
 impl<'a> Candidates<'a> {
+    /// Prepares the state for comparisons with many patterns.
     pub(crate) fn new(
         state: &'a State<'a>,
         table: &'a Symbols,
         config: &'a PredictionConfig,
         cancel: &'a Cancel,
     ) -> Result<Self, Cancelled> {
+        // KATO compares the characters of symbols joined by blanks.
         let characters =
             (!config.use_token_matching).then(|| CharacterProfile::new(&state.texts.join(" ")));
         Ok(Self {
@@ -55,18 +59,20 @@ impl<'a> Candidates<'a> {
         })
     }
 
-    /// Fails if nobody waits for the prediction any more.
+    /// Fails if the prediction was cancelled.
     pub(crate) fn check(&self) -> Result<(), Cancelled> {
         self.cancel.check()
     }
 
-    /// Whether these settings rule out every pattern.
+    /// Returns whether these settings rule out every pattern.
     pub(crate) fn are_none(&self) -> bool {
-        // By characters, KATO's scorer takes a threshold of exactly 0 for one that nothing reaches.
+        // By characters, KATO 3.10.1 finds nothing with a threshold of exactly 0: its scorer
+        // rejects the slightly negative cut-off that comes of it (docs/compatibility.md).
         self.filters.passes_nothing()
             || (self.characters.is_some() && self.config.recall_threshold == 0.0)
     }
 
+    /// Returns what the bounds of the score need to know of the settings.
     pub(crate) fn bound_rules(&self) -> BoundRules {
         BoundRules {
             token_threshold: self
@@ -78,17 +84,21 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Whether patterns of these lengths can be candidates.
+    /// Returns whether patterns of these lengths can be candidates.
     pub(crate) fn allow_lengths(&self, lengths: &RangeInclusive<usize>) -> bool {
         self.filters.allow_lengths(lengths)
     }
 
+    /// Returns whether patterns without a matching block are kept, as KATO does at threshold 0.
     fn keeps_unmatched(&self) -> bool {
         self.config.recall_threshold == 0.0
     }
 
-    /// The score of a pattern that has this in common with the state; `None` if it cannot be a prediction. What takes
-    /// longer to find out is left to [`passes`](Self::passes).
+    /// Scores a pattern that has this in common with the state; `None` if it
+    /// cannot be a prediction.
+    ///
+    /// What takes longer to find out is left to [`passes`](Self::passes), which then is needed only
+    /// for scores that are high enough.
     #[inline]
     pub(crate) fn score(
         &mut self,
@@ -111,6 +121,7 @@ impl<'a> Candidates<'a> {
                 0
             };
             let similarity = token_similarity(lcs, length + self.state.len());
+            // Not `similarity < threshold`: a threshold that is not a number is reached by nothing.
             if similarity
                 .partial_cmp(&self.config.recall_threshold)
                 .is_none_or(|order| order.is_lt())
@@ -130,6 +141,7 @@ impl<'a> Candidates<'a> {
             ),
             Some(fuzzy) => fuzzy.count(&self.symbols, self.cancel)?,
         };
+        // A pattern without a block is all present, as in KATO.
         let present = if self.outline.n_blocks == 0 {
             length
         } else {
@@ -148,7 +160,8 @@ impl<'a> Candidates<'a> {
         )))
     }
 
-    /// Whether the pattern that was scored last passes what is left: similarity of characters, and the filters.
+    /// Returns whether the pattern that was scored last passes what is left: similarity of
+    /// characters, and the filters.
     pub(crate) fn passes(&self) -> Result<bool, Cancelled> {
         let threshold = self.config.recall_threshold;
         let reaches = |similarity: f64| similarity >= threshold;
@@ -160,18 +173,19 @@ impl<'a> Candidates<'a> {
             .passes(&self.symbols, self.state, self.table, fit, self.cancel)
     }
 
-    /// Similarity of a pattern and the state.
+    /// Returns the similarity of a pattern and the state.
     pub(crate) fn similarity_of(&mut self, pattern: &[SymbolId]) -> Result<f64, Cancelled> {
         self.matcher.load(pattern);
         self.similarity_to(pattern)
     }
 
-    /// The blocks that a pattern and the state share.
+    /// Returns the blocks that a pattern and the state share.
     pub(crate) fn blocks_of(&self, pattern: &[SymbolId]) -> Result<Vec<MatchingBlock>, Cancelled> {
         matching_blocks_unless(pattern, &self.state.ids, self.cancel)
     }
 
-    /// The symbols of the state that fuzzy matching accepts for a pattern, in state order; `None` without it.
+    /// Returns the symbols of the state that fuzzy matching accepts for a pattern, in state order;
+    /// `None` without fuzzy matching.
     pub(crate) fn fuzzy_matches(
         &mut self,
         pattern: &[SymbolId],
@@ -180,12 +194,12 @@ impl<'a> Candidates<'a> {
         self.fuzzy.as_mut().map(accepted).transpose()
     }
 
-    /// Similarity of the pattern that was scored last.
+    /// Returns the similarity of the pattern that was scored last.
     fn similarity(&self) -> Result<f64, Cancelled> {
         self.similarity_to(&self.symbols)
     }
 
-    /// Similarity of the pattern that the matcher has loaded.
+    /// Returns the similarity of the pattern that the matcher has loaded.
     fn similarity_to(&self, pattern: &[SymbolId]) -> Result<f64, Cancelled> {
         let characters = self.characters.as_ref();
         let lcs = || self.matcher.lcs(self.cancel);
@@ -200,7 +214,9 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Similarity by characters if there is a profile of the state's text, else by symbols.
+/// Returns the similarity by characters if there is a profile of the state's text, else by symbols.
+///
+/// `lcs` computes the length of the longest common subsequence of symbols, if that is needed.
 pub(crate) fn similarity(
     pattern: &[SymbolId],
     state: &State<'_>,

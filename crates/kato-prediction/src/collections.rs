@@ -1,4 +1,5 @@
-//! Maps and sets with a fast hasher, keyed at random as keys come from users.
+//! Hash maps and sets with a fast hasher, which is keyed at random because the
+//! keys come from users.
 
 use foldhash::quality::RandomState;
 

@@ -1,4 +1,4 @@
-//! What a prediction depends on beside pattern and state: thresholds, modes, filters, ranking.
+//! The settings of a prediction: thresholds, modes, filters and the ranking metric.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ impl RankMetric {
     ];
 }
 
-/// A stage of the filter pipeline: which patterns are candidates at all.
+/// A stage of the filter pipeline, which decides which patterns are candidates at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Filter {
@@ -75,10 +75,10 @@ pub enum Filter {
     Rapidfuzz,
 }
 
-/// How predictions are made: KATO's settings of one session, as far as they matter here.
+/// The settings of a prediction: those of KATO's session settings that predictions depend on.
 ///
-/// Values outside their ranges do no harm: they only make every or no pattern a candidate. The engine validates what users
-/// send.
+/// Values outside their ranges do no harm: they only make every or no pattern a candidate. The
+/// engine validates what users send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PredictionConfig {
     /// Least similarity of a prediction, inclusive. Default 0.1.
@@ -87,11 +87,13 @@ pub struct PredictionConfig {
     pub max_predictions: usize,
     /// Similarity by symbols (the default) or by characters, of states of several symbols.
     pub use_token_matching: bool,
-    /// The same for states of one symbol, which KATO asks of its process and not of the session. Default `true`.
+    /// The same for states of one symbol, where KATO follows the setting of its process and not
+    /// that of the session. Default `true`.
     pub single_symbol_token_matching: bool,
-    /// Least character similarity at which different symbols match; `None`, the default, and 0 switch fuzzy matching off.
+    /// Least character similarity at which different symbols match; `None`, the default, and 0
+    /// switch fuzzy matching off.
     pub fuzzy_token_threshold: Option<f64>,
-    /// What predictions are sorted by.
+    /// The metric that predictions are sorted by, descending.
     pub rank_sort_algo: RankMetric,
     /// The emotive whose affinities weigh the symbols; `None`, the default, switches weighting off.
     pub affinity_emotive: Option<String>,

@@ -1,6 +1,6 @@
-//! What an index cannot take.
+//! The error of adding a pattern to an index.
 
-/// Why an index refused a pattern. Nothing was changed.
+/// The reason why an index refused a pattern. Nothing was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {
@@ -9,9 +9,9 @@ pub enum IndexError {
         "the index is full: it holds at most {limit} {what}; split the data over several nodes"
     )]
     Full {
-        /// What there is too much of.
+        /// The things of which there are too many.
         what: &'static str,
-        /// How much the index holds.
+        /// How many of them the index can hold.
         limit: u64,
     },
     /// The pattern holds no symbol, or its event lengths are not those of its symbols.
@@ -19,7 +19,7 @@ pub enum IndexError {
         "a pattern needs at least one symbol, and event lengths that add up to its {symbols} symbols"
     )]
     Malformed {
-        /// Symbols of the refused pattern.
+        /// Number of symbols of the refused pattern.
         symbols: usize,
     },
 }

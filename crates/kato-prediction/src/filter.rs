@@ -1,4 +1,4 @@
-//! The filter pipeline: which patterns are candidates at all.
+//! The filter pipeline, which decides which patterns are candidates at all.
 
 use std::ops::RangeInclusive;
 
@@ -9,18 +9,19 @@ use crate::state::State;
 use crate::symbols::Symbols;
 use crate::{Filter, FilterSettings, PredictionConfig, SymbolId};
 
-/// KATO takes this for the threshold of the `rapidfuzz` stage if the recall threshold is 0.
+/// The threshold of the `rapidfuzz` stage in KATO if the recall threshold is 0.
 const RAPIDFUZZ_DEFAULT: f64 = 0.1;
 
-/// The stages that do something, in order.
+/// The stages that have an effect, in order.
 #[derive(Debug)]
 pub(crate) struct FilterChain {
     stages: Vec<Stage>,
     passes_nothing: bool,
-    /// Distinct symbols of the state, unknown ones included.
+    /// Number of distinct symbols of the state, unknown ones included.
     n_distinct: usize,
 }
 
+/// A stage with its settings, prepared for one state.
 #[derive(Debug)]
 enum Stage {
     Length(RangeInclusive<usize>),
@@ -39,6 +40,7 @@ enum Stage {
 }
 
 impl FilterChain {
+    /// Prepares the stages of a pipeline for one state.
     pub(crate) fn new(
         config: &PredictionConfig,
         state: &State<'_>,
@@ -48,7 +50,8 @@ impl FilterChain {
         let mut has_source = false;
         let mut known = Vec::new();
         for filter in &config.filter_pipeline {
-            // Twice the same stage passes what one does, and pipelines come from users.
+            // A stage that is there twice passes what it passes once, and users may send
+            // pipelines of any length.
             if known.contains(filter) {
                 continue;
             }
@@ -58,7 +61,8 @@ impl FilterChain {
                     known.push(*filter);
                     stages.push(Stage::new(*filter, config, state, cancel)?);
                 }
-                // It narrows what an earlier stage selected; without one there is nothing to narrow.
+                // It narrows what an earlier stage selected; without one there is
+                // nothing to narrow.
                 Filter::Rapidfuzz if has_source => {
                     known.push(*filter);
                     stages.push(Stage::new(*filter, config, state, cancel)?);
@@ -69,17 +73,19 @@ impl FilterChain {
         let distinct: HashSet<&str> = state.texts.iter().copied().collect();
         Ok(Self {
             stages,
-            // Only those three select from all patterns; a pipeline without any selects none.
+            // Only those three select from all patterns. A pipeline without any of them selects
+            // none, as in KATO 3.10.1 (docs/compatibility.md).
             passes_nothing: !config.filter_pipeline.is_empty() && !has_source,
             n_distinct: distinct.len(),
         })
     }
 
+    /// Returns whether no pattern can pass.
     pub(crate) fn passes_nothing(&self) -> bool {
         self.passes_nothing
     }
 
-    /// Whether a pattern of one of these lengths can pass.
+    /// Returns whether a pattern of one of these lengths can pass.
     pub(crate) fn allow_lengths(&self, lengths: &RangeInclusive<usize>) -> bool {
         self.stages.iter().all(|stage| match stage {
             Stage::Length(allowed) => {
@@ -89,7 +95,8 @@ impl FilterChain {
         })
     }
 
-    /// Whether a pattern passes all stages; `fit` tells its similarity and number of matching blocks.
+    /// Returns whether a pattern passes all stages; `fit` computes its similarity and its number of
+    /// matching blocks.
     pub(crate) fn passes(
         &self,
         pattern: &[SymbolId],
@@ -106,6 +113,7 @@ impl FilterChain {
                     least_overlap,
                 } => {
                     let distinct: HashSet<SymbolId> = pattern.iter().copied().collect();
+                    // Symbols that the index does not know are in the union and never in common.
                     let common = distinct
                         .iter()
                         .filter(|&&symbol| state.holds(symbol))
@@ -139,6 +147,7 @@ impl FilterChain {
 }
 
 impl Stage {
+    /// Prepares a stage for one state.
     fn new(
         filter: Filter,
         config: &PredictionConfig,
@@ -149,6 +158,7 @@ impl Stage {
         Ok(match filter {
             Filter::Length => {
                 let n = state.len() as f64;
+                // A cast from a float saturates, so that any ratio gives some range.
                 let least = ((n * settings.length_min_ratio).floor() as usize).max(1);
                 let most = (n * settings.length_max_ratio).floor() as usize;
                 Self::Length(least..=most)
@@ -180,7 +190,7 @@ impl Stage {
     }
 }
 
-/// KATO takes a setting of 0 for one that was not made.
+/// Replaces settings of 0 by their defaults, as KATO does.
 fn with_defaults(settings: FilterSettings) -> FilterSettings {
     let defaults = FilterSettings::default();
     let number = |value: f64, default: f64| if value == 0.0 { default } else { value };

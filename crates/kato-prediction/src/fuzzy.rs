@@ -1,4 +1,5 @@
-//! Fuzzy matching against one state: every pair of symbols is compared once, however many patterns hold it.
+//! Fuzzy matching against one state, where every pair of symbols is compared once, however many
+//! patterns hold it.
 
 use std::collections::hash_map::Entry;
 
@@ -9,25 +10,28 @@ use crate::matching::CharacterProfile;
 use crate::state::State;
 use crate::symbols::Symbols;
 
-/// What fuzzy matching makes of the symbols of a state.
+/// A comparison of patterns with the symbols of one state by their characters.
 #[derive(Debug)]
 pub(crate) struct FuzzyMatcher<'a> {
     threshold: f64,
     table: &'a Symbols,
     ids: &'a [SymbolId],
-    /// For every position of the state the entry of its text.
+    /// For every position of the state, the index of its text in `texts`.
     entries: Vec<usize>,
+    /// The distinct texts of the state.
     texts: Vec<StateText>,
 }
 
+/// A symbol of the state, prepared for comparisons.
 #[derive(Debug)]
 struct StateText {
     id: SymbolId,
     profile: CharacterProfile,
+    /// The ratios computed so far, by symbol of a pattern.
     ratios: HashMap<SymbolId, f64>,
 }
 
-/// The symbol of the pattern that stands for one of the state.
+/// The symbol of the pattern that is taken for one of the state.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FuzzySymbol {
     /// Position in the state.
@@ -38,7 +42,7 @@ pub(crate) struct FuzzySymbol {
 }
 
 impl<'a> FuzzyMatcher<'a> {
-    /// `None` if fuzzy matching is off.
+    /// Prepares a state; `None` if fuzzy matching is off.
     pub(crate) fn new(
         state: &'a State<'a>,
         table: &'a Symbols,
@@ -71,7 +75,7 @@ impl<'a> FuzzyMatcher<'a> {
         })
     }
 
-    /// The accepted symbols of the state, in state order.
+    /// Returns the accepted symbols of the state, in state order.
     pub(crate) fn accepted(
         &mut self,
         pattern: &[SymbolId],
@@ -91,7 +95,7 @@ impl<'a> FuzzyMatcher<'a> {
         Ok(accepted.collect())
     }
 
-    /// Number of accepted symbols of the state, and the first of them.
+    /// Returns the number of accepted symbols of the state, and the first of them.
     pub(crate) fn count(
         &mut self,
         pattern: &[SymbolId],
@@ -102,7 +106,7 @@ impl<'a> FuzzyMatcher<'a> {
         Ok((accepted.len(), first))
     }
 
-    /// The first of the most similar symbols of the pattern, if similar enough.
+    /// Finds the first of the most similar symbols of the pattern, if it is similar enough.
     fn best(
         &mut self,
         text: usize,
@@ -114,6 +118,7 @@ impl<'a> FuzzyMatcher<'a> {
             profile,
             ratios,
         } = &mut self.texts[text];
+        // Equal symbols have the greatest ratio, so the first of them is the best.
         if let Some(place) = pattern.iter().position(|symbol| symbol == id) {
             return Ok(Some((place, 1.0)).filter(|&(_, ratio)| ratio >= self.threshold));
         }
@@ -127,6 +132,7 @@ impl<'a> FuzzyMatcher<'a> {
                     *new.insert(profile.similarity_unless(&text, cancel)?)
                 }
             };
+            // Greater and not equal: the first maximum wins, as in KATO.
             if best.is_none_or(|(_, most)| ratio > most) {
                 best = Some((place, ratio));
             }

@@ -1,4 +1,4 @@
-//! One node's patterns in memory, kept so that predictions touch few of them.
+//! The index of one node's patterns, in memory, arranged so that predictions touch few of them.
 
 mod tiers;
 
@@ -16,20 +16,24 @@ use crate::page_class::PageClass;
 use crate::symbols::{SymbolSnapshot, Symbols};
 use crate::{IndexError, SymbolId};
 
-/// One node's patterns in memory: learned one by one or loaded from a store, looked up by name, and searched.
+/// An index of one node's patterns in memory: learned one by one or loaded from a store, looked up
+/// by name, and searched.
 ///
 /// # Exactness and cost
 ///
-/// [`predict`](Self::predict) gives what comparing the state with every pattern would give, ties resolved by name. Patterns
-/// lie in pages of up to 65,536, one length a page, with postings by symbol. A page's patterns are visited in the order of
-/// an upper bound of their score (multiset overlap ≥ longest common subsequence ≥ matching blocks), and only as long as the
-/// bound can still reach an answer. So the cost grows with the patterns that could matter, not with those that are there.
+/// [`predict`](Self::predict) gives what comparing the state with every pattern would give,
+/// ties resolved by name. Patterns lie in pages of up to 65,536, one length a page, with
+/// postings by symbol. A page's patterns are visited in the order of an upper bound of their
+/// score (multiset overlap ≥ longest common subsequence ≥ matching blocks), and only as long as
+/// the bound can still reach an answer. So the cost grows with the patterns that could matter,
+/// not with those that are there.
 ///
 /// # Memory
 ///
-/// A pattern of five symbols of a vocabulary below 65,536 takes about 65 bytes in all: 20 for the name, 4 for the frequency,
-/// 2 each for a symbol, a posting and a follower, a share of the posting directories, and 5 to 10 for the look-up by name.
-/// Patterns of names cost more, as nearly every symbol is one of its own. [`heap_bytes`](Self::heap_bytes) tells.
+/// A pattern of five symbols of a vocabulary below 65,536 takes about 65 bytes in all: 20 for the
+/// name, 4 for the frequency, 2 each for a symbol, a posting and a follower, a share of the posting
+/// directories, and 5 to 10 for the look-up by name. Patterns of names cost more, as nearly every
+/// symbol is one of its own. [`heap_bytes`](Self::heap_bytes) returns the total.
 ///
 /// ```
 /// use kato_model::Event;
@@ -47,6 +51,7 @@ use crate::{IndexError, SymbolId};
 pub struct PatternIndex {
     symbols: Symbols,
     tiers: Tiers,
+    /// Places by the hash of the name; the names themselves are in the pages.
     by_name: HashTable<Place>,
     // Names come from users, so the hasher is keyed at random.
     hasher: RandomState,
@@ -57,7 +62,7 @@ pub struct PatternIndex {
     scratch: Vec<SymbolId>,
 }
 
-/// What `finalize-training` found: the statistics of that time.
+/// The statistics of the node at the time of the last `finalize-training`.
 #[derive(Debug, Clone)]
 pub(crate) struct Finalized {
     pub(crate) symbols: SymbolSnapshot,
@@ -65,7 +70,7 @@ pub(crate) struct Finalized {
     pub(crate) n_patterns: usize,
 }
 
-/// How often a symbol was learned.
+/// The counts of one symbol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexedSymbolCounts {
     /// Occurrences over all learns.
@@ -75,30 +80,33 @@ pub struct IndexedSymbolCounts {
 }
 
 impl PatternIndex {
-    /// An empty index.
+    /// Creates an empty index.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Counts one learn of a pattern, adding it if it is new; returns its name.
+    /// Learns a pattern once, adding it if it is new, and returns its name.
     ///
     /// # Errors
     ///
-    /// [`IndexError::Malformed`] when there is no symbol, [`IndexError::Full`]; then nothing changed.
+    /// [`IndexError::Malformed`] when there is no symbol, [`IndexError::Full`];
+    /// then nothing changed.
     pub fn learn(&mut self, events: &[Event]) -> Result<PatternName, IndexError> {
         let name = PatternName::of_events(events);
         self.learn_named(name, events)?;
         Ok(name)
     }
 
-    /// [`learn`](Self::learn) where the name is known already; the caller vouches that it is the name of these events.
-    /// Returns whether the pattern is new.
+    /// Learns a pattern whose name is known already, and returns whether it is new.
+    ///
+    /// As [`learn`](Self::learn) otherwise; the caller vouches that it is the name of these events.
     ///
     /// # Errors
     ///
     /// As [`learn`](Self::learn).
     pub fn learn_named(&mut self, name: PatternName, events: &[Event]) -> Result<bool, IndexError> {
+        // Taken out for the call, because learning borrows all of the index.
         let mut symbols = std::mem::take(&mut self.scratch);
         symbols.clear();
         let learned = self.learn_symbols(name, events, &mut symbols);
@@ -106,15 +114,18 @@ impl PatternIndex {
         learned
     }
 
+    /// Interns the symbols of a pattern into `symbols`, which is empty, and learns it.
     fn learn_symbols(
         &mut self,
         name: PatternName,
         events: &[Event],
         symbols: &mut Vec<SymbolId>,
     ) -> Result<bool, IndexError> {
+        // Symbols of a pattern that is refused later stay in the table, but no count shows them.
         for symbol in events.iter().flat_map(Event::symbols) {
             symbols.push(self.symbols.intern(symbol)?);
         }
+        // A length beyond 32 bits would be cut, fail to add up, and make `add` refuse the pattern.
         let lengths: Option<Vec<u32>> = events
             .iter()
             .any(|event| event.len() != 1)
@@ -122,7 +133,7 @@ impl PatternIndex {
         self.add(name, symbols, lengths.as_deref(), 1, OPEN_PATTERNS)
     }
 
-    /// The id of a symbol for [`insert`](Self::insert).
+    /// Returns the id of a symbol for [`insert`](Self::insert), interning it if it is new.
     ///
     /// # Errors
     ///
@@ -131,7 +142,8 @@ impl PatternIndex {
         self.symbols.intern(symbol)
     }
 
-    /// The id of a pattern name as a symbol: [`intern`](Self::intern) without making its text.
+    /// Returns the id of a pattern name as a symbol: [`intern`](Self::intern)
+    /// without making its text.
     ///
     /// # Errors
     ///
@@ -140,16 +152,17 @@ impl PatternIndex {
         self.symbols.intern_name(name)
     }
 
-    /// Counts `frequency` learns of a pattern by its interned symbols, adding it if it is new: how stored patterns are
-    /// loaded. Returns whether it is new. Call [`seal`](Self::seal) after the last.
+    /// Adds `frequency` learns of a pattern given by its interned symbols, and returns whether the
+    /// pattern is new.
     ///
-    /// `event_lengths` are the numbers of symbols of the events, `None` when each is one. The caller vouches that the name is
-    /// that of the content.
+    /// This is how stored patterns are loaded; call [`seal`](Self::seal) after the last.
+    /// `event_lengths` are the numbers of symbols of the events, `None` when each is one. The
+    /// caller vouches that the name is that of the content.
     ///
     /// # Errors
     ///
-    /// [`IndexError::Malformed`] when there is no symbol, a symbol is unknown, or the lengths do not add up;
-    /// [`IndexError::Full`]. Then nothing changed.
+    /// [`IndexError::Malformed`] when there is no symbol, a symbol is unknown, or the lengths do
+    /// not add up; [`IndexError::Full`]. Then nothing changed.
     pub fn insert(
         &mut self,
         name: PatternName,
@@ -160,7 +173,7 @@ impl PatternIndex {
         self.add(name, symbols, event_lengths, frequency, PAGE_PATTERNS)
     }
 
-    /// [`insert`](Self::insert) that seals open pages at `limit` patterns.
+    /// Inserts as [`insert`](Self::insert), sealing open pages at `limit` patterns.
     fn add(
         &mut self,
         name: PatternName,
@@ -185,29 +198,34 @@ impl PatternIndex {
         if let Some(place) = place {
             self.tiers.add_frequency(place, frequency);
         } else {
+            // The last step that can fail, so that an error leaves the index as it was.
             let place = self
                 .tiers
                 .push(&class, name, symbols, event_lengths, frequency)?;
+            // A table that grows hashes its entries again, by the names in the pages.
             let (tiers, hasher) = (&self.tiers, &self.hasher);
             let hash = |place: &Place| hasher.hash_one(tiers.pages().name(*place));
             self.by_name
                 .insert_unique(hasher.hash_one(name), place, hash);
         }
         self.count_symbols(symbols, frequency, place.is_none());
+        // Last, since sealing moves patterns, and the new one must be in the table to be followed.
         let moves = self.tiers.tidy(&class, limit);
         self.follow(&moves);
         Ok(place.is_none())
     }
 
-    /// Puts everything inserted so far into searchable pages, so that the next prediction is fast, and gives back memory that
-    /// was reserved for more.
+    /// Moves everything inserted so far into searchable pages, so that the next prediction is fast.
+    ///
+    /// Also gives back memory that was reserved for more.
     pub fn seal(&mut self) {
         self.symbols.shrink_to_fit();
         let moves = self.tiers.seal_all();
         self.follow(&moves);
     }
 
-    /// Sets the mean emotives that predictions show for a pattern; `false` if the pattern is unknown.
+    /// Sets the mean emotives that predictions show for a pattern; returns `false` if the
+    /// pattern is unknown.
     pub fn set_emotives(&mut self, name: &PatternName, mean: EmotiveMap) -> bool {
         if self.place(name).is_none() {
             return false;
@@ -220,13 +238,15 @@ impl PatternIndex {
         true
     }
 
-    /// Adds to the affinity of every distinct symbol of a pattern; `false` if the pattern is unknown.
+    /// Adds to the affinity of every distinct symbol of a pattern; returns `false` if the
+    /// pattern is unknown.
     pub fn add_affinity(&mut self, name: &PatternName, emotives: &EmotiveMap) -> bool {
         let Some(place) = self.place(name) else {
             return false;
         };
         let mut symbols = Vec::new();
         self.tiers.pages().read_symbols(place, &mut symbols);
+        // A symbol that the pattern holds twice grows once, as in KATO.
         symbols.sort_unstable();
         symbols.dedup();
         for symbol in symbols {
@@ -238,7 +258,8 @@ impl PatternIndex {
         true
     }
 
-    /// Affinity of a symbol: for every emotive the running sum over learns. Empty if there is none.
+    /// Returns the affinity of a symbol: for every emotive the running sum over learns.
+    /// Empty if there is none.
     #[must_use]
     pub fn affinity(&self, symbol: &str) -> EmotiveMap {
         let sums = self
@@ -248,32 +269,32 @@ impl PatternIndex {
         sums.cloned().unwrap_or_default()
     }
 
-    /// The events of a pattern; `None` if it is unknown.
+    /// Returns the events of a pattern; `None` if it is unknown.
     #[must_use]
     pub fn events(&self, name: &PatternName) -> Option<Vec<Event>> {
         Some(self.events_at(self.place(name)?))
     }
 
-    /// How often a pattern was learned; 0 if never.
+    /// Returns how often a pattern was learned; 0 if never.
     #[must_use]
     pub fn frequency(&self, name: &PatternName) -> u64 {
         self.place(name)
             .map_or(0, |place| self.tiers.pages().frequency(place))
     }
 
-    /// Number of distinct patterns.
+    /// Returns the number of distinct patterns.
     #[must_use]
     pub fn n_patterns(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Number of distinct symbols of the patterns.
+    /// Returns the number of distinct symbols of the patterns.
     #[must_use]
     pub fn n_symbols(&self) -> usize {
         self.symbols.n_used()
     }
 
-    /// Counts of a symbol; zeros if no pattern holds it.
+    /// Returns the counts of a symbol; zeros if no pattern holds it.
     #[must_use]
     pub fn symbol_counts(&self, symbol: &str) -> IndexedSymbolCounts {
         self.symbols
@@ -283,22 +304,24 @@ impl PatternIndex {
             })
     }
 
-    /// All symbols of the patterns with their counts, in no particular order.
+    /// Returns all symbols of the patterns with their counts, in no particular order.
     pub fn symbols(&self) -> impl Iterator<Item = (String, IndexedSymbolCounts)> {
         self.symbols
             .used()
             .map(|(id, count)| (self.symbols.text(id).into_owned(), count.into()))
     }
 
-    /// All symbols that have an affinity, with their sums, in no particular order.
+    /// Returns all symbols that have an affinity, with their sums, in no particular order.
     pub fn affinities(&self) -> impl Iterator<Item = (String, &EmotiveMap)> {
         self.affinities
             .iter()
             .map(|(&id, sums)| (self.symbols.text(id).into_owned(), sums))
     }
 
-    /// KATO's `finalize-training`: from now on the entropies and `tfidf_score` of all patterns known now are those of their
-    /// whole content with the statistics of now, instead of those of the present. Returns the number of patterns.
+    /// Performs KATO's `finalize-training` and returns the number of patterns.
+    ///
+    /// From now on the entropies and `tfidf_score` of all patterns known now are those of their
+    /// whole content with the statistics of now, instead of those of the present.
     pub fn finalize(&mut self) -> usize {
         self.tiers.finalize();
         self.finalized = Some(Finalized {
@@ -309,9 +332,10 @@ impl PatternIndex {
         self.n_patterns()
     }
 
-    /// Bytes of memory that the index takes, emotives and affinities not counted.
+    /// Returns the bytes of memory that the index takes, emotives and affinities not counted.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
+        // The table takes an entry and one byte of its hash for each place.
         self.symbols.heap_bytes()
             + self.tiers.heap_bytes()
             + self.by_name.capacity() * (size_of::<Place>() + 1)
@@ -333,7 +357,7 @@ impl PatternIndex {
         self.emotives.get(name).cloned().unwrap_or_default()
     }
 
-    /// Affinity of a symbol to one emotive; 0 if there is none.
+    /// Returns the affinity of a symbol to one emotive; 0 if there is none.
     pub(crate) fn affinity_to(&self, symbol: SymbolId, emotive: &str) -> f64 {
         let sums = self.affinities.get(&symbol);
         sums.and_then(|sums| sums.get(emotive))
@@ -348,6 +372,7 @@ impl PatternIndex {
         let mut texts = symbols
             .iter()
             .map(|&symbol| self.symbols.text(symbol).into_owned());
+        // In the stored order, which the name depends on and which need not be sorted.
         let mut event =
             |length: usize| Event::in_given_order(texts.by_ref().take(length).collect());
         match pages.event_lengths(place) {
@@ -359,6 +384,7 @@ impl PatternIndex {
         }
     }
 
+    /// Looks up where a pattern lies; `None` if it is unknown.
     fn place(&self, name: &PatternName) -> Option<Place> {
         let pages = self.tiers.pages();
         self.by_name
@@ -368,9 +394,11 @@ impl PatternIndex {
             .copied()
     }
 
+    /// Adds to the counts of a pattern's symbols; `is_new` if the pattern was not known before.
     fn count_symbols(&mut self, symbols: &[SymbolId], frequency: u64, is_new: bool) {
         for (idx, symbol) in symbols.iter().enumerate() {
-            // Short patterns are the rule, so looking back is cheaper than sorting; long ones count symbol by symbol.
+            // Whether the pattern is counted for the symbol here: at its first occurrence. Short
+            // patterns are the rule, and for them looking back is cheaper than sorting.
             let is_first = is_new
                 && if symbols.len() <= 64 {
                     !symbols[..idx].contains(symbol)
@@ -379,20 +407,24 @@ impl PatternIndex {
                 };
             self.symbols.add(*symbol, frequency, is_first);
         }
+        // In long patterns looking back would take quadratic time.
         if is_new && symbols.len() > 64 {
             let mut distinct = symbols.to_vec();
             distinct.sort_unstable();
             distinct.dedup();
             for symbol in distinct {
+                // Its occurrences were added above; this adds the pattern.
                 self.symbols.add(symbol, 0, true);
             }
         }
     }
 
-    /// Makes look-ups find patterns at their new places.
+    /// Updates the look-up by name for patterns that have moved.
     fn follow(&mut self, moves: &[Move]) {
         for (name, from, to) in moves {
             let hash = self.hasher.hash_one(name);
+            // Compared by place, as the old places of entries not yet updated hold
+            // no names any more.
             if let Some(place) = self.by_name.find_mut(hash, |place| place == from) {
                 *place = *to;
             }

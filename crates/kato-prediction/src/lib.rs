@@ -1,4 +1,15 @@
-//! Exact predictions from learned patterns: matching, metrics, and a search index that skips most patterns.
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to start
+//!
+//! Start with [`PatternIndex`], which learns patterns and predicts.
+//!
+//! * [`PredictionConfig`] has the settings of a prediction, [`Filter`] and [`FilterSettings`] those
+//!   of the filter pipeline; [`Cancel`] ends predictions from another thread.
+//! * [`Predictions`] is the answer: [`Prediction`]s, best first, and their [`FuturePotential`]s.
+//! * [`metrics`] has one function for each metric, with its formula.
+//! * [`matching`] has the comparisons of sequences: matching blocks, common subsequences and
+//!   similarities.
 
 mod bounds;
 mod cancel;

@@ -1,7 +1,9 @@
-//! How alike two sequences are: matching blocks, common subsequences, likeness of symbols and of texts.
+//! Comparison of sequences: matching blocks, common subsequences, similarity of
+//! symbols and of texts.
 //!
-//! A prediction is cut into past, present and future by [`matching_blocks`]; whether it is one at all is decided by its
-//! similarity, [`token_similarity`] or [`character_similarity`]. For any two sequences
+//! A prediction is cut into past, present and future by [`matching_blocks`]; whether it is
+//! one at all is decided by its similarity, [`token_similarity`] or [`character_similarity`].
+//! For any two sequences
 //!
 //! ```text
 //! symbols of the blocks  ≤  longest common subsequence  ≤  overlap of the multisets of symbols

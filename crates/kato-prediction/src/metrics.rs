@@ -1,6 +1,7 @@
 //! The formulas of predictions, one pure function per metric.
 //!
-//! They are those of KATO 3.10.1, in its order of operations, so that results agree to the last bits of a double. The words:
+//! They are those of KATO 3.10.1, in its order of operations, so that results agree to the last
+//! bits of a double. The words:
 //!
 //! | word | meaning |
 //! |---|---|
@@ -8,15 +9,16 @@
 //! | present | the whole events of a pattern from its first to its last match |
 //! | matches | symbols of the state that a pattern matches, counted with repetition |
 //! | extras | symbols of the state that are not matches, counted with repetition |
-//! | block | a run of consecutive symbols that pattern and state share, see [`matching`](crate::matching) |
+//! | block | a run of symbols that pattern and state share, see [`matching`](crate::matching) |
 //! | ensemble | the predictions of one answer before it is cut to `max_predictions` |
 //! | probability of a symbol | share of the distinct patterns that contain it |
 //!
-//! Sums and products over symbols are made in ascending order of their terms: lists of the same symbols in another order get
-//! the same value to the last bit, and so does a knowledge base that was learned in another order.
+//! Sums and products over symbols are made in ascending order of their terms: lists of the same
+//! symbols in another order get the same value to the last bit, and so does a knowledge base that
+//! was learned in another order.
 //!
-//! No function panics. Where a denominator is 0, the documented value takes the place of a division by 0; numbers that are
-//! not finite give results that are not finite.
+//! No function panics. Where a denominator is 0, the documented value takes the place of a division
+//! by 0; numbers that are not finite give results that are not finite.
 
 mod affinity;
 mod ensemble;
@@ -37,7 +39,8 @@ pub use fit::{
 };
 pub use symbols::{confluence, cosine_distance, itfdf_similarity, tfidf_score};
 
-/// `numerator / denominator`, or 0 where either is 0 (and never −0, which would print and sort as something else).
+/// Divides `numerator` by `denominator`; 0 where either is 0 (and never −0, which would print and
+/// sort as something else).
 fn ratio_or_zero(numerator: f64, denominator: f64) -> f64 {
     if numerator == 0.0 || denominator == 0.0 {
         0.0
@@ -46,17 +49,18 @@ fn ratio_or_zero(numerator: f64, denominator: f64) -> f64 {
     }
 }
 
-/// The sum of terms, independent of their order; 0 for none (and not −0, as the standard library has it).
+/// Sums terms, independently of their order; 0 for none (and not −0, as the
+/// standard library has it).
 fn sum(terms: impl Iterator<Item = f64>) -> f64 {
     fold_ascending(terms, 0.0, |sum, term| sum + term)
 }
 
-/// The product of factors, independent of their order; 1 for none.
+/// Multiplies factors, independently of their order; 1 for none.
 fn product(factors: impl Iterator<Item = f64>) -> f64 {
     fold_ascending(factors, 1.0, |product, factor| product * factor)
 }
 
-/// Folds values in ascending order. There are few as a rule, and then no memory is asked for.
+/// Folds values in ascending order. There are few as a rule, and then no memory is allocated.
 fn fold_ascending(
     mut values: impl Iterator<Item = f64>,
     start: f64,
@@ -78,6 +82,7 @@ fn fold_ascending(
     match values.next() {
         None => in_order(&mut few[..n_values]),
         Some(next) => {
+            // There is a value after the first few, so all places of `few` are in use.
             let mut many = few.to_vec();
             many.push(next);
             many.extend(values);

@@ -1,8 +1,10 @@
-//! MinHash signatures of sets of symbols, equal to those of Python's datasketch 1.7 with seed 1 and its default hash.
+//! MinHash signatures of sets of symbols, equal to those of Python's datasketch 1.7 with seed 1 and
+//! its default hash.
 //!
-//! A signature has one value per hash function: the least hash of any symbol of the set. Two sets agree in a value with
-//! about the probability of their Jaccard index. The hash functions are h(x) = ((a·x + b) mod (2⁶¹ − 1)) mod 2³², where x is
-//! the first four bytes of SHA-1 and the product wraps at 2⁶⁴, as it does there.
+//! A signature has one value per hash function: the least hash of any symbol of the set. Two sets
+//! agree in a value with about the probability of their Jaccard index. The hash functions are
+//! h(x) = ((a·x + b) mod (2⁶¹ − 1)) mod 2³², where x is the first four bytes of SHA-1 and the
+//! product wraps at 2⁶⁴, as it does there.
 
 mod mersenne_twister;
 
@@ -14,10 +16,11 @@ use crate::cancel::{Cancel, Cancelled};
 /// The Mersenne prime 2⁶¹ − 1.
 const MODULUS: u64 = (1 << 61) - 1;
 
-/// Most values of a signature: settings come from users, and each value costs memory and time for every pattern.
+/// Most values of a signature: settings come from users, and each value costs memory and time
+/// for every pattern.
 const MOST_HASHES: usize = 1024;
 
-/// The seed that KATO leaves at its default.
+/// The seed, which KATO leaves at datasketch's default.
 const SEED: u32 = 1;
 
 /// A family of hash functions.
@@ -28,9 +31,11 @@ pub(crate) struct MinHasher {
 }
 
 impl MinHasher {
-    /// The first `num_hashes` functions of the family, at most 1024, which are the same for every length.
+    /// Creates the first `num_hashes` functions of the family, at most 1024, which are the
+    /// same for every number.
     pub(crate) fn new(num_hashes: usize) -> Self {
         let mut random = MersenneTwister::new(SEED);
+        // Factor before summand, function by function: the order of draws decides the numbers.
         let mut function = || {
             let factor = 1 + random.at_most(MODULUS - 2);
             let summand = random.at_most(MODULUS - 1);
@@ -43,7 +48,9 @@ impl MinHasher {
         }
     }
 
-    /// Signature of a set of symbols; order and repetition do not matter. The empty set has the greatest value everywhere.
+    /// Computes the signature of a set of symbols.
+    ///
+    /// Order and repetition do not matter. The empty set has the greatest value everywhere.
     pub(crate) fn signature<'a>(
         &self,
         symbols: impl IntoIterator<Item = &'a str>,
@@ -63,13 +70,14 @@ impl MinHasher {
     }
 }
 
-/// The first four bytes of SHA-1, least significant first.
+/// Hashes a symbol to the first four bytes of its SHA-1, least significant first.
 fn hash(symbol: &str) -> u64 {
     let [a, b, c, d, ..] = <[u8; 20]>::from(Sha1::digest(symbol));
     u64::from(u32::from_le_bytes([a, b, c, d]))
 }
 
-/// Whether two signatures are equal in all rows of at least one of the bands that they are cut into.
+/// Returns whether two signatures are equal in all rows of at least one of the bands that
+/// they are cut into.
 pub(crate) fn shares_band(a: &[u32], b: &[u32], bands: usize, rows: usize) -> bool {
     // Without rows there is nothing to share; `chunks_exact` demands at least one.
     rows > 0
@@ -79,7 +87,8 @@ pub(crate) fn shares_band(a: &[u32], b: &[u32], bands: usize, rows: usize) -> bo
             .any(|(a, b)| a == b)
 }
 
-/// Share of equal values, an estimate of the Jaccard index of the two sets; 0 for signatures without values.
+/// Returns the share of equal values, an estimate of the Jaccard index of the two sets; 0 for
+/// signatures without values.
 pub(crate) fn estimated_jaccard(a: &[u32], b: &[u32]) -> f64 {
     if a.is_empty() {
         return 0.0;

@@ -1,14 +1,14 @@
-//! How a pattern and the state match, as far as the score needs it: counts instead of symbols.
+//! Matching of a pattern and the state as far as the score needs it: counts instead of symbols.
 
 use crate::SymbolId;
 use crate::cancel::{Cancel, Cancelled};
 use crate::matching::{MatchingBlock, lcs_length_unless, matching_blocks_unless};
 use crate::state::{State, WORD};
 
-/// What is left of the matching blocks when only the score is wanted.
+/// A summary of matching blocks that suffices for the score.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
-    /// Symbols in blocks.
+    /// Number of symbols in blocks.
     pub(crate) n_matched: usize,
     pub(crate) n_blocks: usize,
     /// Where the first block begins in the pattern.
@@ -18,6 +18,7 @@ pub(crate) struct Outline {
 }
 
 impl Outline {
+    /// Summarises blocks that are in order of position.
     pub(crate) fn of_blocks(blocks: &[MatchingBlock]) -> Self {
         Self {
             n_matched: blocks.iter().map(|block| block.len).sum(),
@@ -30,23 +31,26 @@ impl Outline {
     }
 }
 
-/// Compares patterns with one state; holds what is reused from pattern to pattern.
+/// A comparison of patterns with one state, which reuses its buffers from pattern to pattern.
 #[derive(Debug)]
 pub(crate) struct Matcher<'a> {
     state: &'a State<'a>,
-    /// For every symbol of the pattern its positions in the state.
+    /// For every symbol of the pattern, its positions in the state as bits.
     rows: Vec<u64>,
+    /// Common runs of one length, see [`longest_run`](Self::longest_run).
     runs: Vec<u64>,
+    /// Rectangles that are still to be searched.
     rectangles: Vec<Rectangle>,
     blocks: Vec<MatchingBlock>,
-    /// The pattern at hand, if it or the state is too long for words.
+    /// The loaded pattern, if it or the state is too long for words.
     pattern: Option<Vec<SymbolId>>,
-    /// Of a long state the part that matters to the pattern at hand.
+    /// The part of a long state that matters to the loaded pattern.
     projected: Vec<SymbolId>,
-    /// Symbols of the state or its part.
+    /// Number of symbols of the state or of its part.
     width: usize,
 }
 
+/// Half-open ranges of pattern and state that are searched together.
 #[derive(Debug, Clone, Copy)]
 struct Rectangle {
     pattern: (usize, usize),
@@ -54,6 +58,7 @@ struct Rectangle {
 }
 
 impl<'a> Matcher<'a> {
+    /// Creates a matcher for one state; no pattern is loaded.
     pub(crate) fn new(state: &'a State<'a>) -> Self {
         Self {
             state,
@@ -67,7 +72,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The state, or the part that matters.
+    /// Returns the state, or of a long one the part that matters to the loaded pattern.
     fn observed(&self) -> &[SymbolId] {
         match self.state.len() {
             ..=WORD => &self.state.ids,
@@ -75,19 +80,22 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Takes the next pattern.
+    /// Loads the next pattern.
     #[inline]
     pub(crate) fn load(&mut self, pattern: &[SymbolId]) {
         self.rows.clear();
         self.pattern = None;
         let is_long = self.state.len() > WORD;
         if is_long {
+            // What the pattern does not hold cannot match, and the rest often fits into a word.
             self.state.project(pattern, &mut self.projected);
             self.width = self.projected.len();
         }
         if pattern.len() > WORD || self.width > WORD {
+            // `lcs` and `outline` fall back to the algorithms for sequences of any length.
             self.pattern = Some(pattern.to_vec());
         } else if is_long {
+            // The masks of the state hold positions of the whole state and not of its part.
             let mask = |symbol: &SymbolId| {
                 let positions = self.projected.iter().enumerate();
                 positions.fold(0, |mask, (at, held)| mask | u64::from(held == symbol) << at)
@@ -99,23 +107,28 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Length of the longest common subsequence with the loaded pattern.
+    /// Returns the length of the longest common subsequence with the loaded pattern.
     #[inline]
     pub(crate) fn lcs(&self, cancel: &Cancel) -> Result<usize, Cancelled> {
         if let Some(pattern) = &self.pattern {
             return lcs_length_unless(pattern, self.observed(), cancel);
         }
-        // Bit j of `open` is clear where the subsequence of the first j + 1 symbols of the state grew.
+        // The recurrence of `matching::lcs` in a single word: bit j of `open` is clear where the
+        // subsequence with the first j + 1 symbols of the state is longer than with the first j.
         let mut open = u64::MAX;
         for &row in &self.rows {
             let matched = open & row;
+            // `matched` is a subset of `open`, so the subtraction cannot borrow.
             open = open.wrapping_add(matched) | (open - matched);
         }
+        // A part of no symbols matches nothing; `max` keeps the shift below the word's width.
         let used = u64::MAX >> (WORD - self.width.max(1));
         Ok((!open & used).count_ones() as usize)
     }
 
-    /// The matching blocks of the loaded pattern in outline.
+    /// Finds the matching blocks of the loaded pattern and summarises them.
+    ///
+    /// By words only for patterns that share a symbol with the state.
     #[inline]
     pub(crate) fn outline(&mut self, cancel: &Cancel) -> Result<Outline, Cancelled> {
         if let Some(pattern) = &self.pattern {
@@ -126,10 +139,11 @@ impl<'a> Matcher<'a> {
         Ok(Outline::of_blocks(&self.blocks))
     }
 
-    /// The blocks of [`matching_blocks`], by words instead of tables.
+    /// Finds the blocks of [`matching_blocks`], by words instead of tables.
     fn find_blocks(&mut self) {
         self.blocks.clear();
         self.rectangles.clear();
+        // Not empty: callers ask only for patterns that share a symbol with the state.
         self.rectangles.push(Rectangle {
             pattern: (0, self.rows.len()),
             state: (0, self.width),
@@ -156,8 +170,11 @@ impl<'a> Matcher<'a> {
         if self.blocks.len() < 2 {
             return;
         }
+        // Blocks never cross, as each side of a block is searched on its own: in order of the
+        // pattern they are also in order of the state, whatever the order of the rectangles was.
         self.blocks
             .sort_unstable_by_key(|block| block.pattern_start);
+        // Blocks that touch in both sequences are one, as in Python's difflib.
         self.blocks.dedup_by(|next, block| {
             let adjacent = block.pattern_start + block.len == next.pattern_start
                 && block.state_start + block.len == next.state_start;
@@ -168,15 +185,19 @@ impl<'a> Matcher<'a> {
         });
     }
 
-    /// The longest common run in a rectangle, the first in the pattern, then the first in the state.
+    /// Finds the longest common run in a rectangle that is not empty; of equally long ones the
+    /// first in the pattern, then the first in the state.
     fn longest_run(&mut self, rectangle: Rectangle) -> Option<MatchingBlock> {
         let Rectangle { pattern, state } = rectangle;
+        // The columns of the rectangle; it has at least one, so the shift is
+        // below the word's width.
         let window = u64::MAX >> (WORD - (state.1 - state.0)) << state.0;
         let rows = &self.rows[pattern.0..pattern.1];
         self.runs.clear();
         self.runs.extend(rows.iter().map(|row| row & window));
         let mut found = None;
-        // In round `len`, bit j of run i says that a common run of that length ends at (i, j).
+        // In round `len`, bit j of run i says that a common run of that length ends at (i, j). Runs
+        // of one length that end first also begin first, so the first bit of the last round wins.
         for len in 1.. {
             let Some(end) = self.runs.iter().position(|&run| run != 0) else {
                 break;
@@ -187,9 +208,11 @@ impl<'a> Matcher<'a> {
                 state_start: state_end + 1 - len,
                 len,
             });
+            // Downwards, so that row idx - 1 is still that of the round before.
             for idx in (1..rows.len()).rev() {
                 self.runs[idx] = self.runs[idx - 1] << 1 & rows[idx] & window;
             }
+            // No longer run ends in the first row, so the loop ends after at most all rows.
             self.runs[0] = 0;
         }
         found

@@ -1,4 +1,4 @@
-//! Pages: up to 65,536 patterns of one class, as columns.
+//! Pages: up to 65,536 patterns of one class, stored as columns.
 
 mod frequencies;
 mod postings;
@@ -15,13 +15,13 @@ use crate::page_class::PageClass;
 use crate::state::{Common, State};
 use crate::symbols::SymbolId;
 
-/// Most patterns of a page: places in it are 16-bit numbers.
+/// Most patterns of a page, as places in it are 16-bit numbers.
 pub(crate) const PAGE_PATTERNS: usize = 1 << 16;
 
-/// Patterns of one class.
+/// A number of patterns of one class.
 ///
-/// A page is *open* while patterns are appended in order of arrival. *Sealed*, it is in name order, has postings, and only
-/// its frequencies change.
+/// A page is *open* while patterns are appended in order of arrival. *Sealed*, it is in name order,
+/// has postings, and only its frequencies change.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     class: PageClass,
@@ -30,15 +30,16 @@ pub(crate) struct Page {
     symbols: SymbolColumn,
     /// End of every pattern's symbols; empty where the class has one length.
     ends: Vec<u32>,
-    /// Symbols of each event of the few patterns whose events hold another number than one.
+    /// Number of symbols of each event, for the few patterns with events of other than one symbol.
     event_lengths: HashMap<u16, Box<[u32]>>,
-    /// One bit a pattern that `finalize-training` has seen; empty if none was.
+    /// One bit for each pattern that was there at the last `finalize-training`; empty if none was.
     finalized: Vec<u64>,
     /// `None` while the page is open.
     postings: Option<Postings>,
 }
 
 impl Page {
+    /// Creates an empty open page.
     pub(crate) fn open(class: PageClass) -> Self {
         Self {
             class,
@@ -60,12 +61,12 @@ impl Page {
         self.names.len()
     }
 
-    /// Name order if sealed, else order of arrival.
+    /// Returns the names by place: in name order if the page is sealed, else in order of arrival.
     pub(crate) fn names(&self) -> &[PatternName] {
         &self.names
     }
 
-    /// `None` while the page is open.
+    /// Returns the postings; `None` while the page is open.
     pub(crate) fn postings(&self) -> Option<&Postings> {
         self.postings.as_ref()
     }
@@ -78,7 +79,7 @@ impl Page {
         self.frequencies.add(place, added);
     }
 
-    /// Symbols of each event; `None` when every event holds one.
+    /// Returns the number of symbols of each event; `None` when every event holds one.
     pub(crate) fn event_lengths(&self, place: u16) -> Option<&[u32]> {
         self.event_lengths.get(&place).map(AsRef::as_ref)
     }
@@ -88,14 +89,15 @@ impl Page {
         self.symbols.read(self.range(place), out);
     }
 
-    /// What a pattern has in common with a state.
+    /// Returns upper bounds of what a pattern has in common with a state.
     #[inline]
     pub(crate) fn common(&self, place: u16, state: &State<'_>) -> Common {
         self.symbols.common(self.range(place), state)
     }
 
-    /// Asks for the symbols of some patterns, so that reading them soon after finds them in the cache.
+    /// Reads a symbol of some patterns, so that reading them soon after finds them in the cache.
     pub(crate) fn read_ahead(&self, places: impl Iterator<Item = u16>) {
+        // The reads do not depend on each other, so the processor waits for all of them at once.
         let starts = places.map(|place| self.range(place).start);
         let sum = starts.fold(0u32, |sum, start| sum ^ self.symbols.get(start).0);
         // The sum has no meaning; it keeps the compiler from leaving the reads out.
@@ -107,8 +109,8 @@ impl Page {
         (!range.is_empty()).then(|| self.symbols.get(range.start))
     }
 
-    /// Places of the patterns in which `second` may follow `first`, in two ascending parts: in those of the first part it
-    /// does. `lists` are those of `first`.
+    /// Finds the patterns in which `second` may follow `first`, in two ascending parts: in those of
+    /// the first part it does. `lists` are those of `first`.
     pub(crate) fn places_of_pair<'a>(
         &self,
         lists: &SymbolLists<'a>,
@@ -117,9 +119,11 @@ impl Page {
     ) -> [&'a [u16]; 2] {
         let follower = |place: &u16| self.symbols.follower(self.range(*place), first);
         let by_follower = lists.by_follower;
+        // Places are sorted by follower, so those of the pair are one run.
         let start = by_follower.partition_point(|place| follower(place) < Some(second));
         let found = &by_follower[start..];
-        // Most pairs are rare, so the end is near.
+        // Most pairs are rare, so the end of the run is near: doubling steps find it sooner than
+        // bisecting all that is left.
         let mut reach = 1;
         while reach < found.len() && follower(&found[reach]) == Some(second) {
             reach *= 2;
@@ -129,15 +133,19 @@ impl Page {
         [&found[..length], lists.several_followers]
     }
 
+    /// Returns whether the last `finalize-training` found the pattern.
     pub(crate) fn is_finalized(&self, place: u16) -> bool {
         let place = usize::from(place);
+        // Patterns that were appended later may lie beyond the bits.
         self.finalized
             .get(place / 64)
             .is_some_and(|bits| bits >> (place % 64) & 1 == 1)
     }
 
+    /// Marks all patterns as found by `finalize-training`.
     pub(crate) fn finalize(&mut self) {
         self.finalized = vec![u64::MAX; self.len().div_ceil(64)];
+        // The bits behind the last pattern stay clear: they belong to patterns that come later.
         let used = self.len() % 64;
         if let Some(last) = self.finalized.last_mut().filter(|_| used > 0) {
             *last = (1 << used) - 1;
@@ -153,11 +161,14 @@ impl Page {
         frequency: u64,
     ) -> u16 {
         debug_assert!(self.postings.is_none() && self.len() < PAGE_PATTERNS);
+        // The page is not full, so the number of its patterns fits into 16 bits.
         let place = self.names.len() as u16;
         self.names.push(name);
         self.frequencies.push(frequency);
         self.symbols.extend(symbols);
         if self.class.lengths.exact().is_none() {
+            // Fits: open pages are sealed at 2²⁰ symbols, no pattern has 2³¹, and `fits_with`
+            // limits pages that are merged.
             self.ends.push(self.symbols.len() as u32);
         }
         if let Some(lengths) = event_lengths {
@@ -166,7 +177,7 @@ impl Page {
         place
     }
 
-    /// Whether the page's patterns fit into one page with so many others.
+    /// Returns whether the page's patterns fit into one page with so many others.
     pub(crate) fn fits_with(&self, n_patterns: usize, n_symbols: usize) -> bool {
         self.len() + n_patterns <= PAGE_PATTERNS
             && self.symbols.len() + n_symbols <= u32::MAX as usize
@@ -176,9 +187,10 @@ impl Page {
         self.symbols.len()
     }
 
-    /// One sealed page of the patterns of several pages of a class.
+    /// Merges several pages of a class into one sealed page.
     ///
-    /// Also gives, for every place of the new page, the input and the place there that it came from.
+    /// Also returns, for every place of the new page, the input and the place there that the
+    /// pattern came from.
     pub(crate) fn merge(inputs: &[Self], class: PageClass) -> (Self, Vec<(u16, u16)>) {
         let mut origins: Vec<(u16, u16)> = Vec::new();
         for (input, number) in inputs.iter().zip(0..) {
@@ -186,10 +198,13 @@ impl Page {
         }
         let name =
             |&(number, place): &(u16, u16)| &inputs[usize::from(number)].names[usize::from(place)];
+        // Stores hand over patterns in name order, so loading often needs no sorting. Names are
+        // distinct within an index, so that an unstable sort has one result.
         if !origins.is_sorted_by_key(name) {
             origins.sort_unstable_by_key(name);
         }
         let mut merged = Self::open(class);
+        // Exact capacities, as a sealed page stays as large as it is.
         let n_symbols = inputs.iter().map(Self::n_symbols).sum();
         let mut postings = PostingsBuilder::with_capacity(n_symbols);
         merged.names.reserve_exact(origins.len());
@@ -219,6 +234,7 @@ impl Page {
         (merged, origins)
     }
 
+    /// Returns the bytes of memory that the page takes.
     pub(crate) fn heap_bytes(&self) -> usize {
         let lengths: usize = self
             .event_lengths
@@ -235,6 +251,7 @@ impl Page {
             + self.postings.as_ref().map_or(0, Postings::heap_bytes)
     }
 
+    /// Returns where a pattern's symbols lie in the column of symbols.
     fn range(&self, place: u16) -> std::ops::Range<usize> {
         let place = usize::from(place);
         if let Some(length) = self.class.lengths.exact() {

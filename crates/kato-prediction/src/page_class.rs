@@ -1,25 +1,29 @@
-//! Patterns are kept apart by length and shape, so that one bound holds for all of a page.
+//! Classes of patterns by length and shape: pages hold one class, so that one bound holds
+//! for all of a page.
 
 use std::ops::RangeInclusive;
 
 use crate::SymbolId;
 
-/// Lengths up to this have a class of their own.
+/// Greatest length that has a class of its own.
 const EXACT: usize = 32;
 
-/// Classes of each doubling above [`EXACT`].
+/// Number of classes of each doubling above [`EXACT`].
 const STEPS: usize = 4;
 
-/// What the patterns of a page have in common.
+/// The properties that the patterns of a page have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PageClass {
     pub(crate) lengths: LengthClass,
-    /// Every event holds one symbol, and no two neighbours are equal, as in nearly all patterns of text. Then one matching
-    /// block is all of the present.
+    /// Every event holds one symbol, and no two neighbours are equal, as in nearly all patterns of
+    /// text. Then one matching block is all of the present.
     pub(crate) is_plain: bool,
 }
 
 impl PageClass {
+    /// Returns the class of a pattern.
+    ///
+    /// `event_lengths` is `None` when every event holds one symbol.
     pub(crate) fn of(symbols: &[SymbolId], event_lengths: Option<&[u32]>) -> Self {
         Self {
             lengths: LengthClass::of(symbols.len()),
@@ -33,20 +37,24 @@ impl PageClass {
 pub(crate) struct LengthClass(usize);
 
 impl LengthClass {
+    /// Returns the class that a length belongs to.
     pub(crate) fn of(length: usize) -> Self {
         if length <= EXACT {
             return Self(length);
         }
+        // The quotient is at least 1, so it has a logarithm.
         let octave = (length / EXACT).ilog2() as usize;
         let step = (EXACT / STEPS) << octave;
+        // Numbers up to `EXACT` are those of the single lengths, so classes ascend with lengths.
         Self(EXACT + octave * STEPS + (length - (EXACT << octave)) / step + 1)
     }
 
-    /// The lengths of the class. The first is the shortest that a member can have.
+    /// Returns the lengths of the class; the first is the shortest that a member can have.
     pub(crate) fn lengths(&self) -> RangeInclusive<usize> {
         if self.0 <= EXACT {
             return self.0..=self.0;
         }
+        // The inverse of `of`.
         let place = self.0 - EXACT - 1;
         let (octave, part) = (place / STEPS, place % STEPS);
         let step = (EXACT / STEPS) << octave;
@@ -56,7 +64,7 @@ impl LengthClass {
         shortest..=first + step - 1
     }
 
-    /// The one length of all members, if there is just one.
+    /// Returns the one length of all members, if there is just one.
     pub(crate) fn exact(&self) -> Option<usize> {
         (self.0 <= EXACT).then_some(self.0)
     }

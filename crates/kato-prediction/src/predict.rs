@@ -1,4 +1,4 @@
-//! From a state to predictions: search, metrics of the survivors, ranking, texts.
+//! Predictions of a state: search, metrics of the survivors, ranking, texts.
 
 mod ensemble;
 mod futures;
@@ -15,26 +15,30 @@ use crate::search::{Ranked, full_scan, search};
 use crate::state::State;
 use crate::{PatternIndex, Prediction, PredictionConfig, Predictions, RankMetric};
 
-/// KATO keeps that many times `max_predictions` candidates, by `pre_potential`, before it computes the rest.
+/// Number of candidates per prediction asked for that KATO 3.10.1 keeps, by `pre_potential`, before
+/// it computes the other metrics.
 const CANDIDATES_PER_PREDICTION: usize = 3;
 
 impl PatternIndex {
-    /// What a state resembles and what would come next: KATO 3.10.1's predictions.
+    /// Returns the patterns that a state resembles, best first, and what they expect next.
     ///
-    /// The state is a short-term memory, oldest event first. One symbol alone is answered by the patterns that begin with
-    /// it; no symbol at all by nothing. If more than three times `max_predictions` patterns reach the threshold, the best by
-    /// [`pre_potential`](Prediction::pre_potential) are kept, then the best by the ranking metric. Ties go to the earlier
-    /// name, so an answer is a function of patterns, state and settings.
+    /// The predictions are those of KATO 3.10.1. The state is a short-term memory, oldest event
+    /// first. One symbol alone is answered by the patterns that begin with it; no symbol at all
+    /// by nothing. If more than three times `max_predictions` patterns reach the threshold, the
+    /// best by [`pre_potential`](Prediction::pre_potential) are kept, then the best by the
+    /// ranking metric. Ties go to the earlier name, so an answer is a function of patterns,
+    /// state and settings.
     ///
-    /// Cost: see [`PatternIndex`]. Grows with all patterns, not just promising ones, when `recall_threshold` is 0 and few
-    /// patterns match, with fuzzy matching, and for states several times as long as the patterns, where the score says little
-    /// about the number of matches. Similarity by characters costs about a microsecond for every candidate that is kept.
+    /// Cost: see [`PatternIndex`]. Grows with all patterns, not just promising ones, when
+    /// `recall_threshold` is 0 and few patterns match, with fuzzy matching, and for states several
+    /// times as long as the patterns, where the score says little about the number of matches.
+    /// Similarity by characters costs about a microsecond for every candidate that is kept.
     #[must_use]
     pub fn predict(&self, state: &[Event], config: &PredictionConfig) -> Predictions {
         uncancelled(self.predict_unless(state, config, &Cancel::never()))
     }
 
-    /// [`predict`](Self::predict) that can be ended from another thread.
+    /// Predicts as [`predict`](Self::predict) does, unless it is cancelled from another thread.
     ///
     /// # Errors
     ///
@@ -50,7 +54,9 @@ impl PatternIndex {
         })
     }
 
-    /// [`predict`](Self::predict) by comparing the state with every pattern: the yardstick of its exactness and speed.
+    /// Predicts as [`predict`](Self::predict) does, by comparing the state with every pattern.
+    ///
+    /// The yardstick of the search's exactness and speed.
     #[must_use]
     pub fn predict_by_full_scan(&self, state: &[Event], config: &PredictionConfig) -> Predictions {
         let cancel = Cancel::never();
@@ -60,6 +66,7 @@ impl PatternIndex {
         uncancelled(answer)
     }
 
+    /// Predicts with the candidates that `find` returns for a state, settings and a limit.
     fn answer(
         &self,
         events: &[Event],
@@ -73,6 +80,7 @@ impl PatternIndex {
             return Ok(Predictions::default());
         }
         if state.len() == 1 {
+            // KATO answers one symbol in a way of its own, with predictions of another shape.
             return single_symbol::predict(self, &state, config, cancel);
         }
         let mut candidates = Candidates::new(&state, self.symbol_table(), config, cancel)?;
@@ -86,13 +94,15 @@ impl PatternIndex {
         let mut survivors = find(&state, &mut candidates, most.saturating_add(1))?;
         let is_cut = survivors.len() > most;
         survivors.truncate(most);
+        // Sums over the survivors run in name order, which does not depend on the search.
         survivors.sort_unstable_by(Ranked::by_name);
         Ensemble::new(self, &state, config, &mut candidates, &survivors)?
             .predictions(is_cut, cancel)
     }
 }
 
-/// The indices of the `limit` best predictions by a metric, descending, missing values last, ties by name.
+/// Returns the indices of the `limit` best predictions by a metric, descending, missing values
+/// last, ties by name.
 fn best<'p>(
     predictions: impl Iterator<Item = &'p Prediction>,
     metric: RankMetric,

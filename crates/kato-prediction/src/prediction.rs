@@ -1,14 +1,15 @@
-//! Predictions: what the short-term memory resembles, and what would come next.
+//! The answer to a state: the patterns that it resembles, and what they expect next.
 
 use kato_model::{EmotiveMap, Event, PatternName};
 use serde::Serialize;
 
 use crate::RankMetric;
 
-/// One learned pattern that resembles the observed state, cut into past, present and future, with its metrics.
+/// One learned pattern that resembles the observed state, cut into past, present and
+/// future, with its metrics.
 ///
-/// Serialises as KATO 3.10.1's JSON object. The two ways of predicting have two shapes there; [`ensemble`](Self::ensemble)
-/// tells them apart.
+/// Serialises as KATO 3.10.1's JSON object. States of one symbol and of several have predictions of
+/// two shapes there, which [`ensemble`](Self::ensemble) distinguishes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Prediction {
@@ -40,7 +41,7 @@ pub struct Prediction {
     pub evidence: f64,
     /// Matches per symbol of the present, see [`metrics::confidence`](crate::metrics::confidence).
     pub confidence: f64,
-    /// Likeness of pattern and state, in `0..=1`.
+    /// Similarity of pattern and state, in `0..=1`.
     pub similarity: f64,
     /// Matches against extras, in `-1..=1`, see [`metrics::snr`](crate::metrics::snr).
     pub snr: f64,
@@ -79,7 +80,8 @@ pub struct EnsembleMetrics {
     pub bayesian_posterior: f64,
 }
 
-/// Metrics with every symbol weighted by its affinity to an emotive; `None` where it was not asked for or is undefined.
+/// Metrics with every symbol weighted by its affinity to an emotive; `None` where weighting was not
+/// asked for or the metric is undefined.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[expect(missing_docs, reason = "each is the metric of that name with weights")]
 pub struct WeightedMetrics {
@@ -118,12 +120,13 @@ pub struct FuturePotential {
 pub struct Predictions {
     /// Best first by the ranking metric; ties in name order.
     pub predictions: Vec<Prediction>,
-    /// Distinct futures of all survivors, also of those cut off at the end; heaviest first, ties in event order.
+    /// Distinct futures of all survivors, also of those cut off at the end; heaviest first,
+    /// ties in event order.
     pub future_potentials: Vec<FuturePotential>,
 }
 
 impl Prediction {
-    /// The value of a ranking metric; `None` where the prediction does not have it.
+    /// Returns the value of a ranking metric; `None` where the prediction does not have it.
     #[must_use]
     pub fn metric(&self, metric: RankMetric) -> Option<f64> {
         let ensemble = |value: fn(&EnsembleMetrics) -> f64| self.ensemble.as_ref().map(value);
@@ -153,7 +156,7 @@ impl Prediction {
 }
 
 impl Prediction {
-    /// A prediction whose metrics and texts are still to be filled in.
+    /// Creates a prediction whose metrics and texts are still to be filled in.
     pub(crate) fn of(name: PatternName, frequency: u64) -> Self {
         Self {
             name,

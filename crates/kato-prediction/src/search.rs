@@ -1,4 +1,4 @@
-//! Exact top-k search: which patterns have the best scores, without comparing most of them.
+//! Exact top-k search: finds the patterns with the best scores without comparing most of them.
 
 mod page_scan;
 mod tally;
@@ -17,11 +17,12 @@ use crate::index::{PatternIndex, Place};
 use crate::page::Page;
 use crate::state::{Common, State};
 
-/// The `limit` best patterns by score, ties by name.
+/// Finds the `limit` best patterns by score, ties by name.
 ///
-/// Equal to comparing every pattern: a pattern is skipped only if [`Bounds`] prove that it scores below the `limit`-th best
-/// so far, or equal to it with a later name. Patterns that share a pair of neighbours with the state come first, as their
-/// scores are the highest; they raise the bar for all others.
+/// Equal to comparing every pattern: a pattern is skipped only if [`Bounds`] prove that it
+/// scores below the `limit`-th best so far, or equal to it with a later name. Patterns that
+/// share a pair of neighbours with the state come first, as their scores are the highest; they
+/// raise the bar for all others.
 pub(crate) fn search(
     index: &PatternIndex,
     state: &State<'_>,
@@ -37,12 +38,14 @@ pub(crate) fn search(
         if !candidates.allow_lengths(&class.lengths.lengths()) {
             continue;
         }
+        // Bounds depend on the class alone, so the pages of a class share them.
         let bounds = all_bounds
             .entry(class)
             .or_insert_with(|| Rc::new(Bounds::new(state.len(), class, candidates.bound_rules())));
         scans.push(PageScan::new(number, page, state, Rc::clone(bounds)));
     }
     let mut tally = Tally::new();
+    // All first rounds before any second one: the second is cheap only once the bar is high.
     for scan in &scans {
         candidates.check()?;
         scan.offer_first(&mut tally, candidates, &mut top)?;
@@ -54,7 +57,7 @@ pub(crate) fn search(
     Ok(top.into_sorted())
 }
 
-/// The same by comparing every pattern.
+/// Finds the same as [`search`] by comparing every pattern.
 pub(crate) fn full_scan(
     index: &PatternIndex,
     state: &State<'_>,
@@ -81,7 +84,8 @@ fn offer(
     let Some(score) = candidates.score(page, place, common)? else {
         return Ok(());
     };
-    // A name is read only if the score leaves it open, as reading it mostly means waiting for memory.
+    // A name is read only if the score leaves it open, as reading it mostly means
+    // waiting for memory.
     let name = &page.names()[usize::from(place)];
     if top.accepts(score, name) && candidates.passes()? {
         top.push(Ranked {

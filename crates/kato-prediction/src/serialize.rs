@@ -1,4 +1,4 @@
-//! Predictions as KATO 3.10.1's JSON objects.
+//! The serialisation of predictions as KATO 3.10.1's JSON objects.
 
 use kato_model::Event;
 use serde::ser::SerializeMap;
@@ -25,6 +25,7 @@ impl Serialize for Prediction {
 }
 
 impl Prediction {
+    /// Writes the fields that both shapes have.
     fn serialize_common<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         map.serialize_entry("name", &self.name.to_string())?;
         map.serialize_entry("frequency", &self.frequency)?;
@@ -36,7 +37,8 @@ impl Prediction {
         map.serialize_entry("similarity", &self.similarity)?;
         match self.ensemble {
             Some(_) => map.serialize_entry("fragmentation", &self.fragmentation)?,
-            // An integer on this path: there is one block, or the prediction would not be.
+            // KATO writes an integer here, and always this one: a state of one symbol matches
+            // in a single block.
             None => map.serialize_entry("fragmentation", &0)?,
         }
         map.serialize_entry("snr", &self.snr)?;
@@ -47,6 +49,7 @@ impl Prediction {
         map.serialize_entry("weighted_snr", &self.weighted.snr)
     }
 
+    /// Writes the fields of predictions of states of several symbols.
     fn serialize_ensemble<M: SerializeMap>(
         &self,
         ensemble: &EnsembleMetrics,
@@ -58,6 +61,7 @@ impl Prediction {
         map.serialize_entry("missing", &self.missing)?;
         map.serialize_entry("extras", &self.extras)?;
         map.serialize_entry("sequence", &self.sequence)?;
+        // Taken apart, so that a new metric cannot be left out unnoticed.
         let EnsembleMetrics {
             entropy,
             normalized_entropy,
@@ -90,7 +94,7 @@ impl Prediction {
         Ok(())
     }
 
-    /// Lists are flat on this path.
+    /// Writes the fields of predictions of states of one symbol, whose lists are flat.
     fn serialize_single_symbol<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         fn flat(events: &[Event]) -> Vec<&str> {
             let symbols = events.iter().flat_map(Event::symbols);

@@ -1,8 +1,8 @@
-//! Cutting a pattern's events into past, present and future.
+//! The division of a pattern's events into past, present and future.
 
 use std::ops::Range;
 
-/// Events of past, present and future, by number.
+/// The events of past, present and future, by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Split {
     pub(crate) past: Range<usize>,
@@ -13,11 +13,14 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// Whole events are taken until they cover the symbols before the match, then until they cover the match. If the past's
-    /// last event holds the first match after all (`is_first_match` of a place in the pattern), it belongs to the present.
+    /// Divides the events of a pattern, as KATO does.
     ///
-    /// `start..end` are the symbols from the first to the last match; `event_lengths` is `None` when every event holds one
-    /// symbol.
+    /// Whole events are taken until they cover the symbols before the match, then until they cover
+    /// the match. If the past's last event holds the first match after all (`is_first_match` of a
+    /// place in the pattern), it belongs to the present.
+    ///
+    /// `start..end` are the symbols from the first to the last match; `event_lengths` is `None`
+    /// when every event holds one symbol.
     pub(crate) fn new(
         n_symbols: usize,
         event_lengths: Option<&[u32]>,
@@ -26,6 +29,7 @@ impl Split {
         is_first_match: impl Fn(usize) -> bool,
     ) -> Self {
         let Some(lengths) = event_lengths else {
+            // The rules below, where an event and its symbol have one number.
             let first = start - usize::from(start > 0 && is_first_match(start - 1));
             return Self {
                 past: 0..first,
@@ -45,6 +49,8 @@ impl Split {
         };
         let (mut first, mut first_symbol) = cover((0, 0), start);
         let (last, last_symbol) = cover((first, first_symbol), end);
+        // An event that the match cuts is in the past so far. KATO corrects that by looking for the
+        // first matched symbol in it, which also moves an event that only holds an equal symbol.
         if first > 0 {
             let event = first_symbol - lengths[first - 1] as usize..first_symbol;
             if event.clone().any(is_first_match) {

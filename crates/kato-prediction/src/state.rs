@@ -1,17 +1,17 @@
-//! The observed state in the numbers of one index, prepared for many comparisons.
+//! The observed state, in the symbol ids of one index and prepared for many comparisons.
 
 use kato_model::Event;
 
 use crate::SymbolId;
 use crate::symbols::Symbols;
 
-/// States of up to that many symbols are matched with machine words.
+/// Number of symbols up to which states are matched with machine words.
 pub(crate) const WORD: usize = u64::BITS as usize;
 
-/// Stands for symbols that the index does not know; equal to no symbol of a pattern.
+/// The id of symbols that the index does not know; equal to no symbol of a pattern.
 pub(crate) const UNKNOWN: SymbolId = SymbolId(u32::MAX);
 
-/// A state: events, flat symbols and where each known symbol stands.
+/// A state: its events, its symbols in one list, and the positions of each known symbol.
 #[derive(Debug)]
 pub(crate) struct State<'a> {
     pub(crate) events: &'a [Event],
@@ -20,10 +20,12 @@ pub(crate) struct State<'a> {
     pub(crate) ids: Vec<SymbolId>,
     /// The known symbols, each once, in order of first occurrence.
     pub(crate) distinct: Vec<StateSymbol>,
-    /// Parallel to `distinct`: the positions of each symbol, ascending. Only of states of more than [`WORD`] symbols.
+    /// Parallel to `distinct`: the positions of each symbol, ascending. Only for states of more
+    /// than [`WORD`] symbols.
     positions: Vec<Vec<usize>>,
     /// The pairs of known neighbours, each once.
     pub(crate) pairs: Vec<StatePair>,
+    /// By symbol, its index in `distinct` and its first positions.
     lookup: Lookup,
 }
 
@@ -35,16 +37,17 @@ pub(crate) struct StateSymbol {
     pub(crate) count: u32,
 }
 
-/// Upper bounds of what a pattern shares with the state, told without matching them.
+/// Upper bounds of what a pattern shares with the state, computed without matching them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Common {
-    /// Symbols of the pattern that the state holds; none if nothing matches.
+    /// Symbols of the pattern that the state holds; 0 if nothing matches.
     pub(crate) symbols: usize,
     /// Pairs of neighbours in the pattern that are neighbours in the state.
     pub(crate) pairs: usize,
 }
 
 impl<'a> State<'a> {
+    /// Looks up the symbols of a short-term memory and prepares them for comparisons.
     pub(crate) fn new(events: &'a [Event], symbols: &Symbols) -> Self {
         let texts: Vec<&str> = events
             .iter()
@@ -64,6 +67,7 @@ impl<'a> State<'a> {
                 distinct.len() - 1
             });
             distinct[slot.idx as usize].count += 1;
+            // Of short states the masks below hold all positions.
             if ids.len() > WORD {
                 positions.resize(distinct.len(), Vec::new());
                 positions[slot.idx as usize].push(position);
@@ -83,37 +87,42 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Number of symbols.
+    /// Returns the number of symbols.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Number of pairs of known neighbours.
+    /// Returns the number of pairs of known neighbours, repeated ones included.
     pub(crate) fn n_pairs(&self) -> usize {
         self.pairs.iter().map(|pair| pair.count).sum()
     }
 
-    /// Whether the state holds a symbol.
+    /// Returns whether the state holds a symbol.
     #[inline]
     pub(crate) fn holds(&self, id: SymbolId) -> bool {
         self.lookup.get(id).is_some()
     }
 
-    /// Bit j is set if position j of the state holds the symbol. Only positions up to 63 are told.
+    /// Returns the positions of a symbol as bits: bit j is set if position j of the state holds it.
+    ///
+    /// Positions from 64 on are not included.
     #[inline]
     pub(crate) fn mask(&self, id: SymbolId) -> u64 {
         self.lookup.mask(id)
     }
 
-    /// Replaces `out` by the part of a long state that matters to a pattern: the symbols that the pattern holds, and one
-    /// unknown symbol for everything between two of them that are no neighbours. Subsequences and matching blocks are the same
-    /// as with the whole state, but for their positions in it.
+    /// Replaces `out` by the part of a long state that matters to a pattern.
+    ///
+    /// These are the symbols that the pattern holds, and one unknown symbol for everything between
+    /// two of them that are no neighbours. Subsequences and matching blocks are the same as with
+    /// the whole state, but for their positions in it.
     pub(crate) fn project(&self, pattern: &[SymbolId], out: &mut Vec<SymbolId>) {
         let mut held: Vec<usize> = pattern
             .iter()
             .filter_map(|&symbol| self.lookup.get(symbol))
             .map(|slot| slot.idx as usize)
             .collect();
+        // A symbol that the pattern repeats would otherwise add its positions again.
         held.sort_unstable();
         held.dedup();
         let positions = held.iter().flat_map(|&idx| &self.positions[idx]);
@@ -122,6 +131,7 @@ impl<'a> State<'a> {
         out.clear();
         let mut next = None;
         for position in positions {
+            // Keeps symbols apart that are no neighbours, so that no block joins them.
             if next.is_some_and(|next| next != position) {
                 out.push(UNKNOWN);
             }
@@ -130,11 +140,12 @@ impl<'a> State<'a> {
         }
     }
 
-    /// What a pattern has in common with the state.
+    /// Returns upper bounds of what a pattern has in common with the state.
     #[inline]
     pub(crate) fn common(&self, pattern: impl ExactSizeIterator<Item = SymbolId>) -> Common {
         let length = pattern.len();
         if self.len() > WORD {
+            // Masks do not hold all positions then, and a pattern has fewer pairs than symbols.
             return Common {
                 symbols: pattern.filter(|&symbol| self.holds(symbol)).count(),
                 pairs: length,
@@ -145,6 +156,7 @@ impl<'a> State<'a> {
         for symbol in pattern {
             let mask = self.mask(symbol);
             common.symbols += usize::from(mask != 0);
+            // Shifted by one, the positions of the symbol before are where this one must stand.
             common.pairs += usize::from(before << 1 & mask != 0);
             before = mask;
         }
@@ -162,7 +174,9 @@ pub(crate) struct StatePair {
     pub(crate) count: usize,
 }
 
+/// Returns the pairs of known neighbours, each once.
 fn distinct_pairs(ids: &[SymbolId], lookup: &Lookup) -> Vec<StatePair> {
+    // An unknown first symbol has no slot, so the look-up leaves its pair out.
     let neighbours = ids.windows(2).filter(|pair| pair[1] != UNKNOWN);
     let mut pairs: Vec<(usize, SymbolId)> = neighbours
         .filter_map(|pair| Some((lookup.get(pair[0])?.idx as usize, pair[1])))
@@ -178,13 +192,16 @@ fn distinct_pairs(ids: &[SymbolId], lookup: &Lookup) -> Vec<StatePair> {
         .collect()
 }
 
-/// Symbol → what is known of it: open addressing with at most a quarter of the slots in use.
+/// A hash table by symbol: open addressing with at most a quarter of the slots in use.
 #[derive(Debug)]
 struct Lookup {
+    /// As many as a power of two.
     slots: Vec<Slot>,
+    /// The shift that makes the number of a slot of a 32-bit hash.
     shift: u32,
 }
 
+/// The entry of one symbol.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     /// [`UNKNOWN`] while the slot is free.
@@ -196,6 +213,7 @@ struct Slot {
 }
 
 impl Lookup {
+    /// Creates an empty table for at most so many symbols.
     fn new(n_symbols: usize) -> Self {
         let bits = (n_symbols * 4).max(8).next_power_of_two().ilog2();
         let free = Slot {
@@ -209,29 +227,34 @@ impl Lookup {
         }
     }
 
-    /// Number of the slot of a symbol, or of the free one that is for it.
+    /// Finds the number of the slot of a symbol, or of the free one that is for it.
     #[inline]
     fn find(&self, id: SymbolId) -> usize {
         // Fibonacci hashing: ids are dense numbers, which it spreads evenly.
         let mut slot = (id.0.wrapping_mul(0x9E37_79B9) >> self.shift) as usize;
+        // Ends, because most slots are free; the mask wraps around, as their number
+        // is a power of two.
         while self.slots[slot].id != id && self.slots[slot].id != UNKNOWN {
             slot = (slot + 1) & (self.slots.len() - 1);
         }
         slot
     }
 
+    /// Returns the slot of a symbol; `None` if the state does not hold it, and for [`UNKNOWN`].
     #[inline]
     fn get(&self, id: SymbolId) -> Option<&Slot> {
         let slot = &self.slots[self.find(id)];
         (slot.id != UNKNOWN).then_some(slot)
     }
 
-    /// The positions of a symbol; 0 if it has no slot.
+    /// Returns the positions of a symbol as bits; 0 if it has no slot.
     #[inline]
     fn mask(&self, id: SymbolId) -> u64 {
+        // A free slot has no bit set, so no branch is needed.
         self.slots[self.find(id)].mask
     }
 
+    /// Returns the slot of a known symbol, taking a free one with index `new_idx` if it is new.
     fn slot(&mut self, id: SymbolId, new_idx: impl FnOnce() -> usize) -> &mut Slot {
         let slot = self.find(id);
         let slot = &mut self.slots[slot];

@@ -1,4 +1,4 @@
-//! The symbols of one index: numbers for texts and names, and what is counted for each.
+//! The symbols of one index: ids for texts and pattern names, and the counts of each.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -13,15 +13,17 @@ use crate::IndexError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolId(pub(crate) u32);
 
-/// Marks the id of a pattern name; other symbols are texts.
+/// The bit that marks the id of a pattern name; other symbols are texts.
 const NAME: u32 = 1 << 31;
 
-/// Most symbols of each kind.
+/// Most symbols of each kind. One less than the other 31 bits can number, so that no id equals that
+/// of unknown symbols ([`UNKNOWN`](crate::state::UNKNOWN)).
 const LIMIT: usize = (1 << 31) - 1;
 
-/// Texts and pattern names as dense numbers, with counts.
+/// A table of texts and pattern names as dense numbers, with counts.
 ///
-/// Above level 0 nearly all symbols are pattern names, which take 20 bytes here instead of a text of 45.
+/// Above level 0 nearly all symbols are pattern names, which take 20 bytes here
+/// instead of a text of 45.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Symbols {
     texts: SymbolTable,
@@ -31,10 +33,11 @@ pub(crate) struct Symbols {
     hasher: RandomState,
     text_counts: Vec<SymbolCount>,
     name_counts: Vec<SymbolCount>,
+    /// Number of symbols that occur in a pattern.
     n_used: usize,
 }
 
-/// What is counted for a symbol.
+/// The counts of a symbol.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SymbolCount {
     /// Distinct patterns that hold it (KATO's `pattern_member_frequency`).
@@ -44,18 +47,21 @@ pub(crate) struct SymbolCount {
 }
 
 impl Symbols {
-    /// Number of symbols that occur in a pattern.
+    /// Returns the number of symbols that occur in a pattern.
     pub(crate) fn n_used(&self) -> usize {
         self.n_used
     }
 
+    /// Returns the id of a symbol; `None` if it was never interned.
     pub(crate) fn id(&self, symbol: &str) -> Option<SymbolId> {
+        // The same division into names and texts as in `intern`: every symbol has one id.
         match PatternName::from_symbol(symbol) {
             Some(name) => self.name_id(&name),
             None => self.texts.id(symbol).map(SymbolId),
         }
     }
 
+    /// Returns the id of a pattern name as a symbol; `None` if it was never interned.
     pub(crate) fn name_id(&self, name: &PatternName) -> Option<SymbolId> {
         let hash = self.hasher.hash_one(name);
         let found = self
@@ -64,10 +70,12 @@ impl Symbols {
         Some(SymbolId(found | NAME))
     }
 
+    /// Returns the id of a symbol, adding it with counts of 0 if it is new.
     pub(crate) fn intern(&mut self, symbol: &str) -> Result<SymbolId, IndexError> {
         if let Some(name) = PatternName::from_symbol(symbol) {
             return self.intern_name(&name);
         }
+        // The table panics when it is full, so room is checked first.
         check_room(self.texts.len())?;
         let id = self.texts.intern(symbol);
         self.text_counts
@@ -75,6 +83,7 @@ impl Symbols {
         Ok(SymbolId(id))
     }
 
+    /// Returns the id of a pattern name as a symbol, adding it with counts of 0 if it is new.
     pub(crate) fn intern_name(&mut self, name: &PatternName) -> Result<SymbolId, IndexError> {
         if let Some(id) = self.name_id(name) {
             return Ok(id);
@@ -91,7 +100,7 @@ impl Symbols {
         Ok(SymbolId(idx | NAME))
     }
 
-    /// Whether this index gave out the id.
+    /// Returns whether this table gave out the id.
     pub(crate) fn knows(&self, id: SymbolId) -> bool {
         let idx = (id.0 & !NAME) as usize;
         match id.0 & NAME {
@@ -100,6 +109,7 @@ impl Symbols {
         }
     }
 
+    /// Returns the text of a symbol, which a pattern name is given with its prefix `PTRN|`.
     pub(crate) fn text(&self, id: SymbolId) -> Cow<'_, str> {
         if id.0 & NAME == 0 {
             Cow::Borrowed(self.texts.text(id.0).unwrap_or_default())
@@ -117,7 +127,7 @@ impl Symbols {
         counts.get(idx).copied().unwrap_or_default()
     }
 
-    /// Counts `occurrences` in learns, and the pattern itself if it is new.
+    /// Adds `occurrences` over learns, and one pattern if it is new.
     pub(crate) fn add(&mut self, id: SymbolId, occurrences: u64, is_new: bool) {
         let idx = (id.0 & !NAME) as usize;
         let count = match id.0 & NAME {
@@ -125,11 +135,12 @@ impl Symbols {
             _ => &mut self.name_counts[idx],
         };
         self.n_used += usize::from(is_new && count.n_patterns == 0);
+        // Cannot overflow: with two pages always free, an index holds fewer than 2³² patterns.
         count.n_patterns += u32::from(is_new);
         count.frequency = count.frequency.saturating_add(occurrences);
     }
 
-    /// All symbols that occur in a pattern, texts before names.
+    /// Returns all symbols that occur in a pattern, texts before names.
     pub(crate) fn used(&self) -> impl Iterator<Item = (SymbolId, SymbolCount)> {
         let texts = self.text_counts.iter().zip(0..);
         let names = self.name_counts.iter().zip(NAME..);
@@ -139,7 +150,7 @@ impl Symbols {
             .map(|(count, id)| (SymbolId(id), *count))
     }
 
-    /// For every symbol the number of patterns that hold it, for a later look.
+    /// Copies the number of patterns of every symbol, for the statistics of a finalized node.
     pub(crate) fn snapshot(&self) -> SymbolSnapshot {
         let n_patterns = |counts: &[SymbolCount]| counts.iter().map(|c| c.n_patterns).collect();
         SymbolSnapshot {
@@ -163,7 +174,7 @@ impl Symbols {
     }
 }
 
-/// How many patterns held each symbol at some time.
+/// The number of patterns that held each symbol at some time.
 #[derive(Debug, Clone)]
 pub(crate) struct SymbolSnapshot {
     texts: Vec<u32>,
@@ -171,6 +182,7 @@ pub(crate) struct SymbolSnapshot {
 }
 
 impl SymbolSnapshot {
+    /// Returns the number of patterns that held a symbol; 0 for symbols that came later.
     pub(crate) fn n_patterns(&self, id: SymbolId) -> u32 {
         let idx = (id.0 & !NAME) as usize;
         let counts = match id.0 & NAME {
@@ -181,6 +193,7 @@ impl SymbolSnapshot {
     }
 }
 
+/// Fails if a list of `len` symbols of one kind is full.
 fn check_room(len: usize) -> Result<(), IndexError> {
     if len < LIMIT {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Affinity weighting: how much a symbol counts by what it was felt to mean.
+//! Affinity weighting: symbols weighted by their affinity to one emotive.
 
 use crate::collections::HashMap;
 use crate::index::PatternIndex;
@@ -8,16 +8,17 @@ use crate::metrics::{
 use crate::state::State;
 use crate::{SymbolId, WeightedMetrics};
 
-/// Weights of symbols by their affinity to one emotive. Symbols without an entry count nothing.
+/// The weights of symbols by their affinity to one emotive. Symbols without an entry weigh 0.
 #[derive(Debug)]
 pub(crate) struct AffinityWeights(HashMap<SymbolId, f64>);
 
 impl AffinityWeights {
-    /// Weights of the symbols of the state, and of no others, as in KATO.
+    /// Computes the weights of the symbols of the state, and of no others, as in KATO 3.10.1.
     pub(crate) fn of_state(index: &PatternIndex, state: &State<'_>, emotive: &str) -> Self {
         Self::of(index, state.ids.iter().copied(), emotive)
     }
 
+    /// Computes the weights of some symbols.
     pub(crate) fn of(
         index: &PatternIndex,
         symbols: impl Iterator<Item = SymbolId>,
@@ -30,6 +31,7 @@ impl AffinityWeights {
         Self(symbols.map(|symbol| (symbol, weight(symbol))).collect())
     }
 
+    /// Computes the weighted metrics of a prediction from its lists of symbols.
     pub(crate) fn metrics(
         &self,
         matches: &[SymbolId],

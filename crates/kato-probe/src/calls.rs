@@ -1,4 +1,4 @@
-//! Round trips to a server, also from async code, where what waits is no thread.
+//! Timing of round trips to a server, also from async code, where no thread waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,8 @@ use std::time::Instant;
 use crate::histogram::AtomicHistogram;
 use crate::reading::CallReading;
 
-/// Times the calls to one peer; made by [`Probe::calls`](crate::Probe::calls), free when the probe is off.
+/// Timer of the calls to one peer, made by [`Probe::calls`](crate::Probe::calls). It costs nothing
+/// when the probe is off.
 #[derive(Debug, Clone, Default)]
 pub struct CallProbe(Option<Arc<CallCounts>>);
 
@@ -23,23 +24,28 @@ impl CallProbe {
         Self(counts)
     }
 
-    /// Begins a call. It ends with [`CallTimer::finish`]; one that is dropped before has failed.
+    /// Starts timing a call, which ends with [`CallTimer::finish`].
+    ///
+    /// A call whose timer is dropped before that counts as failed.
     pub fn start(&self) -> CallTimer {
         CallTimer(self.0.as_ref().map(|counts| {
+            // Relaxed here and below: each counter is a statistic of its own, and nobody concludes
+            // from one of them what another must be.
             counts.in_flight.fetch_add(1, Ordering::Relaxed);
             (Arc::clone(counts), Instant::now())
         }))
     }
 }
 
-/// A call on its way.
+/// A call in flight, made by [`CallProbe::start`].
 #[derive(Debug)]
 #[must_use = "a call that is dropped counts as failed"]
 pub struct CallTimer(Option<(Arc<CallCounts>, Instant)>);
 
 impl CallTimer {
-    /// The answer has come.
+    /// Ends the call as answered and counts its round trip.
     pub fn finish(mut self) {
+        // Taken out, because `drop` runs at the end of this function and would count a failure.
         if let Some((counts, start)) = self.0.take() {
             counts.latency.record(start.elapsed(), 1);
             counts.in_flight.fetch_sub(1, Ordering::Relaxed);
@@ -49,6 +55,7 @@ impl CallTimer {
 
 impl Drop for CallTimer {
     fn drop(&mut self) {
+        // The time of a failed call is left out: a timeout or a refusal is no round trip.
         if let Some((counts, _)) = self.0.take() {
             counts.failed.fetch_add(1, Ordering::Relaxed);
             counts.in_flight.fetch_sub(1, Ordering::Relaxed);

@@ -1,18 +1,21 @@
-//! Latencies in buckets of constant relative width, counted without locks.
+//! A histogram of latencies with buckets of constant relative width, counted without locks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets to a doubling: a quantile is off by at most 1/16 of its value, 3 % at the middle of a bucket.
+/// Buckets per doubling. A power of two, so that the bucket of a value follows from its leading
+/// bits. The middle of a bucket is off by at most 1/16 of any value in it.
 const PER_OCTAVE: usize = 8;
+/// Bits below the leading one that choose the bucket within an octave.
 const SUB_BITS: u32 = PER_OCTAVE.trailing_zeros();
-/// Enough for 2^40 ns, some 18 minutes; what takes longer is in the last bucket.
+/// Octaves of buckets: the exact buckets below 8 ns, and one octave for each exponent from 3 to 39.
+/// That is enough for 2^40 ns, some 18 minutes; longer latencies are in the last bucket.
 const OCTAVES: usize = 38;
 const BUCKETS: usize = PER_OCTAVE * OCTAVES;
 
-/// Latencies as they are counted.
+/// Counters of latencies, which any number of threads add to.
 #[derive(Debug)]
 pub(crate) struct AtomicHistogram {
     buckets: Box<[AtomicU64]>,
@@ -31,7 +34,9 @@ impl Default for AtomicHistogram {
 }
 
 impl AtomicHistogram {
+    /// Adds `times` calls of one latency.
     pub(crate) fn record(&self, latency: Duration, times: u64) {
+        // 2^64 ns are 584 years; the clamped value is in the last bucket like all above 18 minutes.
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         self.buckets[bucket_of(nanos)].fetch_add(times, Ordering::Relaxed);
         self.sum_nanos
@@ -39,6 +44,10 @@ impl AtomicHistogram {
         self.longest_nanos.fetch_max(nanos, Ordering::Relaxed);
     }
 
+    /// Returns the latencies counted until now.
+    ///
+    /// Threads may go on counting meanwhile. Every counter is then read at its own moment, so a
+    /// latency may already be in a bucket and not yet in the sum.
     pub(crate) fn read(&self) -> LatencyHistogram {
         let counts: Vec<u64> = self
             .buckets
@@ -50,6 +59,7 @@ impl AtomicHistogram {
                 .iter()
                 .enumerate()
                 .filter(|(_, count)| **count > 0)
+                // There are 304 buckets, so the number fits.
                 .map(|(bucket, count)| (bucket as u32, *count))
                 .collect(),
             sum_seconds: Duration::from_nanos(self.sum_nanos.load(Ordering::Relaxed)).as_secs_f64(),
@@ -59,7 +69,7 @@ impl AtomicHistogram {
     }
 }
 
-/// Latencies as they were counted: how many fell into which bucket. Buckets are 1/8 of an octave wide.
+/// A histogram of latencies at one moment. Buckets are 1/8 of an octave wide.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyHistogram {
     /// Number of the bucket, and how many latencies are in it; ascending, without empty ones.
@@ -71,61 +81,69 @@ pub struct LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// How many there are.
+    /// Returns the number of latencies.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
-    /// Their sum, in seconds.
+    /// Returns the sum of the latencies, in seconds.
     #[must_use]
     pub fn sum_seconds(&self) -> f64 {
         self.sum_seconds
     }
 
-    /// The longest since the beginning, in seconds; 0 if there is none.
+    /// Returns the longest latency since counting began, in seconds; 0 if there is none.
     #[must_use]
     pub fn longest_seconds(&self) -> f64 {
         self.longest_seconds
     }
 
-    /// Their mean, in seconds; `None` without any.
+    /// Returns the mean of the latencies, in seconds; `None` without any.
     #[must_use]
     pub fn mean_seconds(&self) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| self.sum_seconds / count as f64)
     }
 
-    /// A quantile, in seconds: the middle of the bucket that holds the latency of this rank, so within 1/16 of its value. `None`
-    /// without any; `q` is brought into 0 to 1.
+    /// Returns the `q`-quantile of the latencies, in seconds; `None` without any.
+    ///
+    /// It is the middle of the bucket that holds the latency of this rank, so within 1/16 of its
+    /// value for latencies up to 18 minutes. `q` is clamped to 0 to 1.
     #[must_use]
     pub fn quantile_seconds(&self, q: f64) -> Option<f64> {
         let count = self.count();
         if count == 0 {
             return None;
         }
+        // Ranks begin at 1, so that `q` = 0 gives the shortest latency.
         let rank = (q.clamp(0.0, 1.0) * count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
         for &(bucket, count) in &self.buckets {
             seen += count;
             if seen >= rank {
+                // The middle of the longest latency's bucket may lie above it.
                 return Some(middle_of(bucket as usize).min(self.longest_seconds));
             }
         }
         Some(self.longest_seconds)
     }
 
-    /// Upper bounds of the buckets in use, in seconds, with how many latencies are in each; ascending.
+    /// Returns the buckets in use, ascending, each as its upper bound in seconds and the number of
+    /// latencies in it.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         self.buckets
             .iter()
             .map(|&(bucket, count)| (lower_bound(bucket as usize + 1) * 1e-9, count))
     }
 
-    /// What came in after an earlier reading of the same histogram. The longest latency stays that of the whole time.
+    /// Returns the latencies that were counted after an earlier reading of the same histogram.
+    ///
+    /// The longest latency stays that of the whole time.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let before = |bucket: u32| {
+            // Buckets are in ascending order, as `read` collects them.
             let at = earlier
                 .buckets
                 .binary_search_by_key(&bucket, |&(bucket, _)| bucket);
@@ -135,6 +153,7 @@ impl LatencyHistogram {
             buckets: self
                 .buckets
                 .iter()
+                // Saturating, in case the readings are given in the wrong order.
                 .map(|&(bucket, count)| (bucket, count.saturating_sub(before(bucket))))
                 .filter(|&(_, count)| count > 0)
                 .collect(),
@@ -144,18 +163,22 @@ impl LatencyHistogram {
     }
 }
 
-/// Values below `PER_OCTAVE` have a bucket each; then every octave has `PER_OCTAVE` of them.
+/// Returns the number of the bucket of a latency.
+///
+/// Values below `PER_OCTAVE` have a bucket each; above, every octave has `PER_OCTAVE` buckets.
 fn bucket_of(nanos: u64) -> usize {
     if nanos < PER_OCTAVE as u64 {
         return nanos as usize;
     }
+    // At least `SUB_BITS` from here on, as `nanos` is at least `PER_OCTAVE`: nothing underflows.
     let exponent = 63 - nanos.leading_zeros();
+    // The bits right below the leading one say in which eighth of its octave the value lies.
     let within = (nanos >> (exponent - SUB_BITS)) as usize & (PER_OCTAVE - 1);
     let bucket = (exponent - SUB_BITS + 1) as usize * PER_OCTAVE + within;
     bucket.min(BUCKETS - 1)
 }
 
-/// The smallest number of nanoseconds of a bucket.
+/// Returns the smallest number of nanoseconds that belongs to a bucket.
 fn lower_bound(bucket: usize) -> f64 {
     if bucket < PER_OCTAVE {
         return bucket as f64;
@@ -165,6 +188,7 @@ fn lower_bound(bucket: usize) -> f64 {
     (PER_OCTAVE + within) as f64 * 2f64.powi(octave as i32)
 }
 
+/// Returns the middle of a bucket, in seconds.
 fn middle_of(bucket: usize) -> f64 {
     0.5e-9 * (lower_bound(bucket) + lower_bound(bucket + 1))
 }

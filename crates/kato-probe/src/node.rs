@@ -1,4 +1,4 @@
-//! What a node learns.
+//! Counting and timing of a node's learn calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::histogram::AtomicHistogram;
 use crate::reading::NodeReading;
 
-/// Counts a node's learn calls; made by [`Probe::node`](crate::Probe::node), free when the probe is off.
+/// Counter of a node's learn calls, made by [`Probe::node`](crate::Probe::node). It costs nothing
+/// when the probe is off.
 #[derive(Debug, Clone, Default)]
 pub struct NodeProbe(Option<Arc<NodeCounts>>);
 
@@ -22,13 +23,15 @@ impl NodeProbe {
         Self(counts)
     }
 
-    /// Whether anybody counts: what is only worked out for a profile need not be otherwise.
+    /// Returns whether the probe is on.
+    ///
+    /// A caller that computes something for the profile alone can skip it otherwise.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Counts learn calls.
+    /// Adds learn calls to the node's count.
     pub fn learned(&self, observations: u64) {
         if let Some(counts) = &self.0 {
             counts
@@ -37,9 +40,13 @@ impl NodeProbe {
         }
     }
 
-    /// Notes that `observations` learn calls took `time` together; each counts as one latency of their mean. Does not count them
-    /// as learned, so that a part of all calls can be timed.
+    /// Adds `observations` learn calls that took `time` together to the latencies, each as one
+    /// latency of their mean.
+    ///
+    /// It does not count them as learned, so that a part of all calls can be timed.
     pub fn timed(&self, observations: u64, time: Duration) {
+        // Durations divide by 32 bits only. More calls than that in one piece are not timed, and
+        // none have no mean.
         if let Some(counts) = &self.0
             && let Ok(n) = u32::try_from(observations)
             && n > 0

@@ -1,4 +1,4 @@
-//! The handle that goes through a pipeline, and what stands behind it.
+//! The handle that is passed through a pipeline, and the registry behind it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,8 @@ use crate::queue::{QueueCounts, QueueProbe};
 use crate::reading::{Reading, StageReading, StateSeconds};
 use crate::thread::{Slot, ThreadGuard};
 
-/// Goes through a pipeline as one of its settings; clones feed the same sums. Off by default, and then all it does is nothing.
+/// Handle that is passed through a pipeline as one of its settings. Clones feed the same sums. It
+/// is off by default, and does nothing then.
 ///
 /// ```
 /// use kato_probe::{Probe, State};
@@ -25,7 +26,9 @@ pub struct Probe(Option<Arc<Registry>>);
 
 #[derive(Debug)]
 struct Registry {
+    /// Beginning of time for all threads of the probe.
     origin: Instant,
+    /// Locked to join a stage, to register, to throttle and to read; never to set a mark.
     parts: Mutex<Parts>,
 }
 
@@ -39,17 +42,20 @@ struct Parts {
 
 #[derive(Debug, Default)]
 struct Stage {
+    /// Share by which the stage is slowed down, in millionths; every thread of it reads this.
     throttle: Arc<AtomicU64>,
-    /// Threads that work for it, and those that have left since it was last looked at: nobody else holds those.
+    /// Threads that work for it, and those that have left since the last [`fold`](Self::fold). Of
+    /// the latter this is the only reference.
     threads: Vec<Arc<Slot>>,
-    /// Sums of the threads that have left.
+    /// Sums of the threads that have been folded.
     seconds: StateSeconds,
     items: u64,
     ended_threads: u64,
 }
 
 impl Stage {
-    /// Adds the threads that have left to the sums, so that a stage's memory is that of its living threads.
+    /// Moves the threads that have left into the sums, so that a stage takes memory for its living
+    /// threads only.
     fn fold(&mut self) {
         let Self {
             threads,
@@ -59,11 +65,13 @@ impl Stage {
             ..
         } = self;
         threads.retain_mut(|slot| {
+            // A thread holds its slot until it leaves. `get_mut` also synchronises with the drop of
+            // that reference, so the thread's last marks are visible here.
             let lives = Arc::get_mut(slot).is_none();
             if !lives {
                 let last = slot.read();
                 seconds.add(&StateSeconds {
-                    // Nothing happens in a thread that has left, though time goes by.
+                    // It left as idle, and reading it counts the time that has passed since.
                     idle: 0.0,
                     ..last.seconds
                 });
@@ -76,8 +84,9 @@ impl Stage {
 }
 
 impl Probe {
-    /// A probe that counts, for a pipeline with these stages, upstream first. A stage that is not among them comes last when its
-    /// first thread joins.
+    /// Creates a probe that counts, for a pipeline with these stages, upstream first.
+    ///
+    /// A stage that is not among them is appended when its first thread joins.
     pub fn on<'a>(stages: impl IntoIterator<Item = &'a str>) -> Self {
         let stages = stages
             .into_iter()
@@ -92,34 +101,42 @@ impl Probe {
         })))
     }
 
-    /// A probe that counts nothing and costs nothing.
+    /// Creates a probe that counts nothing and costs nothing.
     #[must_use]
     pub fn off() -> Self {
         Self(None)
     }
 
-    /// Whether anybody counts.
+    /// Returns whether the probe counts.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Makes the current thread a thread of a stage, idle at first, until the guard is dropped. A thread that joins a second stage
-    /// works for that one meanwhile and is idle in the first.
+    /// Makes the current thread a thread of a stage until the guard is dropped; it is idle at
+    /// first.
+    ///
+    /// A thread that joins a second stage works for that one meanwhile and is idle in the first.
     pub fn thread(&self, stage: &str) -> ThreadGuard {
         let Some(registry) = &self.0 else {
             return ThreadGuard::off();
         };
         let mut parts = registry.parts();
         let stage = entry(&mut parts.stages, stage, Stage::default);
+        // Else a stage whose threads come and go would grow while nobody reads the probe.
         stage.fold();
+        // This thread keeps its own reference from here on, so no `fold` takes it for one that
+        // left.
         let slot = Arc::new(Slot::new(registry.origin, Arc::clone(&stage.throttle)));
         stage.threads.push(Arc::clone(&slot));
+        // Joining ends the state of an outer stage, and may sleep if that one is throttled.
         drop(parts);
         ThreadGuard::join(slot)
     }
 
-    /// A queue of this capacity; one queue a name.
+    /// Returns the counter of the queue with this name, registered on first use.
+    ///
+    /// All callers of a name share one counter, with the capacity that was given first.
     #[must_use]
     pub fn queue(&self, name: &str, capacity: u64) -> QueueProbe {
         let made = || Arc::new(QueueCounts::of_capacity(capacity));
@@ -130,7 +147,8 @@ impl Probe {
         )
     }
 
-    /// A node; one a name.
+    /// Returns the counter of the node with this name, registered on first use and shared by all
+    /// callers of the name.
     #[must_use]
     pub fn node(&self, name: &str) -> NodeProbe {
         NodeProbe::new(
@@ -140,7 +158,8 @@ impl Probe {
         )
     }
 
-    /// Calls to a peer; one a name.
+    /// Returns the timer of calls to the peer with this name, registered on first use and shared by
+    /// all callers of the name.
     #[must_use]
     pub fn calls(&self, peer: &str) -> CallProbe {
         CallProbe::new(
@@ -150,8 +169,11 @@ impl Probe {
         )
     }
 
-    /// Slows a stage down: after every piece of work its threads pause for this share of it, 0.1 for a tenth, and 0 for no
-    /// longer. What is not finite or below 0 counts as 0, and more than 10 as 10. Says whether there is such a stage.
+    /// Slows a stage down and returns whether there is such a stage.
+    ///
+    /// After every piece of work its threads pause for this share of the time it took: 0.1 for a
+    /// tenth, 0 to stop pausing. A share that is not finite or below 0 counts as 0, and more than
+    /// 10 as 10.
     #[must_use = "a stage that there is not cannot be slowed down"]
     pub fn throttle(&self, stage: &str, share: f64) -> bool {
         let Some(registry) = &self.0 else {
@@ -163,8 +185,10 @@ impl Probe {
             0.0
         };
         let parts = registry.parts();
+        // Not by `entry`: a mistyped name must not make a stage that nobody works for.
         let found = parts.stages.iter().find(|(name, _)| name == stage);
         if let Some((_, stage)) = found {
+            // Threads see it at the end of their next piece of work. The product is at most 10^7.
             stage
                 .throttle
                 .store((share * 1e6) as u64, Ordering::Relaxed);
@@ -172,10 +196,12 @@ impl Probe {
         found.is_some()
     }
 
-    /// Everything counted until now; `None` when the probe is off.
+    /// Returns everything that was counted until now; `None` when the probe is off.
     #[must_use]
     pub fn read(&self) -> Option<Reading> {
         let registry = self.0.as_ref()?;
+        // Held until all stages are read: no thread is in both the sums and the list, or in
+        // neither.
         let mut parts = registry.parts();
         let stages = parts
             .stages
@@ -220,17 +246,20 @@ impl Probe {
 }
 
 impl Registry {
+    /// Locks the lists.
     fn parts(&self) -> MutexGuard<'_, Parts> {
+        // A profile must not end the work that it observes because another thread has panicked.
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The value of a name, made when it is new.
+/// Returns the value of a name, which is made when the name is new.
 fn entry<'a, T>(
     entries: &'a mut Vec<(String, T)>,
     name: &str,
     made: impl FnOnce() -> T,
 ) -> &'a mut T {
+    // A scan, because a pipeline has a handful of names and they keep the order of registration.
     let at = entries.iter().position(|(present, _)| present == name);
     let at = at.unwrap_or_else(|| {
         entries.push((name.to_owned(), made()));

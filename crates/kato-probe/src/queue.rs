@@ -1,17 +1,19 @@
-//! Items between two stages.
+//! Counting of the items in a queue between two stages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::reading::QueueReading;
 
-/// Counts what lies in a queue; made by [`Probe::queue`](crate::Probe::queue), free when the probe is off.
+/// Counter of the items in a queue, made by [`Probe::queue`](crate::Probe::queue). It costs nothing
+/// when the probe is off.
 #[derive(Debug, Clone, Default)]
 pub struct QueueProbe(Option<Arc<QueueCounts>>);
 
 #[derive(Debug)]
 pub(crate) struct QueueCounts {
     capacity: u64,
+    /// Items put in less items taken out; below 0 for moments, see [`read`](Self::read).
     len: AtomicI64,
 }
 
@@ -20,12 +22,12 @@ impl QueueProbe {
         Self(counts)
     }
 
-    /// Counts items that were put in.
+    /// Adds items that were put in.
     pub fn pushed(&self, items: u64) {
         self.add(i64::try_from(items).unwrap_or(i64::MAX));
     }
 
-    /// Counts items that were taken out.
+    /// Subtracts items that were taken out.
     pub fn popped(&self, items: u64) {
         self.add(-i64::try_from(items).unwrap_or(i64::MAX));
     }
@@ -48,7 +50,8 @@ impl QueueCounts {
     pub(crate) fn read(&self, name: &str) -> QueueReading {
         QueueReading {
             name: name.to_owned(),
-            // Both sides count on their own, so an item may be seen to leave before it is seen to come.
+            // Both sides count on their own, after the fact, so an item may be seen to leave before
+            // it is seen to come.
             len: u64::try_from(self.len.load(Ordering::Relaxed)).unwrap_or(0),
             capacity: self.capacity,
         }

@@ -1,12 +1,14 @@
-//! What a probe has counted, at one moment.
+//! Readings: everything that a probe has counted, at one moment.
 
 use serde::{Deserialize, Serialize};
 
 use crate::state::State;
 use crate::{LatencyHistogram, Wait};
 
-/// Everything that a probe has counted since it was made. All sums only grow, so the difference of two readings says what happened
-/// between them.
+/// Everything that a probe has counted since it was made.
+///
+/// All sums only grow, so the difference of two readings says what happened between them. Idle time
+/// is the exception: a thread that leaves its stage takes its own along.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Reading {
@@ -28,7 +30,8 @@ pub struct Reading {
 pub struct StageReading {
     /// Its name.
     pub name: String,
-    /// Time by state over all its threads, also those that have ended.
+    /// Time by state over all its threads, also those that have left, without the latter's idle
+    /// time.
     pub seconds: StateSeconds,
     /// Items over all its threads.
     pub items: u64,
@@ -44,11 +47,11 @@ pub struct StageReading {
 pub struct ThreadReading {
     /// The thread's name, or its number where it has none.
     pub label: String,
-    /// The number under which the kernel keeps it, where that can be had.
+    /// The kernel's number of the thread, where it is known.
     pub tid: Option<u32>,
-    /// What it does now.
+    /// Its present state.
     pub state: State,
-    /// For how long, in seconds.
+    /// Time since it entered that state, in seconds.
     pub in_state: f64,
     /// Time by state since it joined the stage.
     pub seconds: StateSeconds,
@@ -60,7 +63,7 @@ pub struct ThreadReading {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StateSeconds {
-    /// Nothing of the stage.
+    /// Doing nothing for the stage.
     pub idle: f64,
     /// Working, or on the way to a processor.
     pub busy: f64,
@@ -77,6 +80,7 @@ pub struct StateSeconds {
 }
 
 impl StateSeconds {
+    /// Converts nanoseconds by [`State::index`].
     pub(crate) fn from_nanos(nanos: [u64; State::COUNT]) -> Self {
         let seconds = |state: State| nanos[state.index()] as f64 * 1e-9;
         Self {
@@ -90,7 +94,7 @@ impl StateSeconds {
         }
     }
 
-    /// The seconds in one state.
+    /// Returns the seconds in one state.
     #[must_use]
     pub fn of(&self, state: State) -> f64 {
         match state {
@@ -104,7 +108,7 @@ impl StateSeconds {
         }
     }
 
-    /// The seconds in all states but idle.
+    /// Returns the seconds in all states but idle.
     #[must_use]
     pub fn present(&self) -> f64 {
         self.busy
@@ -115,7 +119,7 @@ impl StateSeconds {
             + self.blocked_disk
     }
 
-    /// Adds another thread's.
+    /// Adds the seconds of another thread.
     pub fn add(&mut self, other: &Self) {
         self.idle += other.idle;
         self.busy += other.busy;
@@ -126,9 +130,11 @@ impl StateSeconds {
         self.blocked_disk += other.blocked_disk;
     }
 
-    /// What was added after an earlier reading.
+    /// Returns the seconds that were added after an earlier reading; 0 for a state that has shrunk.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
+        // Idle time shrinks when threads leave, and sums of floating-point numbers taken in another
+        // order may differ in the last bits.
         let left = |now: f64, before: f64| (now - before).max(0.0);
         Self {
             idle: left(self.idle, earlier.idle),
@@ -154,7 +160,7 @@ pub struct QueueReading {
     pub capacity: u64,
 }
 
-/// What a node has learned.
+/// The learn calls of a node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NodeReading {
@@ -162,7 +168,7 @@ pub struct NodeReading {
     pub name: String,
     /// Its learn calls.
     pub observations: u64,
-    /// How long a learn call takes; of the timed part of them.
+    /// Latencies of the learn calls that were timed.
     pub latency: LatencyHistogram,
 }
 
@@ -172,7 +178,7 @@ pub struct NodeReading {
 pub struct CallReading {
     /// The peer.
     pub peer: String,
-    /// Calls on their way.
+    /// Calls in flight.
     pub in_flight: u64,
     /// Calls without an answer: cancelled, refused, timed out.
     pub failed: u64,

@@ -1,12 +1,12 @@
-//! What a thread can be doing.
+//! The states that a thread can be in.
 
 use serde::{Deserialize, Serialize};
 
-/// What a thread of a stage is doing.
+/// The state of a thread of a stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Nothing that belongs to the stage: before its first and after its last work.
+    /// Doing nothing for the stage, as before its first and after its last work.
     #[default]
     Idle,
     /// Working, or on its way to a processor.
@@ -17,7 +17,7 @@ pub enum State {
     Blocked(Wait),
 }
 
-/// What a blocked thread waits for.
+/// The cause of a blocked thread's wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
@@ -32,9 +32,10 @@ pub enum Wait {
 }
 
 impl State {
-    /// How many states there are.
+    /// Number of states.
     pub(crate) const COUNT: usize = 7;
 
+    /// Returns the number of the state, below [`COUNT`](Self::COUNT).
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::Idle => 0,
@@ -47,6 +48,7 @@ impl State {
         }
     }
 
+    /// Returns the state with this number.
     pub(crate) const fn from_index(index: usize) -> Self {
         match index {
             1 => Self::Busy,
@@ -55,13 +57,14 @@ impl State {
             4 => Self::Blocked(Wait::Server),
             5 => Self::Blocked(Wait::Lock),
             6 => Self::Blocked(Wait::Disk),
+            // 0, and numbers that `index` never gives.
             _ => Self::Idle,
         }
     }
 }
 
 impl Wait {
-    /// The word for it in reports.
+    /// Returns the word for it in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,5 @@
-//! Threads of a stage: each adds up its own time by state, and anyone may read it at any moment.
+//! Threads of a stage: each adds up its own time by state, and any thread may read the sums at any
+//! moment.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -10,32 +11,37 @@ use crate::reading::{StateSeconds, ThreadReading};
 use crate::state::State;
 
 thread_local! {
-    /// The stages that this thread works for; the last one counts.
+    /// Stack of the stages that this thread has joined; it works for the last one.
     static CURRENT: RefCell<Vec<Arc<Slot>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What one thread has done. Only that thread writes it; the version makes what others read one moment's picture.
+/// Sums of one thread, which only that thread writes. The version makes it a sequence lock: what
+/// other threads read belongs to one moment, and the writer never waits for a reader.
 #[derive(Debug)]
 pub(crate) struct Slot {
     origin: Instant,
     label: String,
     tid: Option<u32>,
-    /// Share of its busy time, in millionths, that the stage is slowed down by.
+    /// Share of its busy time, in millionths, for which a thread of the stage has to pause.
     throttle: Arc<AtomicU64>,
     /// Odd while the thread writes.
     version: AtomicU64,
     state: AtomicU64,
+    /// Nanoseconds from `origin` to the beginning of the present state.
     since: AtomicU64,
+    /// Nanoseconds in each state, without the present stretch.
     nanos: [AtomicU64; State::COUNT],
     items: AtomicU64,
-    /// Nanoseconds that the thread still has to pause; below 0 it has paused too long.
+    /// Nanoseconds for which the thread still has to pause; below 0 it has paused too long.
     owed: AtomicI64,
 }
 
-/// Shortest pause of a slowed stage: shorter ones are saved up, because sleeping is not that exact.
+/// Shortest pause of a throttled stage. Shorter ones are saved up, because sleeping is not that
+/// exact.
 const SHORTEST_PAUSE_NANOS: i64 = 2_000_000;
 
 impl Slot {
+    /// Creates the slot of the current thread, idle from this moment.
     pub(crate) fn new(origin: Instant, throttle: Arc<AtomicU64>) -> Self {
         let thread = std::thread::current();
         let label = match thread.name() {
@@ -62,44 +68,51 @@ impl Slot {
 
     /// Ends the present state and begins the next. Only called by the slot's own thread.
     fn set(&self, next: State) {
+        // Nobody else writes these fields, so relaxed loads return what this thread stored last.
         let present = self.state();
         let since = self.since.load(Ordering::Relaxed);
+        // Done before the version becomes odd, because readers retry for as long as it is.
         if present == State::Busy {
             self.slow_down(nanos(self.origin.elapsed()).saturating_sub(since));
         }
         let version = self.version.load(Ordering::Relaxed);
+        // A store and no `fetch_add`, as there is one writer.
         self.version.store(version + 1, Ordering::Relaxed);
+        // Pairs with the first fence of `read`: a reader that still sees the old version has read
+        // the clock before this thread does. What it returns is then never ahead of these sums.
         fence(Ordering::SeqCst);
-        // Only now: a reader that still saw the old version has read the clock before.
         let now = nanos(self.origin.elapsed());
         self.nanos[present.index()].fetch_add(now.saturating_sub(since), Ordering::Relaxed);
         self.state.store(next.index() as u64, Ordering::Relaxed);
         self.since.store(now, Ordering::Relaxed);
+        // Publishes all stores above to a reader that loads this version.
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// Makes a throttled thread pause for its share of what it has just worked; the pause counts as work.
+    /// Pauses a throttled thread for its share of the time that it has just worked; the pause
+    /// counts as work.
     fn slow_down(&self, worked: u64) {
         let millionths = self.throttle.load(Ordering::Relaxed);
         if millionths == 0 {
             return;
         }
+        // An hour in nanoseconds times 10^7 millionths, the most there is, exceeds 64 bits.
         let share = u128::from(worked) * u128::from(millionths) / 1_000_000;
         let share = i64::try_from(share).unwrap_or(i64::MAX);
         let mut owed = self.owed.load(Ordering::Relaxed).saturating_add(share);
         if owed >= SHORTEST_PAUSE_NANOS {
             let start = Instant::now();
             std::thread::sleep(Duration::from_nanos(owed.unsigned_abs()));
-            // Sleeping takes longer than asked for: what was paused too long is taken off the next pauses.
+            // Sleeping takes longer than asked for: the surplus is taken off the next pauses.
             owed -= i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
         }
         self.owed.store(owed, Ordering::Relaxed);
     }
 
-    /// What the thread has done until now, the present state included.
+    /// Returns what the thread has done until now, the present state included.
     pub(crate) fn read(&self) -> ThreadReading {
         loop {
-            // Before the rest: the sums are never ahead of what the next reader will see.
+            // The clock comes first, so that no later reading is behind this one; see `set`.
             let now = nanos(self.origin.elapsed());
             fence(Ordering::SeqCst);
             let version = self.version.load(Ordering::Acquire);
@@ -107,9 +120,13 @@ impl Slot {
             let since = self.since.load(Ordering::Relaxed);
             let mut nanos_by_state: [u64; State::COUNT] =
                 std::array::from_fn(|index| self.nanos[index].load(Ordering::Relaxed));
+            // Not covered by the version: items have no part in the time by state.
             let items = self.items.load(Ordering::Relaxed);
+            // Keeps the loads above before the second look at the version.
             fence(Ordering::Acquire);
             if version % 2 == 1 || version != self.version.load(Ordering::Relaxed) {
+                // The thread is in the middle of `set`, a few instructions long, unless it lost its
+                // processor there; then it needs this one.
                 std::thread::yield_now();
                 continue;
             }
@@ -126,24 +143,27 @@ impl Slot {
     }
 }
 
-/// While it lives, the thread belongs to a stage; made by [`Probe::thread`](crate::Probe::thread).
+/// Membership of a thread in a stage, made by [`Probe::thread`](crate::Probe::thread). The thread
+/// leaves the stage when it is dropped.
 #[derive(Debug)]
 #[must_use = "the thread leaves the stage when this is dropped"]
 pub struct ThreadGuard {
     joined: Option<Joined>,
-    /// A thread's marks are its own.
+    /// Keeps the guard on its thread, because marks are thread-local.
     not_send: PhantomData<*const ()>,
 }
 
 #[derive(Debug)]
 struct Joined {
     slot: Arc<Slot>,
+    /// Number of stages on the stack below this one.
     depth: usize,
-    /// What the thread did for the stage that it has left meanwhile.
+    /// State of the thread in the stage below, to be resumed.
     before: Option<State>,
 }
 
 impl ThreadGuard {
+    /// Returns a guard of no stage, for a probe that is off.
     pub(crate) fn off() -> Self {
         Self {
             joined: None,
@@ -151,7 +171,9 @@ impl ThreadGuard {
         }
     }
 
+    /// Puts the slot on top of the current thread's stack; the stage below becomes idle.
     pub(crate) fn join(slot: Arc<Slot>) -> Self {
+        // Fails while the variables of an ending thread are destroyed. Then nothing is marked.
         let joined = CURRENT.try_with(|current| {
             let mut current = current.borrow_mut();
             let before = current.last().map(|outer| {
@@ -179,15 +201,19 @@ impl Drop for ThreadGuard {
             return;
         };
         joined.slot.set(State::Idle);
-        // A thread that ends takes its marks with it.
+        // Fails in an ending thread, which takes its marks with it. `truncate` and not `pop`:
+        // guards need not be dropped in the reverse order of joining.
         let _ = CURRENT.try_with(|current| current.borrow_mut().truncate(joined.depth));
+        // Outside the closure, because `set` borrows the stack as well.
         if let Some(before) = joined.before {
             set(before);
         }
     }
 }
 
-/// Runs `mark` with the stage that the current thread works for, if it works for one.
+/// Calls `mark` with the slot of the stage that the current thread works for, if there is one.
+///
+/// The stack stays borrowed meanwhile, so `mark` must not join or leave a stage.
 fn with_current<T>(mark: impl FnOnce(&Slot) -> T) -> Option<T> {
     CURRENT
         .try_with(|current| current.borrow().last().map(|slot| mark(slot)))
@@ -195,12 +221,13 @@ fn with_current<T>(mark: impl FnOnce(&Slot) -> T) -> Option<T> {
         .flatten()
 }
 
-/// Says what the current thread does from now on. Without effect on a thread that belongs to no stage.
+/// Sets what the current thread does from now on. It has no effect on a thread that belongs to no
+/// stage.
 pub fn set(state: State) {
     let _ = with_current(|slot| slot.set(state));
 }
 
-/// Says what the current thread does until the guard is dropped; then it goes on with what it did before.
+/// Sets what the current thread does until the guard is dropped; then its former state is resumed.
 pub fn during(state: State) -> StateGuard {
     StateGuard {
         before: with_current(|slot| {
@@ -212,17 +239,18 @@ pub fn during(state: State) -> StateGuard {
     }
 }
 
-/// [`during`] a wait.
+/// Marks the current thread as blocked on `wait` until the guard is dropped, as [`during`] does.
 pub fn waiting(wait: crate::Wait) -> StateGuard {
     during(State::Blocked(wait))
 }
 
-/// Counts items that the current thread has done for its stage: documents, calls, bytes, whatever the stage counts.
+/// Adds items that the current thread has done for its stage: documents, calls, bytes, whatever the
+/// stage counts.
 pub fn add_items(items: u64) {
     let _ = with_current(|slot| slot.items.fetch_add(items, Ordering::Relaxed));
 }
 
-/// Ends a state when dropped; made by [`during`].
+/// Guard of a state, made by [`during`] and [`waiting`]. The state ends when it is dropped.
 #[derive(Debug)]
 #[must_use = "the state ends when this is dropped"]
 pub struct StateGuard {
@@ -238,12 +266,14 @@ impl Drop for StateGuard {
     }
 }
 
-/// The number under which the kernel keeps the current thread, where it can be had.
+/// Returns the kernel's number of the current thread; `None` where `/proc` does not say it.
 fn thread_id() -> Option<u32> {
     let link = std::fs::read_link("/proc/thread-self").ok()?;
+    // The link reads `PID/task/TID`.
     link.file_name()?.to_str()?.parse().ok()
 }
 
+/// Returns a time in nanoseconds; 64 bits hold 584 years.
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

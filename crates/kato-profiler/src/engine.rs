@@ -1,4 +1,4 @@
-//! Takes a profile: starts it, and the profile while it runs.
+//! Takes a profile: starts it, and gives access to it while it runs.
 
 mod builder;
 mod counter;
@@ -24,7 +24,7 @@ use crate::source;
 use crate::summary::ProfilingSummary;
 use crate::tracker::Tracker;
 
-/// Ready to take a profile.
+/// The settings of a profile, checked and ready to be started.
 ///
 /// ```
 /// use std::time::Duration;
@@ -57,7 +57,7 @@ use crate::tracker::Tracker;
 pub struct ProfilingEngine(ProfilingEngineBuilder);
 
 impl ProfilingEngine {
-    /// Settings, with their defaults.
+    /// Creates settings with their defaults.
     pub fn builder() -> ProfilingEngineBuilder {
         ProfilingEngineBuilder {
             sampling_interval: Duration::from_secs(1),
@@ -77,10 +77,12 @@ impl ProfilingEngine {
     /// [`ProfileError::Thread`] if there can be no other thread.
     pub fn start(self) -> Result<RunningProfile, ProfileError> {
         let settings = self.0;
+        // Before the first snapshot, so that the round trips are not part of the profile.
         let loopback = settings.measures_loopback.then(loopback::measure).flatten();
         let source = settings
             .source
             .unwrap_or_else(|| source::best(settings.watch_path.as_deref()));
+        // The monotonic clock measures; the wall clock below only dates the report.
         let mut sampler = Sampler {
             source,
             probe: settings.probe,
@@ -88,6 +90,7 @@ impl ProfilingEngine {
             counts: Arc::default(),
             threads: Vec::new(),
         };
+        // Here and not on the sampler thread: the profile covers everything after this call.
         let first = sampler.look();
         let shared = Arc::new(Shared {
             title: settings.title,
@@ -103,6 +106,7 @@ impl ProfilingEngine {
                 cpu: None,
             }),
         });
+        // Nothing is ever sent: the sampler ends when the sender is gone.
         let (stop, stopped) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("kato-profiler".to_owned())
@@ -119,7 +123,8 @@ impl ProfilingEngine {
     }
 }
 
-/// A profile that is being taken. Stopping it gives the summary; dropping it ends the sampler thread.
+/// A profile that is being taken. Stopping it gives the summary; dropping it ends the sampler
+/// thread.
 #[must_use = "the profile ends when this is dropped; stop() gives its summary"]
 pub struct RunningProfile {
     shared: Arc<Shared>,
@@ -136,53 +141,60 @@ impl fmt::Debug for RunningProfile {
 }
 
 impl RunningProfile {
-    /// Takes a last snapshot, ends the sampler thread, and sums up.
+    /// Takes a last snapshot, ends the sampler thread, and returns the summary.
     #[must_use]
     pub fn stop(mut self) -> ProfilingSummary {
+        // The thread is joined first, so no other snapshot comes after the last one.
         self.end();
         self.shared.recorder().record();
         self.shared.summary()
     }
 
-    /// What it comes to until now; the profile goes on.
+    /// Takes a snapshot and returns the summary until then; the profile goes on.
     #[must_use]
     pub fn summary(&self) -> ProfilingSummary {
         self.shared.recorder().record();
         self.shared.summary()
     }
 
-    /// The last snapshot.
+    /// Returns the last snapshot.
     #[must_use]
     pub fn snapshot(&self) -> ResourceSnapshot {
         self.shared.recorder().tracker.last().snapshot.clone()
     }
 
-    /// The totals until the last snapshot, as Prometheus text (version 0.0.4).
+    /// Returns the totals until the last snapshot, as Prometheus text (version 0.0.4).
     #[must_use]
     pub fn prometheus(&self) -> String {
+        // Without a snapshot of its own: a collector that asks often must not change what is
+        // sampled.
         prometheus::text(self.shared.recorder().tracker.last())
     }
 
-    /// Writes them to a file, for collectors that look for one: it is whole whenever they look.
+    /// Writes the same text to a file, for collectors that look for one: it is whole whenever they
+    /// look.
     ///
     /// # Errors
     ///
-    /// [`ProfileError::Write`] if the file cannot be written. An old file of that name then stays as it was.
+    /// [`ProfileError::Write`] if the file cannot be written. An old file of that name then stays
+    /// as it was.
     pub fn export_prometheus(&self, path: impl AsRef<Path>) -> Result<(), ProfileError> {
         export::write(path.as_ref(), self.prometheus().as_bytes())
     }
 
-    /// Counts samples and tokens, from any thread.
+    /// Returns a counter of samples and tokens, for any thread.
     #[must_use]
     pub fn counter(&self) -> SampleCounter {
         SampleCounter(Arc::clone(&self.shared.counts))
     }
 
+    /// Ends the sampler thread and waits for it.
     fn end(&mut self) {
-        // The sampler waits on this channel: that its end is gone wakes it up.
+        // The sampler waits on this channel and wakes up when the other end is gone.
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A sampler that panicked has left what it had recorded before.
+            // A sampler that panicked has left what it recorded before, which is still worth a
+            // summary.
             let _ = thread.join();
         }
     }

@@ -1,11 +1,11 @@
-//! What can go wrong while profiling.
+//! The error of profiling.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// Why a profile could not be taken or written. Each message says what to do next.
+/// The reason why a profile could not be taken or written. Each message states what to do next.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProfileError {
@@ -14,13 +14,13 @@ pub enum ProfileError {
         "a sampling interval of {interval:?} is out of range: choose 10 ms to 1 hour (1 s is the default)"
     )]
     Interval {
-        /// What was asked for.
+        /// The interval that was asked for.
         interval: Duration,
     },
     /// The timeline is too small or too large.
     #[error("a timeline of {points} points is out of range: choose 16 to 1,000,000")]
     TimelinePoints {
-        /// What was asked for.
+        /// The number that was asked for.
         points: usize,
     },
     /// The sampler thread could not be started.
@@ -35,7 +35,7 @@ pub enum ProfileError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
@@ -44,18 +44,18 @@ pub enum ProfileError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// A file is no exported profile.
+    /// A file is not an exported profile.
     #[error("{path} is no profile of format {expected}; export it again with this version")]
     Format {
         /// The file.
         path: PathBuf,
         /// The format that this version reads.
         expected: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },

@@ -1,4 +1,4 @@
-//! Whether a stage really bounds a run: slow it down a little and watch.
+//! Checks whether a stage really bounds a run: slows it down a little and watches.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -9,13 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::ProfileError;
 use crate::verdict::{Cause, Verdict};
 
-/// Slows a stage by a known share, off and on in turns, and watches the rate of the pipeline.
+/// An experiment that slows a stage by a known share, off and on in turns, and watches the rate of
+/// the pipeline.
 ///
-/// A stage that bounds the pipeline passes its slowness on in full; any other stage has time to spare. The pipeline runs on
-/// meanwhile, somewhat slower; afterwards the stage has its full speed again, whatever happens.
+/// A stage that bounds the pipeline passes its slowness on in full; any other stage has time to
+/// spare. The pipeline runs on meanwhile, somewhat slower; afterwards the stage has its full speed
+/// again, however the experiment ends.
 ///
-/// Only busy time can be slowed. A stage that waits for a server or a disk most of the time is slowed by less than was asked for;
-/// the elasticity is taken by what that leaves.
+/// Only busy time can be slowed. A stage that waits for a server or a disk most of the time is
+/// slowed by less than was asked for; the elasticity is computed with the slowing that was reached.
 ///
 /// ```no_run
 /// # use kato_probe::Probe;
@@ -36,15 +38,17 @@ pub struct ThrottleExperiment {
     pairs: usize,
 }
 
-/// What came of it.
+/// The result of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Elasticity {
     /// The stage that was slowed.
     pub stage: String,
-    /// By how much a piece of its work took longer, 0.3 for 30 %: the share asked for, by the busy share of its active time.
+    /// The share by which a piece of its work took longer, 0.3 for 30 %: the share asked for, times
+    /// the busy share of its active time.
     pub slowed_by: f64,
-    /// By what power of the slowing the rate fell: 1 if the stage bounds the pipeline, 0 if it does not matter.
+    /// The power of the slowing by which the rate fell: 1 if the stage bounds the pipeline, 0 if it
+    /// does not matter.
     pub elasticity: f64,
     /// Lower end of its 95 % interval.
     pub lower: f64,
@@ -52,30 +56,31 @@ pub struct Elasticity {
     pub upper: f64,
     /// Items a second at full speed.
     pub rate: f64,
-    /// What that says about the stage.
+    /// The conclusion about the stage.
     pub outcome: Outcome,
 }
 
-/// What an experiment says about a verdict.
+/// The conclusion of an experiment about a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
     /// The stage bounds the pipeline: elasticity of at least 0.5, and the interval above 0.
     Confirmed,
-    /// It does not: the interval below 0.5.
+    /// The stage does not bound the pipeline: the interval is below 0.5.
     Refuted,
-    /// The interval is too wide to say; more or longer windows help.
+    /// The interval is too wide to decide; more or longer windows help.
     Unclear,
 }
 
-/// Full speed again, however the experiment ends.
+/// A guard that gives the stage its full speed again, however the experiment ends.
 struct Throttled<'a> {
     probe: &'a Probe,
     stage: &'a str,
 }
 
 impl Throttled<'_> {
+    /// Slows the stage, and returns whether it exists.
     fn set(&self, share: f64) -> bool {
         self.probe.throttle(self.stage, share)
     }
@@ -83,10 +88,12 @@ impl Throttled<'_> {
 
 impl Drop for Throttled<'_> {
     fn drop(&mut self) {
+        // The stage existed when the experiment began, and stages are never removed.
         let _ = self.set(0.0);
     }
 }
 
+/// The observations of one window.
 struct Window {
     rate: f64,
     items: u64,
@@ -95,7 +102,8 @@ struct Window {
 }
 
 impl ThrottleExperiment {
-    /// Slows this stage by 30 % in 6 pairs of windows of half a second, and counts the items of the last stage that counts any.
+    /// Creates an experiment that slows this stage by 30 % in 6 pairs of windows of half a second,
+    /// and counts the items of the last stage that counts any.
     pub fn new(stage: impl Into<String>) -> Self {
         Self {
             stage: stage.into(),
@@ -106,11 +114,12 @@ impl ThrottleExperiment {
         }
     }
 
-    /// An experiment on the stage of a verdict.
+    /// Creates an experiment on the stage of a verdict.
     ///
     /// # Errors
     ///
-    /// [`ProfileError::Experiment`] if the verdict names no stage, or a wait for input, which cannot be slowed.
+    /// [`ProfileError::Experiment`] if the verdict names no stage, or a wait for input, which
+    /// cannot be slowed.
     pub fn of(verdict: &Verdict) -> Result<Self, ProfileError> {
         match (&verdict.stage, verdict.cause) {
             (None, _) => Err(refused(
@@ -123,42 +132,44 @@ impl ThrottleExperiment {
         }
     }
 
-    /// By how much the stage is slowed: 0.05 to 2; 0.3 makes a busy second 1.3 s.
+    /// Sets by how much the stage is slowed: 0.05 to 2; 0.3 makes a busy second 1.3 s.
     pub fn share(mut self, share: f64) -> Self {
         self.share = share;
         self
     }
 
-    /// How long each window is, 20 ms or more. Its first fifth is not counted: queues settle.
+    /// Sets how long each window is, 20 ms or more. Its first fifth is not counted, because queues
+    /// settle.
     pub fn window(mut self, window: Duration) -> Self {
         self.window = window;
         self
     }
 
-    /// How many pairs of windows, at full speed and slowed: 3 to 1,000.
+    /// Sets how many pairs of windows there are, at full speed and slowed: 3 to 1,000.
     pub fn pairs(mut self, pairs: usize) -> Self {
         self.pairs = pairs;
         self
     }
 
-    /// The stage whose items are the work of the pipeline.
+    /// Sets the stage whose items are the work of the pipeline.
     pub fn count_items_of(mut self, stage: impl Into<String>) -> Self {
         self.items_of = Some(stage.into());
         self
     }
 
-    /// Does it: takes 2 · pairs · window, on this thread.
+    /// Performs the experiment, which takes 2 · pairs · window, on this thread.
     ///
     /// # Errors
     ///
-    /// [`ProfileError::Experiment`] if the settings are out of range, the probe is off or does not know the stage, or fewer than 5
-    /// items come in a window.
+    /// [`ProfileError::Experiment`] if the settings are out of range, the probe is off or does not
+    /// know the stage, or fewer than 5 items come in a window.
     pub fn run(&self, probe: &Probe) -> Result<Elasticity, ProfileError> {
         self.check()?;
         let throttled = Throttled {
             probe,
             stage: &self.stage,
         };
+        // Also ends the slowing that another experiment may have left.
         if !throttled.set(0.0) {
             return Err(refused(format!(
                 "there is no stage \"{}\", or the probe is off",
@@ -168,7 +179,8 @@ impl ThrottleExperiment {
         let mut ratios = Vec::with_capacity(self.pairs);
         let (mut slowed, mut rate) = (0.0, 0.0);
         for pair in 0..self.pairs {
-            // Every other pair the other way round, so that a drift of the rate cancels out.
+            // Every other pair is taken the other way round, so that a drift of the rate cancels
+            // out.
             let order = if pair % 2 == 0 {
                 [false, true]
             } else {
@@ -182,6 +194,7 @@ impl ThrottleExperiment {
             let [Some(full), Some(slow)] = windows else {
                 continue;
             };
+            // A single item more or less would change the rate by a fifth or more.
             if full.items < 5 || slow.items < 5 {
                 return Err(refused(format!(
                     "only {} items came in a window of {:?}; choose longer windows",
@@ -189,14 +202,19 @@ impl ThrottleExperiment {
                     self.window
                 )));
             }
+            // The logarithm makes twice as fast and half as fast the same distance.
             ratios.push((full.rate / slow.rate).ln());
             slowed += self.share * full.busy_share.unwrap_or(1.0);
             rate += full.rate;
         }
+        // The pipeline has its speed again before anything is computed.
         drop(throttled);
         let n = ratios.len() as f64;
+        // A stage that is hardly busy can hardly be slowed; the division below needs more than
+        // zero.
         let slowed_by = (slowed / n).max(0.01);
         let (mean, reach) = mean_and_reach(&ratios);
+        // The rate falls as (1 + slowing) to the power of the elasticity.
         let scale = slowed_by.ln_1p();
         let (elasticity, lower, upper) =
             (mean / scale, (mean - reach) / scale, (mean + reach) / scale);
@@ -215,6 +233,7 @@ impl ThrottleExperiment {
         })
     }
 
+    /// Checks the settings.
     fn check(&self) -> Result<(), ProfileError> {
         if !(0.05..=2.0).contains(&self.share) {
             return Err(refused("slow the stage by a share of 0.05 to 2"));
@@ -228,10 +247,13 @@ impl ThrottleExperiment {
         Ok(())
     }
 
+    /// Watches the pipeline for one window.
     fn watch(&self, probe: &Probe) -> Result<Window, ProfileError> {
         let off = || refused("the probe is off");
+        // The queues still hold what came at the speed of the window before.
         sleep(self.window / 5);
         let (start, before) = (Instant::now(), probe.read().ok_or_else(off)?);
+        // The time is measured, as a sleep can be longer than asked for.
         sleep(self.window - self.window / 5);
         let (seconds, now) = (start.elapsed().as_secs_f64(), probe.read().ok_or_else(off)?);
         let items = self.items(&now).saturating_sub(self.items(&before));
@@ -250,7 +272,7 @@ impl ThrottleExperiment {
         })
     }
 
-    /// Items of the stage to count, or of the last one that has any.
+    /// Returns the items of the stage to count, or of the last one that has any.
     fn items(&self, reading: &Reading) -> u64 {
         let stages = reading.stages.iter();
         match &self.items_of {
@@ -263,13 +285,14 @@ impl ThrottleExperiment {
     }
 }
 
+/// Returns the error that refuses an experiment.
 fn refused(reason: impl Into<String>) -> ProfileError {
     ProfileError::Experiment {
         reason: reason.into(),
     }
 }
 
-/// The mean, and how far its 95 % interval reaches by Student's t.
+/// Returns the mean, and how far its 95 % interval reaches by Student's t.
 fn mean_and_reach(values: &[f64]) -> (f64, f64) {
     /// The 97.5 % quantile for 1, 2, … degrees of freedom.
     const T: [f64; 10] = [
@@ -279,7 +302,7 @@ fn mean_and_reach(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let t = T.get(values.len().saturating_sub(2)).copied();
-    // From 11 degrees of freedom on within 1 % of the table.
+    // From 11 degrees of freedom on, within 1 % of the table.
     let t = t.unwrap_or_else(|| 1.96 + 2.4 / (n - 1.0) + 3.0 / (n - 1.0).powi(2));
     (mean, t * (variance / n).sqrt())
 }

@@ -1,4 +1,4 @@
-//! Files that a profile is written to: JSON, CSV, HTML, Prometheus. Each is whole or not there.
+//! Writes a profile to files: JSON, CSV, HTML, Prometheus. Each is whole or not there.
 
 mod chart;
 mod csv;
@@ -19,18 +19,20 @@ impl ProfilingSummary {
     ///
     /// # Errors
     ///
-    /// [`ProfileError::Write`] if the file cannot be written. An old file of that name then stays as it was.
+    /// [`ProfileError::Write`] if the file cannot be written. An old file of that name then stays
+    /// as it was.
     pub fn export_json(&self, path: impl AsRef<Path>) -> Result<(), ProfileError> {
         let mut json = serde_json::to_vec(self).map_err(ProfileError::Json)?;
         json.push(b'\n');
         write(path.as_ref(), &json)
     }
 
-    /// Reads what [`export_json`](Self::export_json) has written.
+    /// Reads a file that [`export_json`](Self::export_json) has written.
     ///
     /// # Errors
     ///
-    /// [`ProfileError::Read`] if the file cannot be read, [`ProfileError::Format`] if it is something else.
+    /// [`ProfileError::Read`] if the file cannot be read, [`ProfileError::Format`] if it is
+    /// something else.
     pub fn from_json(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
         let path = path.as_ref();
         let json = std::fs::read(path).map_err(|source| ProfileError::Read {
@@ -43,6 +45,8 @@ impl ProfilingSummary {
             source,
         };
         let summary: Self = serde_json::from_slice(&json).map_err(wrong)?;
+        // Checked although it was read: a later format may have the same fields with another
+        // meaning.
         if summary.format != FORMAT {
             let found = format!("the file is of format {}", summary.format);
             return Err(wrong(serde::de::Error::custom(found)));
@@ -50,7 +54,8 @@ impl ProfilingSummary {
         Ok(summary)
     }
 
-    /// Writes the timeline as CSV, a line for each point; the columns are told in `docs/profiling.md`.
+    /// Writes the timeline as CSV, a line for each point; the columns are listed in
+    /// `docs/profiling.md`.
     ///
     /// # Errors
     ///
@@ -69,7 +74,7 @@ impl ProfilingSummary {
     }
 }
 
-/// The JSON schema of a summary.
+/// Returns the JSON schema of a summary.
 #[cfg(feature = "schema")]
 #[must_use]
 pub fn schema() -> serde_json::Value {
@@ -78,6 +83,7 @@ pub fn schema() -> serde_json::Value {
 
 /// Writes beside the file and renames, so that nobody ever sees a part of it.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), ProfileError> {
+    // A bare file name has an empty parent, which is no directory that could be opened.
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
     let folder = parent.unwrap_or(Path::new("."));
     let written = || -> std::io::Result<()> {
@@ -85,11 +91,13 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), ProfileError> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // Less what the umask takes away, as for any new file.
+            // Less what the umask removes, as for any new file.
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
+        // In the same directory, because a file can only be renamed within a file system.
         let mut file = builder.tempfile_in(folder)?;
         file.write_all(content)?;
+        // Before the rename: after a crash the new name must not lead to an empty file.
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())

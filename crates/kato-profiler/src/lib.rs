@@ -1,33 +1,16 @@
-//! Where the time of a run goes: resources, stages, bottlenecks, reports.
+#![doc = include_str!("../README.md")]
 //!
-//! * [`ProfilingEngine`] takes a profile: a thread looks at the machine and at the [`Probe`](kato_probe::Probe) of a pipeline once a
-//!   second. Memory is bounded however long the run is.
-//! * [`ProfilingSummary`] is the result: resources, stages, queues, nodes, round trips, and the run over time. It can be exported as
-//!   JSON, CSV and an HTML page.
-//! * [`Verdict`] says which stage bounds the run, why, and what to change. [`Attribution`] finds it from the times of the stages;
-//!   [`SeedRule`] is a simple rule of thresholds for comparison.
+//! # Map of the crate
+//!
+//! * [`ProfilingEngine`] takes a profile: a thread reads the machine and the
+//!   [`Probe`](kato_probe::Probe) of a pipeline once a second.
+//! * [`ProfilingSummary`] is the result: resources, stages, queues, nodes, round trips, and the run
+//!   over time. It can be exported as JSON, CSV and an HTML page.
+//! * [`Verdict`] names the stage that bounds the run, the cause, and what to change.
+//!   [`Attribution`] finds it from the times of the stages; [`SeedRule`] is a simple rule of
+//!   thresholds for comparison.
 //! * [`ThrottleExperiment`] checks a verdict: it slows the stage a little and watches the pipeline.
-//!
-//! ```no_run
-//! use kato_probe::Probe;
-//! use kato_profiler::ProfilingEngine;
-//!
-//! let probe = Probe::on(["load", "learn", "stage", "commit"]);
-//! let profile = ProfilingEngine::builder()
-//!     .probe(probe.clone())
-//!     .watch_path("my-kb")
-//!     .title("A run")
-//!     .build()?
-//!     .start()?;
-//! let counter = profile.counter();
-//! // Give `probe` to the pipeline, run it, and tell what it has done:
-//! counter.add(1000, 98_000);
-//! let summary = profile.stop();
-//! println!("{}\n{}", summary.verdict.headline(), summary.verdict.advice);
-//! summary.export_json("profile.json")?;
-//! summary.export_html("profile.html")?;
-//! # Ok::<(), kato_profiler::ProfileError>(())
-//! ```
+//! * [`ResourceSource`] reads the machine; tests and replays bring their own.
 
 mod engine;
 mod error;

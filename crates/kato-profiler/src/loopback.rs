@@ -1,4 +1,4 @@
-//! How long a round trip takes on this machine itself.
+//! Measures how long a round trip takes on this machine itself.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -6,17 +6,21 @@ use std::time::{Duration, Instant};
 
 use crate::summary::LatencySummary;
 
+/// Round trips to measure.
 const TRIPS: usize = 50;
-/// For all of it, should something hold packets back.
+/// Time limit for all of them, in case something holds packets back.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Sends a byte to and fro over TCP, within this thread's own connection to itself; `None` where that is not possible.
+/// Sends a byte to and fro over TCP, within this thread's own connection to itself; `None` where
+/// that is not possible.
 pub(crate) fn measure() -> Option<LatencySummary> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     let mut near = TcpStream::connect(listener.local_addr().ok()?).ok()?;
     let (mut far, _) = listener.accept().ok()?;
     for stream in [&near, &far] {
+        // A single byte would otherwise wait for the acknowledgement of the one before it.
         stream.set_nodelay(true).ok()?;
+        // One thread plays both ends, so a packet that is lost must not block it for ever.
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
     }
     let begin = Instant::now();
@@ -30,6 +34,8 @@ pub(crate) fn measure() -> Option<LatencySummary> {
         near.read_exact(&mut byte).ok()?;
         seconds.push(start.elapsed().as_secs_f64());
     }
+    // The nearest rank of sorted times. Without any trip the quantiles are missing, and so is the
+    // result.
     seconds.sort_by(f64::total_cmp);
     let quantile = |q: f64| {
         let rank = (q * seconds.len() as f64).ceil().max(1.0) as usize;

@@ -1,4 +1,4 @@
-//! What happened between two snapshots.
+//! The changes between two snapshots.
 
 use kato_probe::StateSeconds;
 use serde::{Deserialize, Serialize};
@@ -101,18 +101,20 @@ pub struct StageTimes {
 }
 
 impl StageTimes {
-    /// Time in which the stage had work in hand: busy, or waiting for a server, a lock or a disk.
+    /// Returns the time in which the stage had work in hand: busy, or waiting for a server, a lock
+    /// or a disk.
     #[must_use]
     pub fn active(&self) -> f64 {
         self.busy + self.blocked_server + self.blocked_lock + self.blocked_disk
     }
 
-    /// Time of all states.
+    /// Returns the time of all states.
     #[must_use]
     pub fn present(&self) -> f64 {
         self.active() + self.starved + self.blocked_downstream
     }
 
+    /// Adds the time of another stretch or thread.
     pub(crate) fn add(&mut self, other: &Self) {
         self.busy += other.busy;
         self.starved += other.starved;
@@ -137,6 +139,7 @@ impl From<StateSeconds> for StageTimes {
 }
 
 impl Level {
+    /// Creates the level of a single value.
     pub(crate) fn of(value: f64) -> Self {
         Self {
             mean: value,
@@ -147,9 +150,10 @@ impl Level {
 }
 
 impl TimelinePoint {
-    /// What happened between two snapshots, without stages and samples.
+    /// Returns what happened between two snapshots, without stages and samples.
     pub(crate) fn between(before: &ResourceSnapshot, now: &ResourceSnapshot) -> Self {
         let seconds = (now.seconds - before.seconds).max(0.0);
+        // A level is that of the later snapshot: between the two nothing is known.
         let level = |bytes: Option<u64>| bytes.map(|bytes| Level::of(bytes as f64));
         let device = before.disk.device.as_ref().zip(now.disk.device.as_ref());
         let stall = |of: fn(&crate::PressureSnapshot) -> Option<f64>| {
@@ -162,6 +166,7 @@ impl TimelinePoint {
             tree_rss: level(now.memory.tree_rss),
             system_memory: level(now.memory.system_used),
             cgroup_memory: level(now.memory.cgroup_used),
+            // Two snapshots at the same moment have no rate.
             cpu_cores: grown(before.cpu.process_seconds, now.cpu.process_seconds)
                 .filter(|_| seconds > 0.0)
                 .map(|cpu| Level::of(cpu / seconds)),
@@ -189,6 +194,8 @@ impl TimelinePoint {
 
     /// Appends the point that comes next.
     pub(crate) fn merge(&mut self, next: &Self) {
+        // Means count by the length of their stretches, which differ when points were merged
+        // before.
         let (weight, added) = (self.seconds, next.seconds);
         let mean = |a: f64, b: f64| match weight + added {
             0.0 => 0.5 * (a + b),
@@ -206,6 +213,8 @@ impl TimelinePoint {
         level(&mut self.system_memory, next.system_memory);
         level(&mut self.cgroup_memory, next.cgroup_memory);
         level(&mut self.cpu_cores, next.cpu_cores);
+        // Where the number of cores has changed, the figures do not belong to the same cores; those
+        // of the first point stay.
         if self.core_busy.len() == next.core_busy.len() {
             for (a, b) in self.core_busy.iter_mut().zip(&next.core_busy) {
                 *a = mean(*a, *b);
@@ -231,6 +240,7 @@ impl TimelinePoint {
         sum(&mut self.cpu_stall_seconds, next.cpu_stall_seconds);
         sum(&mut self.io_stall_seconds, next.io_stall_seconds);
         sum(&mut self.memory_stall_seconds, next.memory_stall_seconds);
+        // Stages are appended to the probe while a run goes on.
         if self.stages.len() < next.stages.len() {
             self.stages.resize(next.stages.len(), StagePoint::default());
         }
@@ -238,20 +248,22 @@ impl TimelinePoint {
             a.times.add(&b.times);
             a.items += b.items;
         }
+        // Last, as the means above need the length before.
         self.seconds += next.seconds;
     }
 }
 
-/// How much a total of seconds has grown.
+/// Returns how much a total of seconds has grown.
 pub(crate) fn grown(before: Option<f64>, now: Option<f64>) -> Option<f64> {
     Some((now? - before?).max(0.0))
 }
 
-/// How much a count has grown.
+/// Returns how much a count has grown.
 pub(crate) fn added(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     Some(now?.saturating_sub(before?))
 }
 
+/// Combines two figures; where only one is known, it is kept.
 fn both<T>(a: Option<T>, b: Option<T>, of: impl FnOnce(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(of(a, b)),
@@ -259,6 +271,7 @@ fn both<T>(a: Option<T>, b: Option<T>, of: impl FnOnce(T, T) -> T) -> Option<T> 
     }
 }
 
+/// Returns the share of time in which each core was busy; nothing where their number has changed.
 fn core_busy(before: &ResourceSnapshot, now: &ResourceSnapshot) -> Vec<f64> {
     if before.cpu.cores.len() != now.cpu.cores.len() {
         return Vec::new();

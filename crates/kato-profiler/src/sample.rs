@@ -15,7 +15,7 @@ use crate::tracker::{Counted, Moment, Tracker};
 const STEP: f64 = 6.0;
 const STEPS: usize = 40;
 
-/// The summary of the run, the same every time.
+/// Returns the summary of the run, the same every time.
 pub(crate) fn summary() -> ProfilingSummary {
     let mut tracker = Tracker::new(moment(0), 64);
     for step in 1..=STEPS {
@@ -42,12 +42,12 @@ pub(crate) fn summary() -> ProfilingSummary {
     )
 }
 
-/// A wave between 0 and 1.
+/// Returns a wave between 0 and 1.
 fn wave(step: usize, period: f64) -> f64 {
     0.5 + 0.5 * (step as f64 * std::f64::consts::TAU / period).sin()
 }
 
-/// The sum of a rate over the steps until now.
+/// Returns the sum of a rate over the steps so far.
 fn sum(step: usize, rate: impl Fn(usize) -> f64) -> f64 {
     (0..step).map(|step| rate(step) * STEP).sum()
 }
@@ -168,7 +168,7 @@ fn reading(step: usize) -> Reading {
     queue.len = 2 - (step % 8 == 7) as u64;
     queue.capacity = 2;
     reading.queues = vec![queue];
-    // Histograms are only made by a probe that measures, so these have none.
+    // Histograms are only created by a probe that measures, so these are empty.
     let mut node = NodeReading::default();
     node.name = "node0".to_owned();
     node.observations = samples * 13;
@@ -180,7 +180,7 @@ fn reading(step: usize) -> Reading {
     reading
 }
 
-/// Busy, starved, downstream, server, lock, disk, as shares of the time of one thread.
+/// Returns busy, starved, downstream, server, lock, disk, as shares of the time of one thread.
 fn times(step: usize, shares: impl Fn(usize) -> [f64; 6]) -> StateSeconds {
     let of = |at: usize| sum(step, |s| shares(s)[at]);
     let mut times = StateSeconds::default();

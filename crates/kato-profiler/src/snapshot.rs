@@ -1,9 +1,9 @@
-//! What a machine and a process have used, at one moment.
+//! The resources that a machine and a process have used, at one moment.
 
 use serde::{Deserialize, Serialize};
 
-/// Everything read at one moment. Counters are totals that only grow: the difference of two snapshots says what happened between
-/// them. What could not be read is `None`, never 0.
+/// Everything read at one moment. Counters are totals that only grow: the difference of two
+/// snapshots is what happened between them. What could not be read is `None`, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceSnapshot {
@@ -21,7 +21,7 @@ pub struct ResourceSnapshot {
     pub pressure: Option<PressureSnapshot>,
     /// Pressure within the process's cgroup.
     pub cgroup_pressure: Option<PressureSnapshot>,
-    /// What the process holds and how often it was switched.
+    /// The files and threads of the process, and how often these were switched.
     pub process: ProcessSnapshot,
     /// The threads asked for, those that could be read.
     pub threads: Vec<ThreadSnapshot>,
@@ -37,22 +37,23 @@ pub struct MemorySnapshot {
     pub tree_rss: Option<u64>,
     /// Physical memory in use on the machine: total less available.
     pub system_used: Option<u64>,
-    /// Physical memory that could be had without swapping.
+    /// Physical memory that is available without swapping.
     pub system_available: Option<u64>,
     /// Physical memory of the machine.
     pub system_total: Option<u64>,
-    /// Memory of the cgroup, page cache that can be dropped taken off.
+    /// Memory of the cgroup, without page cache that can be dropped.
     pub cgroup_used: Option<u64>,
-    /// Most that the cgroup may use; `None` also where there is no limit.
+    /// Limit of the cgroup; `None` also where there is no limit.
     pub cgroup_limit: Option<u64>,
 }
 
 impl MemorySnapshot {
-    /// The share in use of what the process may have, 0 to 1: of the cgroup's limit where there is one below the machine's memory,
-    /// of the machine's memory otherwise.
+    /// Returns the share in use of the memory that the process may have, 0 to 1: of the cgroup's
+    /// limit where there is one below the machine's memory, of the machine's memory otherwise.
     #[must_use]
     pub fn share_used(&self) -> Option<f64> {
         let share = |used: u64, total: u64| (total > 0).then(|| used as f64 / total as f64);
+        // A limit above the machine's memory is none: the machine is full before.
         let limit = self
             .cgroup_limit
             .filter(|limit| self.system_total.is_none_or(|total| *limit < total));
@@ -71,7 +72,7 @@ pub struct CpuSnapshot {
     pub process_seconds: Option<f64>,
     /// Of the descendants that live.
     pub children_seconds: Option<f64>,
-    /// How many cores the process may use: the lesser of its affinity and its cgroup's quota.
+    /// Number of cores that the process may use: the lesser of its affinity and its cgroup's quota.
     pub allowed_cores: Option<f64>,
     /// Each core of the machine.
     pub cores: Vec<CoreSnapshot>,
@@ -83,7 +84,7 @@ pub struct CpuSnapshot {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CoreSnapshot {
-    /// Time in which it worked for anybody.
+    /// Time in which it worked for any process.
     pub busy: f64,
     /// Time in which it did nothing.
     pub idle: f64,
@@ -103,11 +104,11 @@ pub struct DiskSnapshot {
     pub read_calls: Option<u64>,
     /// Their write calls, likewise.
     pub write_calls: Option<u64>,
-    /// The device of the watched path, used by anybody.
+    /// The device of the watched path, with the use by all processes.
     pub device: Option<DeviceSnapshot>,
 }
 
-/// A block device, used by anybody.
+/// A block device, with the use by all processes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeviceSnapshot {
@@ -121,7 +122,7 @@ pub struct DeviceSnapshot {
     pub reads: u64,
     /// Write operations.
     pub writes: u64,
-    /// Seconds in which at least one operation was on its way.
+    /// Seconds in which at least one operation was under way.
     pub busy_seconds: f64,
     /// Flushes, where the kernel counts them.
     pub flushes: Option<u64>,

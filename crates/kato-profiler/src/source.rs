@@ -1,4 +1,4 @@
-//! Where readings of the machine come from.
+//! The sources of readings of the machine.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -16,20 +16,21 @@ use crate::snapshot::ResourceSnapshot;
 pub use linux::LinuxSource;
 pub use portable::PortableSource;
 
-/// Reads the machine. A profile uses the best source of its platform; tests and replays give their own.
+/// A reader of the machine. A profile uses the best source of its platform; tests and replays bring
+/// their own.
 pub trait ResourceSource: Send {
-    /// What can be read now. `threads` are the threads of interest by their kernel numbers. The time of the snapshot is set by
-    /// the caller.
+    /// Reads what can be read at present. `threads` are the threads of interest by their kernel
+    /// numbers. The time of the snapshot is set by the caller.
     fn read(&mut self, threads: &[u32]) -> ResourceSnapshot;
 }
 
-/// The best source of this platform, with the disk of `watched` as the disk of interest.
+/// Returns the best source of this platform, with the disk of `watched` as the disk of interest.
 pub(crate) fn best(watched: Option<&Path>) -> Box<dyn ResourceSource> {
     #[cfg(target_os = "linux")]
     return Box::new(LinuxSource::new(watched));
     #[cfg(not(target_os = "linux"))]
     {
-        // Devices cannot be told apart here.
+        // Devices cannot be distinguished here.
         let _ = watched;
         Box::new(PortableSource::new())
     }

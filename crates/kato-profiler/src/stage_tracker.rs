@@ -1,4 +1,4 @@
-//! What the stages and their threads did, added up over snapshots.
+//! Adds up what the stages and their threads did, over snapshots.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,18 @@ use crate::point::{StagePoint, StageTimes};
 use crate::snapshot::{ResourceSnapshot, ThreadSnapshot};
 use crate::summary::{StageSummary, ThreadSummary};
 
-/// Threads of a stage that are told apart.
+/// Largest number of threads of a stage that are kept apart.
 const MAX_THREADS: usize = 64;
 
 /// Sums by stage.
 #[derive(Debug, Default)]
 pub(crate) struct StageTracker {
     stages: Vec<StageSums>,
-    /// Seconds in which the pipeline ran: at least one thread was at work or wanted to be.
+    /// Seconds in which the pipeline ran: at least one thread worked or wanted to.
     active_seconds: f64,
 }
 
+/// Sums of one stage.
 #[derive(Debug, Default)]
 struct StageSums {
     name: String,
@@ -28,14 +29,15 @@ struct StageSums {
     /// Processor time, run delay, and busy time of the intervals to which they belong.
     watched: Option<(f64, f64)>,
     watched_busy: f64,
-    /// Looks at busy threads, and those that found one waiting for a disk in the kernel.
+    /// Number of readings of busy threads, and of those that found one waiting for a disk in the
+    /// kernel.
     looks: u64,
     disk_sleeps: u64,
     threads: Vec<(Option<u32>, ThreadSummary)>,
 }
 
 impl StageTracker {
-    /// Adds what happened between two moments, `seconds` apart, and tells it by stage.
+    /// Adds what happened between two moments, `seconds` apart, and returns it by stage.
     pub(crate) fn record(
         &mut self,
         (before, machine_before): (&Reading, &ResourceSnapshot),
@@ -44,6 +46,7 @@ impl StageTracker {
     ) -> Vec<StagePoint> {
         let mut points = Vec::with_capacity(now.stages.len());
         let mut most_present = 0.0f64;
+        // The probe appends stages and never removes one, so an index stays with its stage.
         for (at, stage) in now.stages.iter().enumerate() {
             let old = before.stages.get(at);
             let since = old.map_or(stage.seconds, |old| stage.seconds.since(&old.seconds));
@@ -67,12 +70,15 @@ impl StageTracker {
             }
             points.push(point);
         }
+        // The stage that was present longest stands for the pipeline. The time of several threads
+        // can exceed the interval, in which the pipeline cannot have run for longer.
         self.active_seconds += most_present.min(seconds);
         self.record_machine((before, machine_before), (now, machine));
         points
     }
 
-    /// Gives each stage the processor time of its threads. A thread that worked for several stages is shared out by time.
+    /// Attributes the processor time of its threads to each stage. The time of a thread that worked
+    /// for several stages is divided by their shares.
     fn record_machine(
         &mut self,
         (before, machine_before): (&Reading, &ResourceSnapshot),
@@ -81,6 +87,7 @@ impl StageTracker {
         let of: HashMap<u32, &ThreadSnapshot> =
             machine_before.threads.iter().map(|t| (t.tid, t)).collect();
         for thread in &machine.threads {
+            // A thread that is new has no earlier figures, so nothing is known about this interval.
             let Some(old) = of.get(&thread.tid) else {
                 continue;
             };
@@ -108,6 +115,8 @@ impl StageTracker {
                 let Some(sums) = self.stages.get_mut(at) else {
                     continue;
                 };
+                // A thread that is marked as busy and waits for a disk in the kernel lacks a mark;
+                // a busy stage is examined for that.
                 if matches!(state, State::Busy | State::Blocked(Wait::Disk))
                     && let Some(kernel) = thread.state
                 {
@@ -117,21 +126,27 @@ impl StageTracker {
                 if let (Some(cpu), Some(delay)) = (cpu, delay)
                     && present > 0.0
                 {
+                    // The kernel does not know about stages, so its figures are divided by marked
+                    // time.
                     let share = since.present() / present;
                     let (sum_cpu, sum_delay) = sums.watched.unwrap_or((0.0, 0.0));
                     sums.watched = Some((sum_cpu + cpu * share, sum_delay + delay * share));
+                    // Only the intervals with figures: the shares below compare like with like.
                     sums.watched_busy += since.busy;
                 }
             }
         }
     }
 
-    /// The stages of a profile of so many seconds.
+    /// Returns the stages of a profile of so many seconds.
     pub(crate) fn summary(&self, seconds: f64) -> Vec<StageSummary> {
         let active = self.active_seconds;
         self.stages
             .iter()
             .map(|sums| {
+                // Threads that come and go between snapshots are seen as time only. A twentieth of
+                // a thread is subtracted, so that times that are a little too long do not count as
+                // one more.
                 let concurrency = if active > 0.0 {
                     (sums.times.present() / active - 0.05).ceil().max(0.0) as u64
                 } else {
@@ -143,6 +158,8 @@ impl StageTracker {
                     name: sums.name.clone(),
                     times: sums.times,
                     items: sums.items,
+                    // Of the whole profile, unlike the utilisation, which is about the time when
+                    // work was done.
                     items_per_second: if seconds > 0.0 {
                         sums.items as f64 / seconds
                     } else {
@@ -167,8 +184,11 @@ impl StageTracker {
 }
 
 impl StageSums {
+    /// Adds the time of each thread.
     fn record_threads(&mut self, old: Option<&StageReading>, stage: &StageReading) {
         for thread in stage.threads.iter().filter(|thread| has_worked(thread)) {
+            // The kernel uses numbers of ended threads again, so the name has to be the same as
+            // well.
             let is_same =
                 |other: &&ThreadReading| other.tid == thread.tid && other.label == thread.label;
             let before = old.and_then(|old| old.threads.iter().find(is_same));
@@ -196,10 +216,12 @@ impl StageSums {
         }
     }
 
-    /// Makes room: forgets the thread that has left and worked least, or of all threads where none has left.
+    /// Removes a thread to make room: of those that have left, the one that worked least, or of all
+    /// threads if none has left.
     fn forget_one(&mut self, stage: &StageReading) {
         let lives = |tid: Option<u32>| stage.threads.iter().any(|thread| thread.tid == tid);
         let order =
+            // `false` sorts first, which is a thread that has left.
             |(tid, thread): &(Option<u32>, ThreadSummary)| (lives(*tid), thread.times.present());
         let least = self.threads.iter().enumerate().min_by(|(_, a), (_, b)| {
             let (a, b) = (order(a), order(b));
@@ -211,6 +233,7 @@ impl StageSums {
     }
 }
 
+/// Returns whether a thread was ever in a state other than idle.
 fn has_worked(thread: &ThreadReading) -> bool {
     thread.seconds.present() > 0.0
 }

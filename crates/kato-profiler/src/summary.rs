@@ -1,4 +1,4 @@
-//! What a run has cost: the result of a profile.
+//! The result of a profile: what a run has cost.
 
 use kato_probe::LatencyHistogram;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,8 @@ use crate::timeline::Timeline;
 use crate::trend::MemoryTrend;
 use crate::verdict::{SeedVerdict, Verdict};
 
-/// The format of exported summaries; another number when a reader of this one would misunderstand it.
+/// The format of exported summaries. Its number changes when a reader of this format would
+/// misunderstand the new one.
 pub const FORMAT: &str = "kato-profile/1";
 
 /// What a run has cost, where its time went, and what bounds it. Figures are of the time between start and stop alone; what could
@@ -60,19 +61,20 @@ pub struct ProfilingSummary {
 }
 
 impl ProfilingSummary {
-    /// Mean share of the allowed cores that the process used, in per cent; 100 means all of them.
+    /// Returns the mean share of the allowed cores that the process used, in per cent; 100 means
+    /// all of them.
     #[must_use]
     pub fn cpu_avg_percent(&self) -> Option<f64> {
         self.cpu.mean_share.map(|share| 100.0 * share)
     }
 
-    /// Greatest resident set of the process, in bytes.
+    /// Returns the greatest resident set of the process, in bytes.
     #[must_use]
     pub fn peak_memory_bytes(&self) -> Option<f64> {
         self.memory.process_rss.map(|rss| rss.peak)
     }
 
-    /// The stage of a name.
+    /// Returns the stage of a name.
     #[must_use]
     pub fn stage(&self, name: &str) -> Option<&StageSummary> {
         self.stages.iter().find(|stage| stage.name == name)
@@ -205,7 +207,7 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
-    /// `None` without any.
+    /// Returns the figures of a histogram; `None` without any latency.
     pub(crate) fn of(histogram: &LatencyHistogram) -> Option<Self> {
         Some(Self {
             count: histogram.count(),

@@ -1,4 +1,4 @@
-//! A run over time in bounded memory: when it is full, neighbours become one.
+//! A run over time in bounded memory: when it is full, neighbours are merged.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,10 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// An empty timeline of so many points, at least 2.
+    /// Creates an empty timeline of so many points, at least 2.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
+            // An even number, so that merging in pairs leaves no point over.
             capacity: capacity.max(2) & !1,
             snapshots_per_point: 1,
             in_last: 0,
@@ -30,19 +31,19 @@ impl Timeline {
         }
     }
 
-    /// The points, oldest first.
+    /// Returns the points, oldest first.
     #[must_use]
     pub fn points(&self) -> &[TimelinePoint] {
         &self.points
     }
 
-    /// Snapshots that a point stands for; the last one may be of fewer.
+    /// Returns the number of snapshots that a point stands for; the last one may be of fewer.
     #[must_use]
     pub fn snapshots_per_point(&self) -> u64 {
         self.snapshots_per_point
     }
 
-    /// At most `most` points that tell the same in coarser steps.
+    /// Returns at most `most` points that describe the same in coarser steps.
     #[must_use]
     pub fn reduced(&self, most: usize) -> Vec<TimelinePoint> {
         let step = self.points.len().div_ceil(most.max(1)).max(1);
@@ -58,6 +59,8 @@ impl Timeline {
             self.in_last += 1;
             return;
         }
+        // Every point is complete here: an incomplete one would have taken the new one in. After
+        // merging, all stand for twice as many snapshots.
         if self.points.len() == self.capacity {
             self.points = self.points.chunks(2).filter_map(merged).collect();
             self.snapshots_per_point *= 2;
@@ -67,6 +70,7 @@ impl Timeline {
     }
 }
 
+/// Merges neighbouring points into one; `None` without points.
 fn merged(points: &[TimelinePoint]) -> Option<TimelinePoint> {
     let (first, rest) = points.split_first()?;
     let mut merged = first.clone();

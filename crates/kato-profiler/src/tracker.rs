@@ -10,14 +10,14 @@ use crate::stage_tracker::StageTracker;
 use crate::summary::{MeanPeak, ProcessSummary};
 use crate::timeline::Timeline;
 
-/// What was counted besides the probe.
+/// The numbers that were counted besides the probe.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Counted {
     pub(crate) samples: Option<u64>,
     pub(crate) tokens: Option<u64>,
 }
 
-/// One moment: the machine, the probe, the counters.
+/// The state of the machine, the probe and the counters at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Moment {
     pub(crate) snapshot: ResourceSnapshot,
@@ -25,7 +25,7 @@ pub(crate) struct Moment {
     pub(crate) counted: Counted,
 }
 
-/// Sums over a run.
+/// The sums over a run.
 #[derive(Debug)]
 pub(crate) struct Tracker {
     first: Moment,
@@ -33,12 +33,15 @@ pub(crate) struct Tracker {
     n_snapshots: u64,
     timeline: Timeline,
     stages: StageTracker,
+    /// Sum and greatest value of the length of each queue.
     queues: Vec<(f64, u64)>,
     share_used: Mean,
     peaks: ProcessSummary,
+    /// Seconds that a hypervisor took from all cores, and seconds of all cores.
     core_seconds: (f64, f64),
 }
 
+/// A mean and the greatest value.
 #[derive(Debug, Default)]
 struct Mean {
     n: f64,
@@ -47,6 +50,7 @@ struct Mean {
 }
 
 impl Mean {
+    /// Adds a value, if it is known.
     fn add(&mut self, value: Option<f64>) {
         if let Some(value) = value {
             self.n += 1.0;
@@ -55,6 +59,7 @@ impl Mean {
         }
     }
 
+    /// Returns both; `None` without any value.
     fn summary(&self) -> Option<MeanPeak> {
         (self.n > 0.0).then(|| MeanPeak {
             mean: self.sum / self.n,
@@ -64,6 +69,7 @@ impl Mean {
 }
 
 impl Tracker {
+    /// Creates sums that begin with a moment.
     pub(crate) fn new(first: Moment, capacity: usize) -> Self {
         let mut tracker = Self {
             last: first.clone(),
@@ -76,10 +82,12 @@ impl Tracker {
             core_seconds: (0.0, 0.0),
             first,
         };
+        // The first moment is no stretch of time, but its levels count.
         tracker.look();
         tracker
     }
 
+    /// Returns the last moment.
     pub(crate) fn last(&self) -> &Moment {
         &self.last
     }
@@ -96,6 +104,7 @@ impl Tracker {
             .tokens
             .map(|tokens| tokens.saturating_sub(self.last.counted.tokens.unwrap_or(0)));
         if let Some(reading) = &now.reading {
+            // Without an earlier reading everything that was counted is new.
             let empty = Reading::default();
             let before = self.last.reading.as_ref().unwrap_or(&empty);
             point.stages = self.stages.record(
@@ -106,14 +115,18 @@ impl Tracker {
         } else {
             point.stages = Vec::<StagePoint>::new();
         }
+        // Before the last moment is replaced, as this is a difference too.
         self.core_times(&now.snapshot);
         self.timeline.push(point);
         self.last = now;
         self.look();
     }
 
+    /// Adds the time of the cores since the last moment.
     fn core_times(&mut self, now: &ResourceSnapshot) {
         let before = &self.last.snapshot.cpu.cores;
+        // Cores can be switched off and on; an interval in which their number changed cannot be
+        // compared.
         if before.len() == now.cpu.cores.len() {
             for (before, now) in before.iter().zip(&now.cpu.cores) {
                 let steal = (now.steal - before.steal).max(0.0);
@@ -124,7 +137,7 @@ impl Tracker {
         }
     }
 
-    /// Takes the levels of the last moment.
+    /// Adds the levels of the last moment.
     fn look(&mut self) {
         self.n_snapshots += 1;
         let snapshot = &self.last.snapshot;
@@ -135,6 +148,7 @@ impl Tracker {
         peaks.peak_threads = peaks.peak_threads.max(process.threads);
         peaks.peak_children = peaks.peak_children.max(process.children);
         if let Some(reading) = &self.last.reading {
+            // Queues are registered while the pipeline starts, and keep their order.
             self.queues.resize(reading.queues.len(), (0.0, 0));
             for ((sum, peak), queue) in self.queues.iter_mut().zip(&reading.queues) {
                 *sum += queue.len as f64;

@@ -1,13 +1,15 @@
-//! Whether memory grows: the slope through all pairs of points, with an interval.
+//! Decides whether memory grows: the slope through all pairs of points, with an interval.
 
 use serde::{Deserialize, Serialize};
 
 use crate::point::TimelinePoint;
 
-/// Points that the slope is taken from: means of equally many neighbours.
+/// Largest number of points for the slope: means of equally many neighbours. It bounds the pairs to
+/// some 7,000, and with them the time that a summary takes.
 const MOST_POINTS: usize = 120;
+/// Fewest points from which a slope is computed.
 const FEWEST_POINTS: usize = 10;
-/// What grows by less than this share of its mean over the whole run is called stable.
+/// Growth by less than this share of the mean over the whole run is called stable.
 const NEGLIGIBLE: f64 = 0.02;
 
 /// How memory develops.
@@ -47,6 +49,7 @@ pub struct MemoryTrend {
 }
 
 impl MemoryTrend {
+    /// Returns the trend of the resident set over a timeline.
     pub(crate) fn of(points: &[TimelinePoint], samples_per_second: Option<f64>) -> Self {
         let step = points.len().div_ceil(MOST_POINTS).max(1);
         let means: Vec<(f64, f64)> = points
@@ -54,6 +57,7 @@ impl MemoryTrend {
             .filter_map(|chunk| {
                 let levels = chunk.iter().filter_map(|p| {
                     let level = p.process_rss?;
+                    // A level is that of the snapshot at the end of its stretch.
                     Some((p.start_seconds + p.seconds, level.mean))
                 });
                 mean(levels)
@@ -64,6 +68,7 @@ impl MemoryTrend {
         };
         let span = means.last().map_or(0.0, |l| l.0) - means.first().map_or(0.0, |f| f.0);
         let level = means.iter().map(|(_, bytes)| bytes).sum::<f64>() / means.len() as f64;
+        // A slope can be certain and still too small to matter.
         let is_negligible = slope.abs() * span < NEGLIGIBLE * level;
         Self {
             direction: match () {
@@ -82,6 +87,7 @@ impl MemoryTrend {
     }
 }
 
+/// Returns the mean of points; `None` without points.
 fn mean(points: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
     let (mut n, mut x, mut y) = (0.0, 0.0, 0.0);
     for (at, value) in points {
@@ -92,12 +98,13 @@ fn mean(points: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
     (n > 0.0).then(|| (x / n, y / n))
 }
 
-/// Sen's slope and its 95 % interval.
+/// Returns Sen's slope and its 95 % interval.
 fn slope(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
     let n = points.len();
     if n < FEWEST_POINTS {
         return None;
     }
+    // Points are in order of time, so each pair is taken once.
     let mut slopes = Vec::with_capacity(n * (n - 1) / 2);
     for (at, (x, y)) in points.iter().enumerate() {
         let later = points.iter().skip(at + 1);
@@ -106,6 +113,7 @@ fn slope(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
     slopes.sort_by(f64::total_cmp);
     let middle = median(&slopes)?;
     let n = n as f64;
+    // The variance of Kendall's S without ties, n (n − 1) (2n + 5) / 18, as in Sen (1968).
     let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0 * inflation(points, middle)).sqrt();
     let reach = 1.96 * deviation;
     let rank = |rank: f64| {
@@ -113,6 +121,8 @@ fn slope(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
         slopes.get((rank.max(0.0) as usize).min(last)).copied()
     };
     let count = slopes.len() as f64;
+    // The interval lies between the slopes of these ranks, so nothing is assumed about how the
+    // points scatter.
     Some((
         middle,
         rank(((count - reach) / 2.0).floor())?,
@@ -120,8 +130,9 @@ fn slope(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
     ))
 }
 
-/// By how much the variance is greater because neighbours are alike.
+/// Returns the factor by which the variance is greater because neighbours are alike.
 fn inflation(points: &[(f64, f64)], slope: f64) -> f64 {
+    // What is left when the line is taken off; its constant part cancels with the mean.
     let rest: Vec<f64> = points.iter().map(|(x, y)| y - slope * x).collect();
     let mean = rest.iter().sum::<f64>() / rest.len() as f64;
     let variance: f64 = rest.iter().map(|r| (r - mean).powi(2)).sum();
@@ -130,10 +141,12 @@ fn inflation(points: &[(f64, f64)], slope: f64) -> f64 {
     if variance <= 0.0 {
         return 1.0;
     }
+    // A negative correlation would narrow the interval, and one of 1 would make it infinite.
     let correlation = (covariance / variance).clamp(0.0, 0.95);
     (1.0 + correlation) / (1.0 - correlation)
 }
 
+/// Returns the median of sorted values; `None` without values.
 fn median(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
     let upper = sorted.get(middle)?;

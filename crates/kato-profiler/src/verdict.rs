@@ -1,4 +1,4 @@
-//! What bounds a run: two judges, and what they say.
+//! Decides what bounds a run: two judges, and what they conclude.
 
 mod advice;
 mod attribution;
@@ -46,7 +46,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// A few words for it.
+    /// Returns a few words for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// One line for people.
+    /// Returns one line for people.
     #[must_use]
     pub fn headline(&self) -> String {
         let cause = self.cause;
@@ -121,6 +121,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Creates a figure.
     pub(crate) fn new(name: &str, value: f64, text: String) -> Self {
         Self {
             name: name.to_owned(),

@@ -1,18 +1,19 @@
-//! Bodies of refusals: KATO has two shapes.
+//! Bodies of refused requests, in both shapes that KATO has.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The body of an answer that is no success.
+/// The body of an answer whose status is not a success.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ErrorBody {
-    /// From the layer that looks sessions up.
+    /// A session that was not found, reported by the layer that looks sessions up.
+    // The two shapes have no key in common, so their order here decides nothing.
     Session {
-        /// What was not found.
+        /// The session that was not found.
         error: SessionError,
     },
-    /// From an endpoint: a text, an object, or a list of [`ValidationDetail`].
+    /// A refusal by an endpoint: a text, an object, or a list of [`ValidationDetail`].
     Detail {
         /// The reason.
         detail: Value,
@@ -24,26 +25,28 @@ pub enum ErrorBody {
 pub struct SessionError {
     /// `SESSION_NOT_FOUND`.
     pub code: String,
-    /// For people.
+    /// A message for people.
     pub message: String,
     /// The id that was asked for.
     pub session_id: String,
 }
 
-/// One reason why a request is not valid (status 422).
+/// One reason why a request is invalid (status 422).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValidationDetail {
     /// Kind of error: `missing`, `string_type`, `json_invalid`, …
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where: `body`, `query` or `path`, then keys and indexes.
+    /// Where the fault is: `body`, `query` or `path`, then keys and indexes.
+    // Untyped JSON: keys are strings, positions in lists are numbers.
     pub loc: Vec<Value>,
-    /// For people.
+    /// A message for people.
     pub msg: String,
-    /// What was found there.
+    /// The input that was refused.
     #[serde(default)]
     pub input: Value,
-    /// More about it.
+    /// Further facts, such as the bound that was exceeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    // Left out rather than null, as FastAPI does for faults without a context.
     pub ctx: Option<Value>,
 }

@@ -1,27 +1,30 @@
-//! Events of the WebSocket `/ws/events`.
+//! Messages of the WebSocket `/ws/events`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What happened on the server.
+/// An event on the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+// A message also has a `timestamp` beside these two keys. Serde ignores it here; a reader that
+// wants it takes it from the message itself.
 #[serde(tag = "event_type", content = "data")]
 pub enum ServerEvent {
     /// The first message of a connection.
     #[serde(rename = "state.snapshot")]
     StateSnapshot(StateSnapshot),
-    /// A session was made.
+    /// A session was created.
     #[serde(rename = "session.created")]
     SessionCreated(SessionCreated),
-    /// A session was deleted. Expiry makes no event.
+    /// A session was deleted. A session that expires sends no event.
     #[serde(rename = "session.destroyed")]
     SessionDestroyed(SessionDestroyed),
-    /// An event that this version does not know.
+    /// An event of a kind that this version does not have.
     #[serde(untagged)]
+    // Last, because serde demands that of untagged variants: it is tried when no tag fits.
     Other(Value),
 }
 
-/// How the server is when a connection opens.
+/// The state of the server when a connection opens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateSnapshot {
     /// Sessions that have not ended.
@@ -30,23 +33,23 @@ pub struct StateSnapshot {
     pub system_status: String,
 }
 
-/// A session was made.
+/// The data of an event for a session that was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCreated {
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
-    /// Its node.
+    /// Node id of the session.
     pub node_id: String,
-    /// When; ISO 8601, UTC.
+    /// Time of creation; ISO 8601, UTC.
     pub created_at: String,
 }
 
-/// A session was deleted.
+/// The data of an event for a session that was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionDestroyed {
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
-    /// When; ISO 8601, UTC.
+    /// Time of deletion; ISO 8601, UTC.
     pub destroyed_at: String,
     /// `explicit_delete`.
     pub reason: String,

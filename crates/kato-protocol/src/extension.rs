@@ -1,4 +1,5 @@
-//! What kato-rs servers offer beyond KATO: batches of learns, and keys that make a repeated request harmless.
+//! Types of what kato-rs servers offer beyond KATO: batches of learns, idempotency keys that make a
+//! repeated request harmless, and records of training runs.
 
 use std::collections::BTreeMap;
 
@@ -7,74 +8,83 @@ use serde_json::{Map, Value};
 
 use crate::EmotiveMap;
 
-/// Where a server says what it offers beyond KATO; a stock server answers 404.
+/// The path under which a server lists its extensions; a stock server answers 404.
 pub const EXTENSIONS_PATH: &str = "/extensions";
 
-/// Request header: a text that the client makes up for one request, up to 255 visible ASCII characters. A request that is
-/// repeated with its key acts once: the server answers again what it answered first, also after a restart.
+/// Request header with a text that the client makes up for one request: up to 255 visible ASCII
+/// characters. A request that is repeated with its key acts once: the server sends its first answer
+/// again, also after a restart.
+// Both names are lower case because `HeaderName::from_static` panics on anything else.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// Answer header: `true` when the request had been carried out before.
 pub const IDEMPOTENCY_REPLAYED: &str = "idempotency-replayed";
 
-/// What a server offers beyond KATO (`GET /extensions`).
+/// The extensions of a server (`GET /extensions`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extensions {
     /// Name of the server.
     pub server: String,
-    /// Its own version.
+    /// Version of the server itself, not of the API.
     pub version: String,
-    /// `POST /sessions/{id}/learn-batch`.
+    /// Limits of `POST /sessions/{id}/learn-batch`; `None` if there is no such endpoint.
     #[serde(default)]
+    // Every extension has a default, so that a server may lack or drop any of them.
     pub learn_batch: Option<LearnBatchExtension>,
-    /// Are idempotency keys honoured on every request that changes a session or teaches a node?
+    /// Whether idempotency keys are honoured on every request that changes a session or teaches a
+    /// node.
     #[serde(default)]
     pub idempotency_keys: bool,
-    /// Are records of training runs kept (`GET` and `PUT /runs/{name}`)?
+    /// Whether records of training runs are kept (`GET` and `PUT /runs/{name}`).
     #[serde(default)]
     pub run_records: bool,
-    /// Anything newer.
+    /// All further extensions, by name.
     #[serde(flatten)]
+    // Extensions of later servers must neither fail the decoding nor be lost to the caller.
     pub other: BTreeMap<String, Value>,
 }
 
 /// Limits of `learn-batch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnBatchExtension {
-    /// Sequences in a request at most.
+    /// Maximum number of sequences in one request.
     pub max_sequences: usize,
-    /// Bytes of a request at most.
+    /// Maximum number of bytes in one request.
     pub max_bytes: usize,
 }
 
-/// The record of a training run (`GET /runs/{name}`; 404 where there is none): what a trainer keeps beside what it taught.
+/// The record of a training run (`GET /runs/{name}`; 404 if there is none): what a trainer keeps
+/// beside the nodes that it taught.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Counts its replacements, from 1.
+    /// Number of times the record was written; 1 for a new one.
     pub version: u64,
-    /// The trainer's own.
+    /// The trainer's data: any JSON.
     pub record: Value,
 }
 
-/// Replaces the record of a training run (`PUT /runs/{name}`), durably. Status 409 where its version is another.
+/// Replaces the record of a training run (`PUT /runs/{name}`), durably. The server answers status
+/// 409 if its version is another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplaceRunRecord {
-    /// Version of the record that is replaced; 0 where there is none.
+    /// Version of the record to replace; 0 if there is none yet.
+    // Compare and swap: of two trainers that resume the same run only one succeeds.
     pub version: u64,
-    /// The trainer's own.
+    /// The trainer's data: any JSON.
     pub record: Value,
 }
 
-/// A record was replaced.
+/// The answer to a record that was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecordReplaced {
-    /// Its version now.
+    /// Version of the record after the request.
     pub version: u64,
 }
 
-/// Many sequences to learn, one pattern each (`POST /sessions/{id}/learn-batch`): all of them or none.
+/// Sequences to learn, one pattern each (`POST /sessions/{id}/learn-batch`): all of them or none.
 ///
-/// Each is learned as in a fresh session with the settings of this one; its short-term memory is neither used nor changed.
+/// Each is learned as in a fresh session with the settings of this one; its short-term memory is
+/// neither used nor changed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LearnBatchRequest {
     /// The sequences.
@@ -87,6 +97,8 @@ pub struct BatchItem {
     /// Events, each a list of symbols; at least one event.
     pub events: Vec<Vec<String>>,
     /// Emotives of the pattern.
+    // Left out when empty: training sends mostly items without them, and the bytes of a batch are
+    // limited.
     #[serde(default, skip_serializing_if = "EmotiveMap::is_empty")]
     pub emotives: EmotiveMap,
     /// Metadata of the pattern.
@@ -94,24 +106,25 @@ pub struct BatchItem {
     pub metadata: Map<String, Value>,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnBatchResult {
     /// `learned`.
     pub status: String,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
-    /// The session's node id.
+    /// Node id of the session.
     pub node_id: String,
-    /// One for every sequence, in order.
+    /// One result for every sequence, in order.
     pub results: Vec<BatchItemResult>,
 }
 
-/// What became of one sequence.
+/// The result of one sequence of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchItemResult {
-    /// Name of the pattern with its prefix `PTRN|`; empty when there were fewer than two symbols, and nothing was learned.
+    /// Name of the pattern with its prefix `PTRN|`; empty if there were fewer than two symbols, so
+    /// that nothing was learned.
     pub pattern_name: String,
-    /// Was the pattern new to the node?
+    /// Whether the pattern was new to the node.
     pub new: bool,
 }

@@ -1,17 +1,16 @@
-//! What clients and servers of KATO say to each other: requests, answers, errors and events as JSON.
+#![doc = include_str!("../README.md")]
 //!
-//! Types serialise as KATO 3.10.1 writes them. When read they are tolerant: unknown fields are ignored, and fields that the
-//! 2025-10 generation does not send, or sends otherwise, have defaults. Times are ISO 8601 strings, as they come.
+//! # Where to start
 //!
-//! ```
-//! use kato_protocol::ObservationResult;
-//!
-//! let answer = r#"{"status": "okay", "session_id": "session-1", "processor_id": "node0", "stm_length": 1, "time": 1,
-//!                  "unique_id": "obs-1", "auto_learned_pattern": null, "from_the_future": true}"#;
-//! let answer: ObservationResult = serde_json::from_str(answer)?;
-//! assert_eq!(answer.stm_length, 1);
-//! # Ok::<(), serde_json::Error>(())
-//! ```
+//! * Life of a session: [`CreateSession`], [`SessionInfo`], [`ConfigAnswer`], [`Deleted`].
+//! * Work in a session: [`Observation`] and [`ObservationResult`], [`Sequence`] and
+//!   [`SequenceResult`], [`LearnResult`], [`Stm`], [`Cleared`].
+//! * Predictions: [`PredictionsAnswer`] of any type, or of [`Prediction`] and [`FuturePotential`].
+//! * Knowledge of a node: [`PatternAnswer`], [`NodeSymbols`], [`NodeAffinities`].
+//! * Refusals: [`ErrorBody`]. Events of the WebSocket: [`ServerEvent`].
+//! * Monitoring: [`Root`], [`Health`], [`Status`], [`Metrics`], [`Stats`].
+//! * Extensions of kato-rs: [`Extensions`], [`LearnBatchRequest`], [`RunRecord`],
+//!   [`IDEMPOTENCY_KEY`].
 
 mod error;
 mod event;

@@ -1,33 +1,37 @@
-//! What a server says of its own state. Fields that differ between versions or mean little to others stay JSON.
+//! Types of the monitoring endpoints. Fields that differ between versions, or that matter to the
+//! server alone, stay JSON.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// `GET /health`.
+// Every type of this module has a default for every field: monitoring bodies differ most between
+// versions, and a client that asks for one figure must not fail because another one is absent.
+
+/// The answer to `GET /health`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Health {
     /// `healthy`, `degraded` or `unhealthy`.
     pub status: String,
-    /// The same of the processors.
+    /// The status of the processors, in the same words.
     pub processor_status: String,
     /// Name of the service.
     pub service_name: String,
     /// Seconds since the start.
     pub uptime_seconds: f64,
-    /// What is wrong.
+    /// Descriptions of what is wrong.
     pub issues: Vec<String>,
-    /// Metrics that are collected.
+    /// Number of metrics that are collected.
     pub metrics_collected: u64,
-    /// When they were collected last: seconds since 1970.
+    /// Time of the last collection, in seconds since 1970.
     pub last_collection: Option<f64>,
-    /// Sessions that have not ended.
+    /// Number of sessions that have not ended.
     pub active_sessions: u64,
-    /// When this was written; ISO 8601.
+    /// Time of the answer; ISO 8601.
     pub timestamp: String,
 }
 
-/// `GET /status`.
+/// The answer to `GET /status`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
@@ -37,27 +41,28 @@ pub struct Status {
     pub base_processor_id: String,
     /// Seconds since the start.
     pub uptime_seconds: f64,
-    /// Sessions.
+    /// Counts of sessions.
     pub sessions: SessionTotals,
-    /// Processors.
+    /// Processors in memory.
     pub processors: Processors,
     /// Version of the API.
     pub version: String,
 }
 
-/// Sessions of a server.
+/// Counts of the sessions of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionTotals {
-    /// All that are stored.
+    /// Number of sessions that are stored.
     pub total_sessions: u64,
-    /// Those that have not ended.
+    /// Number of sessions that have not ended.
     pub active_sessions: u64,
-    /// Those that have.
+    /// Number of sessions that have expired.
     pub expired_sessions: u64,
-    /// Where they are kept.
+    /// Kind of the store that keeps sessions.
     pub backend: String,
-    /// Address of that place.
+    /// Address of that store.
+    // Null for a kato-rs server, which keeps sessions itself.
     pub redis_url: Option<String>,
 }
 
@@ -65,13 +70,13 @@ pub struct SessionTotals {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Processors {
-    /// Processors in memory.
+    /// Number of processors in memory.
     pub total_processors: u64,
-    /// As many as there can be.
+    /// Maximum number of processors in memory.
     pub max_processors: u64,
     /// Seconds without use after which one is removed.
     pub eviction_ttl_seconds: u64,
-    /// Each of them.
+    /// The processors.
     pub processors: Vec<ProcessorView>,
 }
 
@@ -79,77 +84,82 @@ pub struct Processors {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessorView {
-    /// Its id: the name of the knowledge base.
+    /// Id of the processor: the name of the knowledge base.
     pub processor_id: String,
-    /// The node id that it was made for.
+    /// The node id that the processor was made for.
+    // Not the inverse of the processor's id: several node ids may lead to one knowledge base.
     pub node_id: String,
-    /// When; ISO 8601.
+    /// Time of creation; ISO 8601.
     pub created_at: String,
-    /// When it was used last; ISO 8601.
+    /// Time of the last use; ISO 8601.
     pub last_accessed: String,
-    /// Uses.
+    /// Number of uses.
+    // KATO never counts it up: the value is always 1.
     pub access_count: u64,
     /// Seconds since the last use.
     pub idle_seconds: f64,
 }
 
-/// `GET /metrics`.
+/// The answer to `GET /metrics`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metrics {
-    /// Seconds since 1970.
+    /// Time of the answer, in seconds since 1970.
     pub timestamp: f64,
-    /// Sessions.
+    /// Figures about sessions.
     pub sessions: SessionFigures,
-    /// Requests.
+    /// Figures about requests.
     pub performance: PerformanceFigures,
-    /// The machine.
+    /// Load of the machine.
     pub resources: ResourceFigures,
-    /// Each database's operations, errors and mean response time.
+    /// Operations, errors and mean response time of each database.
+    // Untyped: the databases are MongoDB, Qdrant and Redis in the 2025-10 generation, ClickHouse,
+    // Qdrant and Redis in 3.10.1, and the journal besides in a kato-rs server.
     pub databases: Map<String, Value>,
-    /// Requests and errors by time.
+    /// Requests and errors per second and per minute.
     pub rates: Map<String, Value>,
-    /// Processors.
+    /// Processors in memory.
     pub processor_manager: Processors,
 }
 
-/// Sessions, in `GET /metrics`.
+/// Figures about sessions, in `GET /metrics`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionFigures {
-    /// Made since the start.
+    /// Number of sessions created since the start.
+    // Counts, yet floats: KATO keeps them as metrics and writes `0.0`.
     pub total_created: f64,
-    /// Deleted since the start.
+    /// Number of sessions deleted since the start.
     pub total_deleted: f64,
-    /// Alive.
+    /// Number of sessions that have not ended.
     pub active: f64,
-    /// Operations since the start.
+    /// Number of operations of sessions since the start.
     pub operations_total: f64,
 }
 
-/// Requests, in `GET /metrics`.
+/// Figures about requests, in `GET /metrics`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PerformanceFigures {
-    /// Requests since the start.
+    /// Number of requests since the start.
     pub total_requests: f64,
-    /// Failed ones.
+    /// Number of requests that failed.
     pub total_errors: f64,
-    /// Their share.
+    /// Share of the requests that failed.
     pub error_rate: f64,
-    /// Mean seconds of an answer.
+    /// Mean time of an answer, in seconds.
     pub average_response_time: f64,
 }
 
-/// The machine, in `GET /metrics`; percent.
+/// Load of the machine, in `GET /metrics`; in percent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ResourceFigures {
-    /// Processor.
+    /// Load of the processors.
     pub cpu_percent: f64,
-    /// Memory.
+    /// Share of the memory in use.
     pub memory_percent: f64,
-    /// Disk.
+    /// Share of the disk in use.
     pub disk_percent: f64,
 }
 
@@ -157,33 +167,34 @@ pub struct ResourceFigures {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MetricHistory {
-    /// Its name.
+    /// Name of the metric.
     pub metric_name: String,
     /// Minutes that were asked for.
+    // Signed: a server echoes the parameter of the query, which may be negative.
     pub time_range_minutes: i64,
     /// Seconds since 1970.
     pub timestamp: f64,
-    /// Over all points.
+    /// Statistics over all points.
     pub statistics: MetricStatistics,
-    /// Oldest first.
+    /// The points, oldest first.
     pub data_points: Vec<DataPoint>,
 }
 
-/// Of the points of a metric.
+/// Statistics over the points of a metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MetricStatistics {
-    /// Points.
+    /// Number of points.
     pub count: u64,
-    /// Smallest.
+    /// Smallest value.
     pub min: f64,
-    /// Largest.
+    /// Largest value.
     pub max: f64,
-    /// Mean.
+    /// Mean value.
     pub avg: f64,
 }
 
-/// A metric at one time.
+/// The value of a metric at one time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DataPoint {
@@ -191,11 +202,11 @@ pub struct DataPoint {
     pub timestamp: f64,
     /// The value.
     pub value: f64,
-    /// What it belongs to: method and path of requests.
+    /// Labels of the value, such as method and path of a request.
     pub labels: Map<String, Value>,
 }
 
-/// `GET /stats`.
+/// The answer to `GET /stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stats {
@@ -205,94 +216,95 @@ pub struct Stats {
     pub timestamp: f64,
     /// Processors.
     pub processor_manager: Processors,
-    /// Status, issues and metrics now.
+    /// The present status, issues and metrics.
     pub current_status: Map<String, Value>,
     /// Points of every metric.
     pub time_series: Map<String, Value>,
-    /// Sessions, performance, resources and databases.
+    /// Figures about sessions, performance, resources and databases.
     pub summary: Map<String, Value>,
-    /// Why something is missing.
+    /// The reason why something is missing.
     pub error: Option<String>,
 }
 
-/// `GET /concurrency`.
+/// The answer to `GET /concurrency`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Concurrency {
     /// `healthy`, …
     pub status: String,
-    /// Requests now.
+    /// Requests in flight.
     pub current: Map<String, Value>,
-    /// The most at one time.
+    /// Maximum of requests in flight at one time.
     pub peak: Map<String, Value>,
-    /// Limits.
+    /// Limits of requests in flight.
     pub limits: Map<String, Value>,
-    /// Workers, backlog, requests of a worker's life.
+    /// Number of workers, backlog, and requests that a worker serves before it is replaced.
+    // Values are numbers or texts: `max_requests` is `"unlimited"` where there is no bound.
     pub configuration: Map<String, Value>,
     /// Advice.
     pub recommendations: Vec<Value>,
-    /// ISO 8601.
+    /// Time of the answer; ISO 8601.
     pub timestamp: String,
 }
 
-/// `GET /cache/stats`.
+/// The answer to `GET /cache/stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheStats {
     /// Hits, misses and sizes; absent without a cache.
     pub cache_performance: Option<Map<String, Value>>,
-    /// How the cache is; absent without one.
+    /// Health of the cache; absent without one.
     pub cache_health: Option<Map<String, Value>>,
-    /// ISO 8601.
+    /// Time of the answer; ISO 8601.
     pub timestamp: String,
 }
 
-/// `POST /cache/invalidate`.
+/// The answer to `POST /cache/invalidate`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheInvalidated {
     /// `success` or `disabled`.
     pub status: String,
-    /// Patterns that were removed.
+    /// Number of patterns that were removed from the cache.
     pub patterns_invalidated: u64,
-    /// Symbols that were removed.
+    /// Number of symbols that were removed from the cache.
     pub symbols_invalidated: u64,
     /// The session that was named.
     pub session_id: Option<String>,
-    /// Why nothing was done.
+    /// The reason why nothing was done.
     pub reason: Option<String>,
-    /// ISO 8601.
+    /// Time of the answer; ISO 8601.
     pub timestamp: String,
 }
 
-/// `GET /distributed-stm/stats`.
+/// The answer to `GET /distributed-stm/stats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DistributedStm {
     /// `active`, `disabled`, …
     pub status: String,
-    /// Is it on?
+    /// Whether it is switched on.
     pub distributed_stm_enabled: Option<bool>,
-    /// Its figures.
+    /// Figures about its use.
     pub performance_stats: Option<Map<String, Value>>,
-    /// Why it is off.
+    /// The reason why it is off.
     pub reason: Option<String>,
-    /// ISO 8601.
+    /// Time of the answer; ISO 8601.
     pub timestamp: String,
 }
 
-/// `GET /connection-pools`.
+/// The answer to `GET /connection-pools`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConnectionPools {
     /// `healthy`, `degraded`, …
     pub status: String,
-    /// Each database's health.
+    /// Health of each database.
     pub health: Map<String, Value>,
-    /// Each pool's figures.
+    /// Figures about each pool.
     pub pool_statistics: Map<String, Value>,
-    /// Why something is missing.
+    /// The reason why something is missing.
     pub error: Option<String>,
-    /// ISO 8601.
+    /// Time of the answer; ISO 8601.
     pub timestamp: String,
 }

@@ -1,4 +1,4 @@
-//! What a node knows: patterns, symbols, affinities.
+//! Types of what a node has learned: patterns, counts of symbols, affinities.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EmotiveMap, StoredEmotives};
 
-/// A pattern, or that there is none (`GET /pattern/{name}`).
+/// The answer to a look-up of a pattern (`GET /pattern/{name}`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PatternAnswer {
-    /// What was found.
+    /// The pattern, or that there is none.
     pub pattern: PatternLookup,
     /// The knowledge base that was asked: the processor id of the node.
     pub node_id: String,
 }
 
-/// What was found under a pattern's name.
+/// The result of a look-up by a pattern's name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+// KATO answers status 200 whether or not there is such a pattern: only the text in the body tells
+// them apart.
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum PatternLookup {
-    /// The pattern.
+    /// The node has the pattern.
     Okay {
         /// The pattern.
         pattern: PatternBody,
     },
-    /// There is none.
+    /// The node has no pattern of that name.
     Error {
-        /// For people.
+        /// A message for people.
         message: String,
     },
 }
@@ -40,12 +42,13 @@ pub struct PatternBody {
     pub pattern_data: Vec<Vec<String>>,
     /// Number of symbols.
     pub length: usize,
-    /// Times it was learned.
+    /// Number of times the pattern was learned.
     pub frequency: u64,
     /// Emotive maps, oldest first.
     #[serde(default)]
+    // Lists of 3.10.1, `{}` of the 2025-10 generation: `StoredEmotives` reads both.
     pub emotives: StoredEmotives,
-    /// For every key the distinct values, as text.
+    /// The distinct values of every key, as text.
     #[serde(default)]
     pub metadata: BTreeMap<String, Vec<String>>,
 }
@@ -59,14 +62,15 @@ pub struct NodeSymbols {
     pub node_id: String,
 }
 
-/// Counts of a symbol.
+/// Counts of one symbol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolStats {
     /// The symbol.
     pub name: String,
-    /// Occurrences over all learns.
+    /// Number of occurrences over all learns.
     pub frequency: u64,
-    /// Patterns that hold it.
+    /// Number of patterns that contain the symbol.
+    // Counted once a new pattern, not once a learn: learning a pattern again adds nothing.
     pub pattern_member_frequency: u64,
 }
 

@@ -1,20 +1,20 @@
-//! Observing and learning.
+//! Types of observing and learning.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Emotives of one moment: name and value.
+/// Emotives of one moment: values by name.
 pub type EmotiveMap = BTreeMap<String, f64>;
 
-/// What is observed at one moment (`POST /sessions/{id}/observe`).
+/// An observation of one moment (`POST /sessions/{id}/observe`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Observation {
     /// Symbols; the server sorts them unless told otherwise.
     pub strings: Vec<String>,
-    /// Vectors; the server adds them up.
+    /// Vectors; the server adds them up to one.
     pub vectors: Vec<Vec<f64>>,
     /// Emotives.
     pub emotives: EmotiveMap,
@@ -23,7 +23,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// An observation of symbols.
+    /// Creates an observation of symbols.
     pub fn strings<I>(strings: I) -> Self
     where
         I: IntoIterator,
@@ -35,7 +35,8 @@ impl Observation {
         }
     }
 
-    /// An observation of one vector, of `f64` or `f32`; see [`with_vector`](Self::with_vector).
+    /// Creates an observation of one vector, of `f64` or `f32`; see
+    /// [`with_vector`](Self::with_vector).
     ///
     /// ```
     /// use kato_protocol::Observation;
@@ -47,43 +48,48 @@ impl Observation {
         Self::default().with_vector(vector)
     }
 
-    /// Adds an emotive.
+    /// Adds an emotive, in place of one of the same name.
     #[must_use]
     pub fn with_emotive(mut self, emotive: impl Into<String>, value: f64) -> Self {
         self.emotives.insert(emotive.into(), value);
         self
     }
 
-    /// Adds metadata.
+    /// Adds metadata, in place of that of the same key.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// Adds a vector, of `f64` or `f32`. Each `f32` becomes the `f64` of equal value, by which the server names it.
+    /// Adds a vector, of `f64` or `f32`. Each `f32` becomes the `f64` of equal value, by which the
+    /// server names it.
     #[must_use]
     pub fn with_vector<E: Copy + Into<f64>>(mut self, vector: impl AsRef<[E]>) -> Self {
+        // Widening loses nothing. It matters because a vector's name is a hash of its decimal
+        // digits as `f64`: rounding anywhere would make it another symbol.
         let elements = vector.as_ref().iter().map(|&element| element.into());
         self.vectors.push(elements.collect());
         self
     }
 }
 
-/// What became of an observation.
+/// The result of an observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObservationResult {
     /// `okay`.
     pub status: String,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
-    /// The session's node id.
+    /// Node id of the session.
+    // KATO puts the node id here, although the name says otherwise.
     pub processor_id: Option<String>,
-    /// Events in the short-term memory, after an automatic learn.
+    /// Number of events in the short-term memory, after an automatic learn.
     pub stm_length: usize,
-    /// Observations so far.
+    /// Number of observations so far.
+    // Of the session in 3.10.1. In the 2025-10 generation all sessions of a node share one count.
     pub time: u64,
-    /// Made by the server for this observation.
+    /// Id that the server made for this observation.
     pub unique_id: Option<String>,
     /// Name of the pattern that was learned automatically, with its prefix `PTRN|`.
     #[serde(default)]
@@ -95,24 +101,25 @@ pub struct ObservationResult {
 pub struct Stm {
     /// Events, oldest first; each a list of symbols.
     pub stm: Vec<Vec<String>>,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
     /// Number of events.
     pub length: usize,
 }
 
-/// What became of a learn (`POST /sessions/{id}/learn`).
+/// The result of a learn (`POST /sessions/{id}/learn`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnResult {
     /// `learned`.
     pub status: String,
-    /// Name of the pattern with its prefix `PTRN|`; empty when there were too few symbols.
+    /// Name of the pattern with its prefix `PTRN|`; empty if there were too few symbols.
     pub pattern_name: String,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
     /// Null in all known versions.
     #[serde(default)]
     pub processor_id: Option<String>,
-    /// For people.
+    /// A message for people.
+    // Not to be parsed: KATO says `from 0 events` whatever was learned.
     pub message: String,
 }

@@ -1,34 +1,37 @@
-//! What a session, or a node of the 2025-10 generation, last perceived and thinks of it.
+//! Types of the endpoints that show the last observation and the present state of a session, or of
+//! a node of the 2025-10 generation.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::EmotiveMap;
 
-/// The last observation (`GET /sessions/{id}/percept-data` in 3.10.1, `GET /percept-data` in the 2025-10 generation).
+/// The answer about the last observation (`GET /sessions/{id}/percept-data` in 3.10.1, `GET
+/// /percept-data` in the 2025-10 generation).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PerceptAnswer {
-    /// The observation; nothing in it before the first one.
+    /// The observation; empty before the first one.
     pub percept_data: PerceptData,
-    /// The session; absent when the node was asked.
+    /// Id of the session; absent when the node was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The node id, or the processor id when the node was asked.
     pub node_id: String,
-    /// Says that the node has nothing to tell in 3.10.1.
+    /// The notice of 3.10.1 that the endpoint of the node is deprecated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
 /// An observation as the server keeps it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+// Before the first observation servers answer `{}`, which defaults read as an empty observation.
 #[serde(default)]
 pub struct PerceptData {
-    /// Symbols: in the event's order (3.10.1), or as sent.
+    /// Symbols: in the order of the event (3.10.1), or as sent.
     pub strings: Vec<String>,
     /// Vectors as sent.
     pub vectors: Vec<Vec<f64>>,
-    /// Means of all emotives that have gathered.
+    /// Means of the emotives that have accumulated.
     pub emotives: EmotiveMap,
     /// Empty in all known versions.
     pub path: Vec<Value>,
@@ -36,17 +39,18 @@ pub struct PerceptData {
     pub metadata: Map<String, Value>,
 }
 
-/// What a session holds (`GET /sessions/{id}/cognition-data` in 3.10.1, `GET /cognition-data` in the 2025-10 generation).
+/// The answer about the present state (`GET /sessions/{id}/cognition-data` in 3.10.1, `GET
+/// /cognition-data` in the 2025-10 generation).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionCognition {
     /// The state.
     pub cognition_data: CognitionData,
-    /// The session; absent when the node was asked.
+    /// Id of the session; absent when the node was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The node id, or the processor id when the node was asked.
     pub node_id: String,
-    /// Says that the node has nothing to tell in 3.10.1.
+    /// The notice of 3.10.1 that the endpoint of the node is deprecated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
@@ -55,9 +59,11 @@ pub struct SessionCognition {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CognitionData {
-    /// Predictions made while observing.
+    /// Predictions that were made while observing.
+    // Untyped: they come in as many shapes as those of the predictions endpoint, of which
+    // `Prediction` is the typed form.
     pub predictions: Vec<Value>,
-    /// The emotives observed last.
+    /// Emotives that were observed last.
     pub emotives: EmotiveMap,
     /// The short-term memory as one list of symbols.
     pub symbols: Vec<String>,
@@ -73,29 +79,30 @@ pub struct CognitionData {
     pub vectors: Vec<Vec<f64>>,
     /// The short-term memory.
     pub short_term_memory: Vec<Vec<String>>,
-    /// Observations of the session so far; absent when the node was asked.
+    /// Number of observations of the session so far; absent when the node was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
+    // A client that got no answer to an observation tells by this count whether it acted.
     pub time: Option<u64>,
 }
 
-/// A node's settings were changed (`POST /genes/update`, 2025-10).
+/// The answer to a change of a node's settings (`POST /genes/update`, 2025-10).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GenesUpdated {
     /// `okay`.
     pub status: String,
-    /// The processor id.
+    /// Processor id of the node.
     pub node_id: String,
-    /// The body of the request.
+    /// Body of the request.
     pub genes: Value,
 }
 
-/// A node's setting (`GET /gene/{name}`, 2025-10).
+/// A setting of a node (`GET /gene/{name}`, 2025-10).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gene {
-    /// The name as it was asked for.
+    /// Name of the setting, as it was asked for.
     pub gene: String,
-    /// Its value.
+    /// Value of the setting.
     pub value: Value,
-    /// The processor id.
+    /// Processor id of the node.
     pub node_id: String,
 }

@@ -1,4 +1,4 @@
-//! Predictions, as generic JSON or as the caller's type.
+//! Types of predictions, read as generic JSON or as a type of the caller.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -7,14 +7,15 @@ use crate::EmotiveMap;
 
 /// The answer to `GET /sessions/{id}/predictions`, with predictions of any type `P`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+// Stated, because serde would also ask for `F: Default`, for the sake of the field with a default.
 #[serde(bound(deserialize = "P: Deserialize<'de>, F: Deserialize<'de>"))]
 pub struct PredictionsAnswer<P, F = Value> {
-    /// Best first.
+    /// The predictions, best first.
     pub predictions: Vec<P>,
-    /// Distinct futures, heaviest first.
+    /// The distinct futures, heaviest first.
     #[serde(default)]
     pub future_potentials: Option<Vec<F>>,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
     /// Null in all known versions.
     #[serde(default)]
@@ -29,31 +30,32 @@ pub struct PredictionsAnswer<P, F = Value> {
     pub unique_id: Option<String>,
 }
 
-/// One future that predictions share.
+/// A future that predictions have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FuturePotential {
-    /// Its events.
+    /// Events of the future.
     pub future: Vec<Vec<String>>,
-    /// Its share of the weight of all futures.
+    /// Share of the weight of all futures.
     pub aggregate_potential: f64,
-    /// Predictions that have it.
+    /// Number of predictions with this future.
     pub supporting_patterns: u64,
-    /// Its weight: similarity times frequency, summed.
+    /// Weight: similarity times frequency, summed over the predictions with this future.
     pub total_weighted_frequency: f64,
 }
 
-/// One prediction of any known server, as typed values.
+/// A prediction of any known server, as typed values.
 ///
-/// Three shapes arrive as this one: the full shape of 3.10.1, that of the 2025-10 generation (fields that it lacks are `None`),
-/// and the one that 3.10.1 answers for a state of a single symbol, whose `past`, `present` and `future` are flat lists: each
-/// becomes one event per symbol, and `sequence` is what that answer calls `pattern_data`.
+/// Three shapes arrive as this one: the full shape of 3.10.1, that of the 2025-10 generation
+/// (fields that it lacks are `None`), and the one that 3.10.1 answers for a state of a single
+/// symbol, whose `past`, `present` and `future` are flat lists: each becomes one event per symbol,
+/// and `sequence` is what that answer calls `pattern_data`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Prediction {
     /// Name of the pattern: bare, or with its prefix `PTRN|`.
     pub name: String,
-    /// Times it was learned.
+    /// Number of times the pattern was learned.
     pub frequency: u64,
     /// Means of the pattern's emotives.
     pub emotives: EmotiveMap,
@@ -68,15 +70,15 @@ pub struct Prediction {
     /// Events after the match.
     #[serde(deserialize_with = "events")]
     pub future: Vec<Vec<String>>,
-    /// For every present event the symbols that were not observed.
+    /// The symbols of every present event that were not observed.
     #[serde(deserialize_with = "events")]
     pub missing: Vec<Vec<String>>,
-    /// For every observed event the symbols that the present does not have.
+    /// The symbols of every observed event that do not occur in the present.
     #[serde(deserialize_with = "events")]
     pub extras: Vec<Vec<String>>,
-    /// Symbols that match only fuzzily.
+    /// Symbols that match only approximately, each with the expected symbol and the similarity.
     pub anomalies: Vec<Value>,
-    /// The whole pattern.
+    /// Events of the whole pattern.
     #[serde(alias = "pattern_data", deserialize_with = "events")]
     pub sequence: Vec<Vec<String>>,
     /// Share of the pattern that matches.
@@ -88,16 +90,19 @@ pub struct Prediction {
     /// Matches against extras, from -1 to 1.
     pub snr: f64,
     /// Gaps in the match; -1 when nothing matches.
+    // A float that also reads the integer 0 of the answer for a single symbol.
     pub fragmentation: f64,
-    /// What predictions are ranked by.
+    /// The value by which predictions are ranked.
     pub potential: f64,
-    /// Bits of the present's own distribution.
+    /// Entropy of the present's own distribution, in bits.
+    // The fields from here on are optional: some are absent in the answer for a single symbol,
+    // others in the 2025-10 generation.
     pub entropy: Option<f64>,
-    /// The same relative to the number of symbols known.
+    /// The same entropy relative to the number of known symbols.
     pub normalized_entropy: Option<f64>,
-    /// The same with the node's probabilities.
+    /// The same entropy with the node's probabilities.
     pub global_normalized_entropy: Option<f64>,
-    /// Inverse distance weighted by frequency.
+    /// Similarity by inverse distance, weighted by frequency.
     pub itfdf_similarity: Option<f64>,
     /// Probability that the match is no accident.
     pub confluence: Option<f64>,
@@ -105,27 +110,28 @@ pub struct Prediction {
     pub predictive_information: Option<f64>,
     /// Frequency relative to all predictions.
     pub pattern_probability: Option<f64>,
-    /// Similarity times that.
+    /// Similarity times `pattern_probability`.
     pub weighted_strength: Option<f64>,
     /// Mean weight of the pattern's symbols (3.10.1).
     pub tfidf_score: Option<f64>,
-    /// Prior (3.10.1).
+    /// Bayesian prior (3.10.1).
     pub bayesian_prior: Option<f64>,
-    /// Likelihood (3.10.1).
+    /// Bayesian likelihood (3.10.1).
     pub bayesian_likelihood: Option<f64>,
-    /// Posterior (3.10.1).
+    /// Bayesian posterior (3.10.1).
     pub bayesian_posterior: Option<f64>,
-    /// Weighted by affinity, if `affinity_emotive` is set (3.10.1).
+    /// Similarity weighted by affinity, if `affinity_emotive` is set (3.10.1).
+    // In 3.10.1 null rather than absent while `affinity_emotive` is unset.
     pub weighted_similarity: Option<f64>,
-    /// Weighted by affinity, if `affinity_emotive` is set (3.10.1).
+    /// Evidence weighted by affinity, if `affinity_emotive` is set (3.10.1).
     pub weighted_evidence: Option<f64>,
-    /// Weighted by affinity, if `affinity_emotive` is set (3.10.1).
+    /// Confidence weighted by affinity, if `affinity_emotive` is set (3.10.1).
     pub weighted_confidence: Option<f64>,
-    /// Weighted by affinity, if `affinity_emotive` is set (3.10.1).
+    /// Signal-to-noise ratio weighted by affinity, if `affinity_emotive` is set (3.10.1).
     pub weighted_snr: Option<f64>,
 }
 
-/// Events, or a flat list of symbols: one event for each.
+/// Reads events, or a flat list of symbols as one event for each.
 fn events<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<String>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -133,6 +139,7 @@ fn events<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<String>>
         Event(Vec<String>),
         Symbol(String),
     }
+    // Decided for each element rather than for the list, so that an empty list fits both shapes.
     let items = Vec::<Item>::deserialize(deserializer)?;
     Ok(items
         .into_iter()

@@ -1,21 +1,21 @@
-//! Observing several observations in one request.
+//! Types of several observations in one request.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Observation;
 
-/// Several observations, in order (`POST /sessions/{id}/observe-sequence`).
+/// Observations to carry out in order (`POST /sessions/{id}/observe-sequence`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sequence {
     /// The observations.
     pub observations: Vec<SequenceItem>,
-    /// Learn after every observation.
+    /// Whether to learn after every observation.
     #[serde(default)]
     pub learn_after_each: bool,
-    /// Learn what the short-term memory holds in the end.
+    /// Whether to learn what the short-term memory holds in the end.
     #[serde(default)]
     pub learn_at_end: bool,
-    /// Empty the short-term memory before every observation but the first.
+    /// Whether to empty the short-term memory before every observation but the first.
     #[serde(default)]
     pub clear_stm_between: bool,
 }
@@ -25,8 +25,9 @@ pub struct Sequence {
 pub struct SequenceItem {
     /// The observation.
     #[serde(flatten)]
+    // On the wire the fields of an observation and `unique_id` stand side by side.
     pub observation: Observation,
-    /// Comes back with its result; the server makes one otherwise.
+    /// Id that comes back with the result; the server makes one if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique_id: Option<String>,
 }
@@ -40,44 +41,48 @@ impl From<Observation> for SequenceItem {
     }
 }
 
-/// What became of a sequence.
+/// The result of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceResult {
     /// `completed`.
     pub status: String,
-    /// The session's node id.
+    /// Node id of the session.
     pub processor_id: Option<String>,
     /// Number of observations.
     pub observations_processed: usize,
-    /// Events in the short-term memory before.
+    /// Number of events in the short-term memory before the first observation.
     pub initial_stm_length: usize,
-    /// Events in the short-term memory after.
+    /// Number of events in the short-term memory after the last observation or learn.
+    // Taken before KATO cuts the memory to its last 1000 events, so it may be larger than what a
+    // later look shows.
     pub final_stm_length: usize,
-    /// One for every observation, in order.
+    /// One result for every observation, in order.
     pub results: Vec<SequenceItemResult>,
-    /// Names of all learned patterns, in order; empty names for learns that had too few symbols.
+    /// Names of all learned patterns, in order; empty for learns that had too few symbols.
     #[serde(default)]
+    // All learns of the request, whatever the name says: automatic ones, those after each
+    // observation, and the one in the end.
     pub auto_learned_patterns: Vec<String>,
     /// Name of the pattern that was learned in the end.
     #[serde(default)]
     pub final_learned_pattern: Option<String>,
-    /// Was the short-term memory emptied between observations?
+    /// Whether the short-term memory was emptied between observations.
     #[serde(default)]
     pub isolated: bool,
 }
 
-/// What became of one observation of a sequence.
+/// The result of one observation of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceItemResult {
     /// `okay`.
     pub status: String,
     /// Position in the sequence, from 0.
     pub sequence_position: usize,
-    /// Events in the short-term memory, after a learn.
+    /// Number of events in the short-term memory, after a learn.
     pub stm_length: usize,
-    /// Observations of the session so far.
+    /// Number of observations of the session so far.
     pub time: u64,
-    /// The observation's id.
+    /// Id of the observation.
     pub unique_id: Option<String>,
     /// Name of the pattern that was learned automatically.
     #[serde(default)]

@@ -1,40 +1,43 @@
-//! Sessions: their life and their configuration, and what a server says of itself.
+//! Types of the life of sessions and their settings, and of the root of the API.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::EmotiveMap;
 
-/// Asks for a session (`POST /sessions`).
+/// A request to create a session (`POST /sessions`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CreateSession {
-    /// The node that the session talks to.
+    /// Node that the session works on.
     pub node_id: String,
-    /// Anything; comes back with the session.
+    /// Any JSON; comes back with the session.
     #[serde(default)]
     pub metadata: Map<String, Value>,
-    /// Seconds without a write after which the session ends; the server's default if `None`.
+    /// Seconds without a write after which the session ends; `None` for the server's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<u64>,
     /// Settings that differ from the defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    // A server that refuses one of these values drops all of them and creates the session all the
+    // same: the settings of its answer tell.
     pub config: Option<Map<String, Value>>,
 }
 
 /// A session (`POST /sessions`, `GET /sessions/{id}`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionInfo {
-    /// Its id.
+    /// Id of the session.
     pub session_id: String,
-    /// Its node.
+    /// Node of the session.
     pub node_id: String,
-    /// When it was made; ISO 8601, UTC.
+    /// Time of creation; ISO 8601, UTC.
     pub created_at: String,
-    /// When it ends without a further write; ISO 8601, UTC.
+    /// Time at which the session ends without a further write; ISO 8601, UTC.
     pub expires_at: String,
-    /// When it was made: seconds it lives without a write. Later: whole seconds left.
+    /// On creation the seconds that the session lives without a write; later the whole seconds that
+    /// are left.
     pub ttl_seconds: i64,
-    /// What its maker gave.
+    /// Metadata that the session was created with.
     #[serde(default)]
     pub metadata: Map<String, Value>,
     /// Settings: all that are in effect (3.10.1), or those that were set (2025-10).
@@ -49,94 +52,96 @@ pub struct SessionCount {
     pub active_session_count: u64,
 }
 
-/// Whether a session exists (`GET /sessions/{id}/exists`). Asking does not extend it.
+/// The answer whether a session exists (`GET /sessions/{id}/exists`). Asking does not extend it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exists {
-    /// It exists and has not expired.
+    /// Whether the session exists and has not expired.
     pub exists: bool,
-    /// It exists and has expired.
+    /// Whether the session exists and has expired.
     pub expired: bool,
     /// The id that was asked for.
     pub session_id: String,
 }
 
-/// A session was deleted (`DELETE /sessions/{id}`).
+/// The answer to a session that was deleted (`DELETE /sessions/{id}`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
     /// `deleted`.
     pub status: String,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
 }
 
-/// Memory was cleared (`POST /sessions/{id}/clear-stm`, `…/clear-all`).
+/// The answer to memory that was cleared (`POST /sessions/{id}/clear-stm`, `…/clear-all`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cleared {
     /// `cleared`.
     pub status: String,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
     /// `all` after clear-all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }
 
-/// A session's settings (`GET /sessions/{id}/config`, 3.10.1).
+/// The settings of a session (`GET /sessions/{id}/config`, 3.10.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfigAnswer {
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
     /// All settings in effect.
     pub config: Map<String, Value>,
 }
 
-/// Settings were changed (`POST /sessions/{id}/config`).
+/// The answer to settings that were changed (`POST /sessions/{id}/config`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigUpdated {
     /// `okay`.
     pub status: String,
-    /// For people.
+    /// A message for people.
     pub message: String,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
 }
 
-/// A session lives longer (`POST /sessions/{id}/extend`).
+/// The answer to a session that was extended (`POST /sessions/{id}/extend`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extended {
     /// `extended`.
     pub status: String,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
     /// Seconds from now until it ends.
+    // What the server granted: it may have a bound of its own below what was asked for.
     pub ttl_seconds: i64,
 }
 
-/// `POST /sessions/{id}/finalize-training` (3.10.1).
+/// The answer to `POST /sessions/{id}/finalize-training` (3.10.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FinalizedTraining {
     /// `completed`.
     pub status: String,
-    /// Patterns whose entropies were computed.
+    /// Number of patterns whose entropies were computed.
     pub patterns_processed: u64,
-    /// Milliseconds it took.
+    /// Duration in milliseconds.
     pub time_ms: f64,
-    /// The session.
+    /// Id of the session.
     pub session_id: String,
-    /// The session's node.
+    /// Node of the session.
     pub node_id: String,
-    /// For people.
+    /// A message for people.
     pub message: String,
 }
 
-/// What a server says of itself (`GET /`).
+/// Name and version of a server (`GET /`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Root {
     /// `KATO API`.
     pub service: String,
     /// `1.0.0` for the 2025-10 generation, `3.…` for the newer one.
+    // Required, unlike all that follows: it decides which generation a client speaks to.
     pub version: String,
-    /// For people.
+    /// A message for people.
     #[serde(default)]
     pub description: String,
     /// Path of the documentation.
@@ -154,7 +159,7 @@ pub struct Root {
     /// `modular`.
     #[serde(default)]
     pub architecture: String,
-    /// Does it have sessions? All known versions do.
+    /// Whether the server has sessions. All known versions do.
     #[serde(default)]
     pub session_support: bool,
 }
@@ -172,6 +177,7 @@ impl<'de> Deserialize<'de> for StoredEmotives {
             Maps(Vec<EmotiveMap>),
             One(EmotiveMap),
         }
+        // `{}` means that there are none, which a list of one empty map would not say.
         Ok(match Either::deserialize(deserializer)? {
             Either::Maps(maps) => Self(maps),
             Either::One(map) if map.is_empty() => Self::default(),

@@ -1,4 +1,4 @@
-//! The nodes of a server as a backend of training.
+//! A training backend that teaches the nodes of a server.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -23,17 +23,17 @@ use crate::state::{State, StateFile};
 use crate::stock::Stock;
 use crate::teacher::RemoteTeacher;
 
-/// How long work that is under way is waited for when the run is to end.
+/// Time for which work that is under way is waited for when the run is to end.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The nodes of a server, taught by [`train_parallel_with`](kato_scheduler::train_parallel_with).
 ///
-/// The position of the run is in a file on this side, together with what was counted, and on a server of ours also there; the
-/// knowledge is on the server.
+/// The position of the run is in a file on this side, together with what was counted, and on a
+/// server of ours also there; the knowledge is on the server.
 #[derive(Debug)]
 pub struct RemoteBackend {
     pub(crate) runtime: Runtime,
-    /// Its connections are shared by all clients; it has no session of its own.
+    /// The client whose connections all others share; it has no session of its own.
     pub(crate) client: KatoClient,
     pub(crate) run: RunName,
     pub(crate) connections: NonZeroUsize,
@@ -41,7 +41,7 @@ pub struct RemoteBackend {
     pub(crate) file: StateFile,
     pub(crate) kind: Kind,
     pub(crate) interrupted: watch::Sender<bool>,
-    /// Of the last commit.
+    /// The state as of the last commit.
     pub(crate) state: Mutex<State>,
     pub(crate) nodes: Vec<String>,
     pub(crate) configuration: Value,
@@ -49,16 +49,16 @@ pub struct RemoteBackend {
     pub(crate) calls: Mutex<Calls>,
 }
 
-/// What a server promises.
+/// The promises of a server.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// A request that carries a key acts once; the run's record may be kept there.
+    /// A request that carries a key acts once; the run's record may be kept on the server.
     Keyed(Option<Box<Records>>),
-    /// Nothing: what arrived is asked for.
+    /// None: what arrived is found out by asking.
     Stock(Box<Stock>),
 }
 
-/// What a teacher hands over for a commit: the learning itself is done.
+/// A teacher's part of a commit: the counts of what the server has learned already.
 #[derive(Debug)]
 pub struct RemotePart {
     pub(crate) observations: Vec<u64>,
@@ -67,8 +67,8 @@ pub struct RemotePart {
 }
 
 impl RemoteBackend {
-    /// A run on a server: `state` is the file that keeps its position. The node of `client` is not used, and its limits of time and
-    /// length are the builder's.
+    /// Creates a builder for a run on a server: `state` is the file that keeps its position. The
+    /// node of `client` is not used, and its limits of time and length are the builder's.
     pub fn builder(
         client: KatoClientBuilder,
         run: RunName,
@@ -77,31 +77,31 @@ impl RemoteBackend {
         RemoteBackendBuilder::new(client, run, state.into())
     }
 
-    /// The run's name.
+    /// Returns the run's name.
     #[must_use]
     pub fn run(&self) -> &RunName {
         &self.run
     }
 
-    /// Ids of the run's nodes on the server, from the bottom of the hierarchy up.
+    /// Returns the ids of the run's nodes on the server, from the bottom of the hierarchy up.
     #[must_use]
     pub fn node_ids(&self) -> Vec<String> {
         node_ids(&self.run, &self.nodes)
     }
 
-    /// The server, without credentials.
+    /// Returns the server's address, without credentials.
     #[must_use]
     pub fn server(&self) -> &str {
         self.client.base_url()
     }
 
-    /// Whether the server is one of ours, where every request acts once by its key.
+    /// Returns whether the server is one of ours, where every request acts once by its key.
     #[must_use]
     pub fn has_keys(&self) -> bool {
         matches!(self.kind, Kind::Keyed(_))
     }
 
-    /// Requests made so far, by workers only once they have ended.
+    /// Returns the requests made so far; those of workers are counted once they have ended.
     #[must_use]
     pub fn calls(&self) -> Calls {
         let mut calls = self.calls_of_workers().clone();
@@ -112,7 +112,7 @@ impl RemoteBackend {
         calls
     }
 
-    /// What came of requests without an answer; nothing on a server with keys.
+    /// Returns what came of requests without an answer; zeros on a server with keys.
     #[must_use]
     pub fn doubts(&self) -> Doubts {
         match &self.kind {
@@ -121,6 +121,7 @@ impl RemoteBackend {
         }
     }
 
+    /// Adds the requests of a worker that has ended.
     pub(crate) fn add_calls(&self, calls: &Calls) {
         self.calls_of_workers().merge(calls);
     }
@@ -129,18 +130,19 @@ impl RemoteBackend {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for work that depends on the server.
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         let _waiting = kato_probe::waiting(kato_probe::Wait::Server);
         self.runtime.block_on(work)
     }
 
-    /// A client of each node, over the shared connections.
+    /// Returns a client of each node, over the shared connections.
     pub(crate) fn clients(&self) -> Vec<KatoClient> {
         clients(&self.runtime, &self.client, &self.node_ids())
     }
 
-    /// Waits for work; once the run is to end, only for a moment longer. Work that is under way is not given up at once, because the
-    /// sessions that it uses could not be closed.
+    /// Waits for work; once the run is to end, only for a moment longer. Work that is under way is
+    /// not given up at once, because the sessions that it uses could not be closed.
     pub(crate) fn unless_interrupted<T>(
         &self,
         work: impl Future<Output = Result<T, TrainError>>,
@@ -148,6 +150,7 @@ impl RemoteBackend {
         let mut interrupted = self.interrupted.subscribe();
         self.block_on(async {
             let mut work = pin!(work);
+            // `wait_for` also sees an interruption from before this call.
             tokio::select! {
                 done = &mut work => return done,
                 _ = interrupted.wait_for(|is_interrupted| *is_interrupted) => {}
@@ -162,8 +165,11 @@ impl RemoteBackend {
         })
     }
 
-    /// What all keys of a piece of work begin with: the same when the work is repeated after a crash.
+    /// Returns what all keys of a piece of work begin with: the same when the work is repeated
+    /// after a crash.
     pub(crate) fn key(&self, node_idx: usize, first_document: u64) -> String {
+        // Work is cut alike again (`work_size`), so its first document tells which it is. The id of
+        // the run keeps the keys of an earlier run of this name apart.
         format!("{}-{node_idx}-{first_document}", self.run_id)
     }
 
@@ -172,11 +178,12 @@ impl RemoteBackend {
     }
 }
 
+/// Returns the ids of a run's nodes on a server.
 pub(crate) fn node_ids(run: &RunName, nodes: &[String]) -> Vec<String> {
     nodes.iter().map(|node| run.node_id(node)).collect()
 }
 
-/// A client of each node, over the connections of another.
+/// Returns a client of each node, over the connections of another.
 pub(crate) fn clients(runtime: &Runtime, client: &KatoClient, ids: &[String]) -> Vec<KatoClient> {
     // A client that is dropped outside of the runtime could not close its session.
     let _inside = runtime.enter();
@@ -210,6 +217,7 @@ impl Backend for RemoteBackend {
         let mut state = self.state();
         match state.cuts.get(&position) {
             Some(&expected) if expected == n_documents => return Ok(()),
+            // Work that was cut otherwise would carry the same keys with other content.
             Some(&expected) => {
                 return Err(TrainError::Cut {
                     position,
@@ -217,6 +225,7 @@ impl Backend for RemoteBackend {
                     found: n_documents,
                 });
             }
+            // A whole batch is cut alike after a crash without being written down.
             None if n_documents == state.batch.get() => return Ok(()),
             None => {}
         }
@@ -225,7 +234,8 @@ impl Backend for RemoteBackend {
         if let Kind::Keyed(Some(records)) = &self.kind {
             records.replace(&self.runtime, &self.client, &next)?;
         }
-        // Twice, so that the state to go back to knows it as well.
+        // Written twice, so that the previous state, to which a damaged one goes back, knows the
+        // cut as well.
         self.file.write(&next)?;
         self.file.write(&next)?;
         *state = next;
@@ -251,7 +261,8 @@ impl Backend for RemoteBackend {
     }
 
     fn can_repeat(&self) -> bool {
-        // A server without keys would learn again what a dead worker had sent; only a new session can ask what arrived.
+        // A server without keys would learn again what a dead worker had sent; only a new session
+        // can ask what arrived.
         self.has_keys()
     }
 
@@ -277,7 +288,8 @@ impl Backend for RemoteBackend {
         let mut state = self.state();
         let mut next = state.clone();
         let before = std::mem::replace(&mut next.checkpoint, checkpoint);
-        // A damaged state goes back to the one before it.
+        // A damaged state goes back to the one before it, and the work behind that is cut again:
+        // cuts are kept as far back.
         let kept = Checkpoint::from_json(&before)?.map_or(0, |before| before.cursor.documents());
         next.cuts.retain(|position, _| *position >= kept);
         let mut staged = Vec::new();
@@ -286,6 +298,7 @@ impl Backend for RemoteBackend {
             for (sum, n) in next.observations.iter_mut().zip(&part.observations) {
                 *sum += n;
             }
+            // Unknown from the first part on that does not know it.
             next.new_patterns = match (next.new_patterns.take(), part.new_patterns) {
                 (Some(sums), Some(new)) => {
                     Some(sums.into_iter().zip(new).map(|(sum, n)| sum + n).collect())
@@ -294,7 +307,8 @@ impl Backend for RemoteBackend {
             };
         }
         if let Kind::Stock(stock) = &self.kind {
-            // What was taught is never there without the file that names it.
+            // A store of what was taught is never there without the file that names it: else a new
+            // run would refuse it as what a lost one taught.
             if !self.file.exists() {
                 self.file.write(&state)?;
             }
@@ -303,8 +317,8 @@ impl Backend for RemoteBackend {
             stock.commit(staged, committed, &next.checkpoint)?;
         }
         self.file.write(&next)?;
-        // Behind the file, so that a run that the server knows is known here, too. Between the two the server's is the older one, and
-        // what is sent again acts once.
+        // Behind the file, so that a run that the server knows is known here, too. Between the two
+        // the server's is the older one, and what is sent again acts once.
         if let Kind::Keyed(Some(records)) = &self.kind {
             records.replace(&self.runtime, &self.client, &next)?;
         }

@@ -1,4 +1,4 @@
-//! How a run on a server is begun, or opened again.
+//! A builder that begins a run on a server, or opens it again.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -32,8 +32,8 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// Longest time for an answer, unless the caller says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Longest time for the answer to a question, where that for others is shorter: asking again and again only makes a slow server slower, and
-/// nothing is in doubt meanwhile.
+/// Longest time for the answer to a question, where that for others is shorter: asking again and
+/// again only makes a slow server slower, and nothing is in doubt meanwhile.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time without progress after which the run ends, unless the caller says otherwise.
@@ -42,10 +42,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Threads that move requests; planning is done by the workers' own.
 const IO_THREADS: usize = 2;
 
-/// Bytes of an answer at most: no request of a training asks for more.
+/// Bytes of an answer at most; no request of a training asks for more.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// How a [`RemoteBackend`] is made.
+/// A builder of a [`RemoteBackend`].
 #[derive(Debug)]
 #[must_use = "nothing happens before the run is begun or opened"]
 pub struct RemoteBackendBuilder {
@@ -76,60 +76,68 @@ impl RemoteBackendBuilder {
         }
     }
 
-    /// Documents of a new run that go to the server together. Default 8. A run keeps what it was begun with, because that is how work is
-    /// known again after a crash.
+    /// Sets how many documents of a new run go to the server together. Default 8. A run keeps what
+    /// it was begun with, because that is how work is recognised after a crash.
     pub const fn batch(mut self, documents: NonZeroUsize) -> Self {
         self.batch = documents;
         self
     }
 
-    /// Connections to the server at most: every worker needs one a level. Default 64.
+    /// Sets how many connections to the server there are at most: every worker needs one a level.
+    /// Default 64.
     pub const fn connections(mut self, connections: NonZeroUsize) -> Self {
         self.connections = connections;
         self
     }
 
-    /// Longest time for one answer; to a question it is at least 10 s, as far as the patience allows. Default 60 s. To a stock server
-    /// never more is sent than it learns in an eighth of this.
+    /// Sets the longest time for one answer; to a question it is at least 10 s, as far as the
+    /// patience allows. Default 60 s. To a stock server never more is sent than it learns in an
+    /// eighth of this.
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self
     }
 
-    /// How long a stock server must have been quiet before it is taken to be done with requests that had no answer. Default 5 s; it
-    /// is longer by itself where a server is slow. Keep it well above the longest pause that the server makes between two learn calls.
+    /// Sets how long a stock server must have been quiet before it is taken to be done with
+    /// requests that had no answer. Default 5 s; a slow server is given more. Keep it well above
+    /// the longest pause that the server makes between two learn calls.
     pub const fn settle(mut self, settle: Duration) -> Self {
         self.settings.settle = settle;
         self
     }
 
-    /// How long a stock server may finish no learn call at all, before the run ends. Default 60 s, and never less than the longest time
-    /// for an answer.
+    /// Sets how long a stock server may finish no learn call at all, before the run ends. Default
+    /// 60 s, and never less than the longest time for an answer.
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.settings.patience = patience;
         self
     }
 
-    /// Teaches nodes that know patterns which this run has not taught. Default: that is an error. On a stock server such a run ends when
-    /// an answer is lost, because what arrived cannot be told from what was there.
+    /// Sets whether nodes may be taught that know patterns which this run has not taught. Default:
+    /// no, which makes them an error. On a stock server such a run ends when an answer is lost,
+    /// because what arrived cannot be distinguished from what was there.
     pub const fn onto_taught(mut self, is_allowed: bool) -> Self {
         self.settings.onto_taught = is_allowed;
         self
     }
 
-    /// Hears how long requests take and how long the nodes take to learn. Default: nobody listens.
+    /// Sets the probe that records how long requests take and how long the nodes take to learn.
+    /// Default: none.
     pub fn probe(mut self, probe: Probe) -> Self {
         self.probe = probe;
         self
     }
 
-    /// Begins a run. The nodes are not taught yet, and their state is written with the first commit.
+    /// Begins a run. The nodes are not taught yet, and their state is written with the first
+    /// commit.
     ///
     /// # Errors
     ///
-    /// [`TrainError::State`] when there is a run of this name or another process trains it, [`TrainError::Unreachable`] when the
-    /// server does not answer, [`TrainError::TaughtBefore`] when its nodes know something, [`TrainError::Teach`] when the client
-    /// cannot be made, [`TrainError::OtherConfiguration`] when the learner records first occurrences, which no server keeps.
+    /// [`TrainError::State`] when there is a run of this name or another process trains it,
+    /// [`TrainError::Unreachable`] when the server does not answer, [`TrainError::TaughtBefore`]
+    /// when its nodes know something, [`TrainError::Teach`] when the client cannot be made,
+    /// [`TrainError::OtherConfiguration`] when the learner records first occurrences, which no
+    /// server keeps.
     pub fn create(
         self,
         learner: &HierarchicalConceptLearner,
@@ -171,8 +179,8 @@ impl RemoteBackendBuilder {
     ///
     /// # Errors
     ///
-    /// [`TrainError::State`] when there is no such run, its files cannot be read, or another process trains it; else as
-    /// [`create`](Self::create).
+    /// [`TrainError::State`] when there is no such run, its files cannot be read, or another
+    /// process trains it; else as [`create`](Self::create).
     pub fn open(self, learner: &HierarchicalConceptLearner) -> Result<RemoteBackend, TrainError> {
         let file = StateFile::open(&self.state)?;
         let found = file.read()?;
@@ -189,7 +197,7 @@ impl RemoteBackendBuilder {
         let records = Records::find(&runtime, &client, &self.run)?;
         let record = records.as_ref().and_then(Records::found);
         let state = match (found, record) {
-            // The server's own record is as old as what it knows.
+            // The server's own record is as old as what it knows, so it counts before the file.
             (Some(here), Some(there)) => same_run(&here, there, &self.state)?.clone(),
             (None, Some(there)) => there.clone(),
             // Before its first record nothing was taught.
@@ -237,7 +245,7 @@ impl RemoteBackendBuilder {
         Ok((runtime, client))
     }
 
-    /// A client that waits so long for an answer.
+    /// Creates a client that waits so long for an answer.
     fn client(&self, timeout: Duration) -> Result<KatoClient, TrainError> {
         self.client
             .clone()
@@ -251,6 +259,7 @@ impl RemoteBackendBuilder {
             })
     }
 
+    /// Makes the backend, according to what the server promises.
     fn assemble(
         self,
         file: StateFile,
@@ -292,7 +301,8 @@ impl RemoteBackendBuilder {
         })
     }
 
-    /// What was taught to a stock server, and the state as it was committed with it.
+    /// Opens what was taught to a stock server, and returns it with the state as it was committed
+    /// with it.
     fn stock(
         &self,
         runtime: &Runtime,
@@ -308,6 +318,8 @@ impl RemoteBackendBuilder {
                     let reason = "what the run taught lies beside it: put the file back, or remove the directory .taught as well to begin anew";
                     return Err(refused("find", &self.state, reason));
                 }
+                // Begun, and ended before its first commit. If its process had sent something, the
+                // nodes know it, and are asked whether they are new before anything is sent.
                 std::fs::remove_dir_all(&dir).map_err(failed("clear", &dir))?;
             }
             Journal::create(&journal)?;
@@ -321,6 +333,8 @@ impl RemoteBackendBuilder {
         let generation = generation.map_err(unreachable(client))?;
         let ids = node_ids(&self.run, &state.nodes);
         let question_timeout = QUESTION_TIMEOUT.min(self.settings.patience);
+        // Questions have a client of their own, whose time does not shrink with that of learning
+        // requests.
         let asking = self.client(self.settings.timeout.max(question_timeout))?;
         let clients = clients(runtime, &asking, &ids);
         let place = (state.nodes.as_slice(), &state.configuration);
@@ -329,22 +343,25 @@ impl RemoteBackendBuilder {
         if committed.is_null() {
             return Ok((stock, state));
         }
-        // The store of what was taught is committed before the file; a crash may have come between the two.
+        // The store of what was taught is committed before the file; a crash may have come between
+        // the two.
         let mut committed: State = serde_json::from_value(committed)
             .map_err(|source| TrainError::Checkpoint { source })?;
-        // Cuts are written to the file alone, before what they cut is sent.
+        // Cuts are written to the file alone, before what they cut is sent, so the file's are never
+        // older.
         committed.cuts = state.cuts;
         Ok((stock, committed))
     }
 }
 
-/// What there was of a run.
+/// The parts of a run that exist already.
 struct Found {
-    /// Where the server keeps runs' records.
+    /// The records of runs that the server keeps, if it keeps any.
     records: Option<Records>,
     is_new: bool,
 }
 
+/// Returns the server's state, if it is of the run that the file names.
 fn same_run<'a>(here: &State, there: &'a Record, path: &Path) -> Result<&'a State, TrainError> {
     if here.run_id == there.run_id {
         return Ok(there);

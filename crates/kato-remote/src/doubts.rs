@@ -1,9 +1,9 @@
-//! What came of requests without an answer, in numbers.
+//! Counts of what came of requests without an answer.
 
 use serde::Serialize;
 
-/// What came of requests to a stock server that had no answer, in one session of a run, those that a process before this one left behind
-/// included.
+/// Counts of what came of requests to a stock server that had no answer, in one session of a run,
+/// those that a process before this one left behind included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Doubts {

@@ -1,4 +1,4 @@
-//! What goes wrong with a run, as the trainer's errors.
+//! Errors of a run on a server, as those of the trainer.
 
 use std::error::Error;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 use kato_client::{ClientError, KatoClient};
 use kato_scheduler::TrainError;
 
-/// What could not be done with a file of the run, because of the system.
+/// Returns a function that makes an error of the system's about a file of the run.
 pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TrainError {
     move |source| TrainError::State {
         action,
@@ -16,7 +16,7 @@ pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error
     }
 }
 
-/// What is not done with a file of the run, and why.
+/// Creates the error that something is not done with a file of the run, and why.
 pub(crate) fn refused(
     action: &'static str,
     path: &Path,
@@ -25,7 +25,8 @@ pub(crate) fn refused(
     failed(action, path)(io::Error::other(reason))
 }
 
-/// The server of a client does not answer before anything was taught.
+/// Returns a function that makes the error of a server that does not answer before anything was
+/// taught.
 pub(crate) fn unreachable(client: &KatoClient) -> impl Fn(ClientError) -> TrainError {
     let place = client.base_url().to_owned();
     move |source| TrainError::Unreachable {
@@ -34,7 +35,7 @@ pub(crate) fn unreachable(client: &KatoClient) -> impl Fn(ClientError) -> TrainE
     }
 }
 
-/// The node of a client cannot be taught.
+/// Creates the error that the node of a client cannot be taught.
 pub(crate) fn teach(
     client: &KatoClient,
     source: impl Into<Box<dyn Error + Send + Sync>>,
@@ -45,7 +46,7 @@ pub(crate) fn teach(
     }
 }
 
-/// The node of a client knows something that the run has not taught.
+/// Creates the error that the node of a client knows something that the run has not taught.
 pub(crate) fn taught_before(client: &KatoClient) -> TrainError {
     TrainError::TaughtBefore {
         node: client.node_id().to_owned(),

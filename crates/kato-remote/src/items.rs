@@ -1,4 +1,5 @@
-//! A planned document as the sequences that a server is to learn, level by level.
+//! The learn calls of planned documents, level by level, as the sequences that a server is to
+//! learn.
 
 use kato_learner::{Child, DocumentPlan, PlannedSymbols};
 use kato_protocol::BatchItem;
@@ -9,8 +10,8 @@ use crate::stock::Item;
 
 /// Appends a document's learn calls to the sequences of each level.
 ///
-/// Calls of one symbol are left out: a server learns nothing from them. Every symbol is an event of its own, as the
-/// original observes them.
+/// Calls of one symbol are left out: a server learns nothing from them. Every symbol is an event of
+/// its own, as the original observes them.
 pub(crate) fn append(
     plan: &DocumentPlan,
     vocabulary: &Vocabulary,
@@ -18,7 +19,8 @@ pub(crate) fn append(
     levels: &mut [Vec<Item>],
 ) {
     for (node_idx, items) in levels.iter_mut().enumerate() {
-        // Names of the level below, by learn call.
+        // Names of the level below, by learn call. A call without a name keeps its place, so that
+        // the numbers of the others fit.
         let below: Vec<String> = match node_idx {
             0 => Vec::new(),
             _ => {
@@ -30,10 +32,13 @@ pub(crate) fn append(
         };
         for call in plan.calls(node_idx) {
             let Some(name) = call.name else {
+                // One symbol is no pattern: KATO answers such a learn with an empty name and stores
+                // nothing.
                 continue;
             };
             let events = match call.symbols {
                 PlannedSymbols::Tokens(ids) => {
+                    // Ids without a token were refused when the document was planned.
                     let token = |&id: &u32| vocabulary.get(id).unwrap_or_default().to_owned();
                     ids.iter().map(|id| vec![token(id)]).collect()
                 }
@@ -41,6 +46,7 @@ pub(crate) fn append(
                     let name = |child: &Child| match child {
                         Child::Below(idx) => below[*idx as usize].clone(),
                         Child::Foreign(name) => name.prefixed().to_string(),
+                        // The empty symbol that the original passes up for a chunk of one name.
                         _ => String::new(),
                     };
                     children.iter().map(|child| vec![name(child)]).collect()
@@ -62,6 +68,7 @@ pub(crate) fn append(
     }
 }
 
+/// Returns pairs as a map of text.
 fn text_map(pairs: &[(&str, &str)]) -> Map<String, Value> {
     let entry = |(key, value): &(&str, &str)| ((*key).to_owned(), Value::from(*value));
     pairs.iter().map(entry).collect()

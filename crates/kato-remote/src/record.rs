@@ -1,4 +1,5 @@
-//! The record of a run that a server of ours keeps beside the run's nodes, so that it cannot be lost without them.
+//! The record of a run that a server of ours keeps beside the run's nodes, so that it cannot be
+//! lost without them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,15 +11,15 @@ use tokio::runtime::Runtime;
 use crate::error::unreachable;
 use crate::state::State;
 
-/// What is kept: the state as of the last commit.
+/// The state as of the last commit, which is what the server keeps.
 pub(crate) type Record = State;
 
-/// The place of a run's record on a server.
+/// The record of a run on a server.
 #[derive(Debug)]
 pub(crate) struct Records {
     run: RunName,
     found: Option<Record>,
-    /// Of the record that the next one replaces; 0 where there is none.
+    /// The version of the record that the next one replaces; 0 where there is none.
     version: Mutex<u64>,
 }
 
@@ -49,7 +50,7 @@ impl Records {
         }))
     }
 
-    /// The record as it was when the run was opened.
+    /// Returns the record as it was when the run was opened.
     pub(crate) fn found(&self) -> Option<&Record> {
         self.found.as_ref()
     }
@@ -73,7 +74,8 @@ impl Records {
         match replaced {
             Ok(replaced) => *version = replaced,
             Err(error) if error.status() == Some(409) => {
-                // Ours, if the answer to it was lost.
+                // The record may be ours, by an attempt whose answer was lost. Versions keep a
+                // second trainer of the run from replacing what it has not seen.
                 let found = runtime.block_on(client.run_record(self.run.as_str()));
                 match found.map_err(|error| teach(error.into()))? {
                     Some(found) if found.record == record => *version = found.version,

@@ -1,4 +1,5 @@
-//! The state of a run whose nodes are elsewhere: one small file, replaced as a whole with every commit, and the one before it.
+//! The state of a run whose nodes are elsewhere: one small file, replaced as a whole with every
+//! commit, and the one before it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -16,13 +17,13 @@ use crate::error::{failed, refused};
 /// Version of the file.
 const FORMAT_VERSION: u64 = 2;
 
-/// What is known of a run beside what its nodes learned.
+/// The state of a run, beside what its nodes learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) format_version: u64,
     /// Part of the node ids.
     pub(crate) run: String,
-    /// Part of the idempotency keys: another run of this name is another run.
+    /// Part of the idempotency keys, so that a later run of this name has others.
     pub(crate) run_id: String,
     /// The server, without credentials.
     pub(crate) server: String,
@@ -32,16 +33,17 @@ pub(crate) struct State {
     pub(crate) configuration: Value,
     /// The [`Checkpoint`](kato_scheduler::Checkpoint) of the last commit.
     pub(crate) checkpoint: Value,
-    /// Documents that go together.
+    /// Documents that go to the server together.
     pub(crate) batch: NonZeroUsize,
-    /// Where fewer went together, as in the end of a limited session: documents in front of them, and their number. Kept as far back as
-    /// the commit before this one.
+    /// Batches of fewer documents, as in the end of a limited session: the number of documents in
+    /// front of each, and its own. Kept as far back as the commit before this one.
     pub(crate) cuts: BTreeMap<u64, usize>,
-    /// Nodes may have known other patterns when the run began.
+    /// Whether nodes may have known other patterns when the run began.
     pub(crate) onto_taught: bool,
     /// Learn calls by level up to the checkpoint.
     pub(crate) observations: Vec<u64>,
-    /// Patterns that were new to their node, by level; `None` where the server does not tell.
+    /// Patterns that were new to their node, by level; `None` where the server does not report
+    /// them.
     pub(crate) new_patterns: Option<Vec<u64>>,
     /// CRC-32 of the state without it, in hexadecimal digits.
     #[serde(default)]
@@ -49,6 +51,7 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Creates the state of a run that begins.
     pub(crate) fn new(
         run: &str,
         server: &str,
@@ -73,12 +76,13 @@ impl State {
         }
     }
 
-    /// Documents up to the checkpoint.
+    /// Returns the number of documents up to the checkpoint.
     pub(crate) fn documents(&self) -> Result<u64, TrainError> {
         let checkpoint = Checkpoint::from_json(&self.checkpoint)?;
         Ok(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))
     }
 
+    /// Returns the state with its checksum, which is that of the state without one.
     fn with_checksum(&self) -> io::Result<Self> {
         let bare = Self {
             checksum: String::new(),
@@ -101,7 +105,7 @@ pub(crate) struct StateFile {
 }
 
 impl StateFile {
-    /// Opens the file, which need not exist yet.
+    /// Opens and locks the file, which need not exist yet.
     pub(crate) fn open(path: &Path) -> Result<Self, TrainError> {
         let lock_path = path.with_added_extension("lock");
         let lock = File::create(&lock_path).map_err(failed("lock", &lock_path))?;
@@ -120,19 +124,20 @@ impl StateFile {
         })
     }
 
-    /// Whether there is a state, or one before it.
+    /// Returns whether there is a state, or one before it.
     pub(crate) fn exists(&self) -> bool {
         self.path.exists() || self.previous().exists()
     }
 
-    /// The state; `None` where there is no file. If it is damaged, the one before it: work since then is sent again, and acts
-    /// once.
+    /// Reads the state; `None` where there is no file. If it is damaged, the one before it is
+    /// taken: work since then is sent again, and acts once.
     pub(crate) fn read(&self) -> Result<Option<State>, TrainError> {
         match read_state(&self.path) {
             Err(damaged) => match read_state(&self.previous()) {
                 Ok(Some(state)) => {
                     tracing::warn!(path = %self.path.display(), "the state is damaged: going back to the commit before");
-                    // Or the next commit would keep the damaged one as the previous.
+                    // Put in its place at once, or the next commit would keep the damaged one as
+                    // the previous.
                     replace_file(&self.path, &state)?;
                     Ok(Some(state))
                 }
@@ -151,6 +156,7 @@ impl StateFile {
 
     /// Keeps the present state as the previous one; there is a whole present one all the time.
     fn keep(&self) -> io::Result<()> {
+        // Copied and not renamed, so that there is no moment without a present state.
         let text = match fs::read(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             text => text?,
@@ -159,16 +165,18 @@ impl StateFile {
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
         file.write_all(&text)?;
         file.as_file().sync_all()?;
+        // The directory is flushed when the state itself is replaced, right behind this.
         file.persist(self.previous())?;
         Ok(())
     }
 
+    /// Returns the path of the state before this one.
     fn previous(&self) -> PathBuf {
         self.path.with_added_extension("previous")
     }
 }
 
-/// The state in a file, checked; `None` where there is no file.
+/// Reads the state in a file and checks it; `None` where there is no file.
 fn read_state(path: &Path) -> Result<Option<State>, TrainError> {
     let Some(state) = read_file::<State>(path)? else {
         return Ok(None);
@@ -185,7 +193,7 @@ fn read_state(path: &Path) -> Result<Option<State>, TrainError> {
     Ok(Some(state))
 }
 
-/// The JSON content of a file; `None` where there is none.
+/// Reads the JSON content of a file; `None` where there is none.
 pub(crate) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, TrainError> {
     let text = match fs::read(path) {
         Ok(text) => text,
@@ -217,6 +225,7 @@ pub(crate) fn replace_file_by(
         write(&mut buffered)?;
         buffered.flush()?;
         drop(buffered);
+        // Before the rename: else a power cut could leave the name with nothing behind it.
         file.as_file().sync_all()?;
         file.persist(path)?;
         // Windows cannot flush a directory and does not need to.
@@ -228,6 +237,7 @@ pub(crate) fn replace_file_by(
     replace().map_err(failed("write", path))
 }
 
+/// Returns the directory of a file.
 fn parent_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))

@@ -1,8 +1,10 @@
-//! A run on a stock server, which knows no idempotency keys, learns a request chunk by chunk and goes on when nobody listens.
+//! A run on a stock server, which knows no idempotency keys, learns a request chunk by chunk and
+//! goes on when nobody listens.
 //!
-//! What is taught is counted on this side as well, in a store beside the run's state; what was sent and is in no commit stands in a
-//! journal. When nobody knows what became of a request, nothing more is sent to its node until the server is done with it, and then the
-//! patterns say what arrived: see [`settle`] and [`puzzle`].
+//! What is taught is counted on this side as well, in a store beside the run's state; what was sent
+//! and is in no commit stands in a journal. When nobody knows what became of a request, nothing
+//! more is sent to its node until the server is done with it, and then the patterns say what
+//! arrived: see [`settle`] and [`puzzle`].
 
 mod compare;
 mod journal;
@@ -41,6 +43,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    /// Returns the learn call as one that may come to be in doubt.
     fn call(&self) -> Doubtful {
         Doubtful {
             name: self.name,
@@ -49,7 +52,7 @@ impl Item {
     }
 }
 
-/// How a stock server is treated.
+/// Settings for a stock server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StockSettings {
     /// Silence after which a server is taken to be done.
@@ -58,7 +61,7 @@ pub(crate) struct StockSettings {
     pub(crate) timeout: Duration,
     /// Time without a finished learn call after which the run ends.
     pub(crate) patience: Duration,
-    /// Nodes may know patterns that this run has not taught.
+    /// Whether nodes may know patterns that this run has not taught.
     pub(crate) onto_taught: bool,
 }
 
@@ -71,14 +74,16 @@ pub(crate) struct Stock {
     ledger: Mutex<Ledger>,
     levels: Vec<Level>,
     pace: Mutex<Pace>,
-    /// Told when a request has ended.
+    /// Notified when a request has ended.
     ended: Notify,
+    /// Set once it is known what a process before this one left behind.
     begun: OnceCell<()>,
     counts: DoubtCounts,
+    /// Whether the user was warned that the server is slow.
     is_told_slow: AtomicBool,
 }
 
-/// What is committed and what was sent beyond it.
+/// The commits and what was sent beyond them.
 #[derive(Debug)]
 struct Ledger {
     journal: Journal,
@@ -89,9 +94,9 @@ struct Ledger {
 /// One node.
 #[derive(Debug)]
 struct Level {
-    /// Asks; has no part in the teaching.
+    /// The client that asks; it has no part in the teaching.
     client: KatoClient,
-    /// Held by those who teach, and alone by whoever finds out what arrived.
+    /// A lock that is shared by those who teach, and held alone by whoever finds out what arrived.
     gate: RwLock<()>,
     /// Requests without an answer.
     doubts: Mutex<Vec<Doubt>>,
@@ -105,7 +110,7 @@ struct Level {
 #[derive(Debug)]
 struct Doubt {
     key: WorkKey,
-    /// Its calls, by place in the work.
+    /// The request's calls, by place in the work.
     places: Vec<usize>,
     session: String,
 }
@@ -122,7 +127,7 @@ struct DoubtCounts {
 }
 
 impl Stock {
-    /// Opens what a run was taught, or makes it; one client a node.
+    /// Opens what a run was taught, or makes it; `clients` has one client a node.
     pub(crate) fn open(
         dir: &Path,
         journal: Journal,
@@ -158,29 +163,35 @@ impl Stock {
         })
     }
 
-    /// Whether what lies there was begun, and ended before its first commit, in which nothing was taught yet.
+    /// Returns whether a store of what was taught was begun and ended before its first commit.
     pub(crate) fn is_left_over(dir: &Path) -> Result<bool, TrainError> {
         let store = EmbeddedStore::open_read_only(dir).map_err(TrainError::Store)?;
         Ok(store.checkpoint().is_null())
     }
 
-    /// The run's state as of the last commit; `null` before the first.
+    /// Returns the run's state as of the last commit; `null` before the first.
     pub(crate) fn state(&self) -> Value {
         self.store.checkpoint()
     }
 
+    /// Returns the store of what was taught.
     pub(crate) fn store(&self) -> &dyn PatternStore {
         &self.store
     }
 
-    /// Finds out what a process before this one has left behind, before anything is sent. Once for all workers.
+    /// Finds out what a process before this one has left behind, before anything is sent. Once for
+    /// all workers.
     pub(crate) async fn begin(&self, checkpoint: &Value) -> Result<(), TrainError> {
+        // The first worker looks, and all others wait for it. After an error the next one looks
+        // again.
         self.begun
             .get_or_try_init(|| async {
                 let committed = documents_of(checkpoint)?;
                 let is_new = {
                     let mut ledger = self.ledger();
                     ledger.committed = committed;
+                    // What a process before this one sent makes the nodes know something, and is
+                    // asked about below.
                     committed == 0 && ledger.journal.is_empty()
                 };
                 for (idx, level) in self.levels.iter().enumerate() {
@@ -197,7 +208,8 @@ impl Stock {
             .copied()
     }
 
-    /// Refuses a node that does not know one of the patterns that it was taught: it was cleared, or its server is another.
+    /// Refuses a node that does not know one of the patterns that it was taught: it was cleared, or
+    /// its server is another.
     async fn check_kept(&self, level: usize) -> Result<(), TrainError> {
         let mut patterns = self
             .store
@@ -225,23 +237,27 @@ impl Stock {
         state: Value,
         checkpoint: &Value,
     ) -> Result<(), TrainError> {
+        // The ledger is locked over both, as a pattern's count moves from the journal to the store.
+        // A crash in between does no harm: works before the commit's documents are not counted
+        // again.
         let documents = documents_of(checkpoint)?;
         let mut ledger = self.ledger();
         self.store
             .commit(staged, state)
             .map_err(TrainError::Store)?;
         let before = std::mem::replace(&mut ledger.committed, documents);
-        // A damaged commit goes back to the one before it.
+        // A damaged commit goes back to the one before it, so the journal is kept as far back.
         ledger.journal.forget_before(before)
     }
 
-    /// Learn calls that are known since this session began to have been carried out, by level.
+    /// Returns how many learn calls are known since this session began to have been carried out, by
+    /// level.
     pub(crate) fn finished(&self) -> Vec<u64> {
         let finished = |level: &Level| level.finished.load(Ordering::Relaxed);
         self.levels.iter().map(finished).collect()
     }
 
-    /// Requests that asked, by level.
+    /// Returns the requests that asked, by level.
     pub(crate) fn calls(&self) -> Vec<kato_client::Calls> {
         self.levels
             .iter()
@@ -249,7 +265,7 @@ impl Stock {
             .collect()
     }
 
-    /// What came of requests without an answer.
+    /// Returns what came of requests without an answer.
     pub(crate) fn doubts(&self) -> Doubts {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let counts = &self.counts;
@@ -264,7 +280,7 @@ impl Stock {
         }
     }
 
-    /// That the server is slow, told once when it is known.
+    /// Returns that the server is slow, once, when that is known.
     pub(crate) fn notice(&self) -> Option<String> {
         /// Learn calls that say how fast a server is.
         const ENOUGH: u64 = 200;
@@ -292,13 +308,13 @@ impl Stock {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Learn calls of patterns that are known to have been carried out.
+    /// Returns how many learn calls of these patterns are known to have been carried out.
     fn known(
         &self,
         level: usize,
         names: impl IntoIterator<Item = PatternName>,
     ) -> Result<HashMap<PatternName, u64>, TrainError> {
-        // Both under one lock: a commit moves counts from one to the other.
+        // Both are read under one lock: a commit moves counts from one to the other.
         let ledger = self.ledger();
         let arrived = ledger.journal.arrived(level, ledger.committed);
         names
@@ -316,7 +332,7 @@ impl Stock {
 }
 
 impl Level {
-    /// Refuses a node that was taught before; `false` where its server cannot tell.
+    /// Refuses a node that was taught before; returns `false` where its server does not know.
     async fn check_blank(&self) -> Result<bool, TrainError> {
         let is_blank = self.client.is_blank().await;
         match is_blank.map_err(|error| teach(&self.client, error))? {
@@ -330,6 +346,7 @@ impl Level {
     }
 }
 
+/// Returns the number of documents up to a checkpoint.
 fn documents_of(checkpoint: &Value) -> Result<u64, TrainError> {
     let checkpoint = Checkpoint::from_json(checkpoint)?;
     Ok(checkpoint.map_or(0, |checkpoint| checkpoint.cursor.documents()))

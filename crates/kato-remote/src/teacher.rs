@@ -1,4 +1,4 @@
-//! One worker's way to teach the nodes of a server: plan, then send all levels at once.
+//! Teaching by one worker: it plans documents, then sends all levels at once.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -16,23 +16,24 @@ use crate::error::teach;
 use crate::items;
 use crate::stock::{Item, Stock};
 
+/// One worker's way to teach the nodes of a server.
 pub(crate) struct RemoteTeacher<'a> {
     backend: &'a RemoteBackend,
     learner: &'a HierarchicalConceptLearner,
-    /// For a server that knows no idempotency keys.
+    /// The counts on this side, for a server that knows no idempotency keys.
     counted: Option<Counted<'a>>,
-    /// One a level.
+    /// The clients, one a level.
     clients: Vec<KatoClient>,
-    /// Planned and not sent, by level.
+    /// Learn calls that are planned and not sent, by level.
     levels: Vec<Vec<Item>>,
-    /// Sent since the last part was taken, by level.
+    /// Learn calls that were sent since the last part was taken, by level.
     observations: Vec<u64>,
     new_patterns: Option<Vec<u64>>,
     /// One a level.
     probes: Vec<NodeProbe>,
 }
 
-/// What is learned on this side, too.
+/// The part of the learning that is done on this side as well.
 struct Counted<'a> {
     stock: &'a Stock,
     batch: LearnBatch,
@@ -41,6 +42,7 @@ struct Counted<'a> {
 }
 
 impl<'a> RemoteTeacher<'a> {
+    /// Opens a client of each level, and on a stock server a session as well.
     pub(crate) fn new(
         backend: &'a RemoteBackend,
         learner: &'a HierarchicalConceptLearner,
@@ -78,8 +80,8 @@ impl<'a> RemoteTeacher<'a> {
         })
     }
 
-    /// Sends all levels at the same time: a name on one level is known before the level below has learned it. How many patterns were
-    /// new, by level, where the server tells.
+    /// Sends all levels at the same time: a name on one level is known before the level below has
+    /// learned it. Returns how many patterns were new, by level, where the server reports it.
     fn send(
         &mut self,
         levels: Vec<Vec<Item>>,
@@ -91,6 +93,9 @@ impl<'a> RemoteTeacher<'a> {
             stock, sessions, ..
         }) = &mut self.counted
         {
+            // If one level fails, the others are dropped in the middle of their requests. The run
+            // ends then, and what they had sent is in the journal, so that resuming it asks what
+            // arrived.
             let lanes = levels.iter().zip(sessions.iter_mut()).zip(probes);
             let taught = lanes
                 .enumerate()
@@ -113,18 +118,22 @@ impl<'a> RemoteTeacher<'a> {
             let report = learned.map_err(|source| teach(client, source))?;
             Ok(report.new_patterns)
         };
+        // If one level fails, the others are dropped in the middle. That is safe: sent again, they
+        // carry the same keys.
         let levels = try_join_all(levels.into_iter().enumerate().map(level));
         backend.unless_interrupted(levels)
     }
 }
 
-/// One level's way to a stock server.
+/// The way of one level to a stock server.
 struct Lane<'a> {
     stock: &'a Stock,
     probe: &'a NodeProbe,
 }
 
 impl Lane<'_> {
+    /// Teaches a level's items, and takes the time. Stock servers do not report which patterns are
+    /// new.
     async fn teach(
         self,
         session: &mut LearnSession,
@@ -139,6 +148,7 @@ impl Lane<'_> {
     }
 }
 
+/// Returns an empty batch with the store's limits.
 fn new_batch(learner: &HierarchicalConceptLearner, stock: &Stock) -> LearnBatch {
     learner.new_batch_with_limits(stock.store().attribute_limits())
 }
@@ -151,6 +161,8 @@ impl Teacher for RemoteTeacher<'_> {
         document: TextDocument<'_>,
         scratch: &mut LearnScratch,
     ) -> Result<(), LearnError> {
+        // What a stock server is taught is counted here as well: nothing else says afterwards how
+        // often it should know a pattern.
         match &mut self.counted {
             Some(counted) => self.learner.learn(document, &mut counted.batch, scratch)?,
             None => drop(self.learner.plan(&document, scratch)?),
@@ -223,7 +235,8 @@ impl Drop for RemoteTeacher<'_> {
         for client in &self.clients {
             self.backend.add_calls(&client.calls());
         }
-        // Bounded by the client; sessions that the server does not hear of expire there.
+        // Closing takes as long as the client waits at most; sessions that the server does not
+        // learn of expire there.
         if let Some(counted) = self.counted.take() {
             let closing = counted.sessions.into_iter().map(LearnSession::close);
             self.backend.block_on(join_all(closing));

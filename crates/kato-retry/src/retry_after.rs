@@ -1,9 +1,11 @@
-//! The `Retry-After` header.
+//! Reads the `Retry-After` header.
 
 use std::time::{Duration, SystemTime};
 
-/// How long a server wishes the caller to wait, by the value of its `Retry-After` header: whole seconds, or an HTTP date, which is
-/// compared with `now`. `None` for anything else.
+/// Returns the delay that a server asks for, by the value of its `Retry-After` header.
+///
+/// The value is a number of whole seconds, or an HTTP date, which is compared with `now`: one in
+/// the past gives zero. Anything else gives `None`. White space around the value is ignored.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
@@ -17,10 +19,12 @@ use std::time::{Duration, SystemTime};
 #[must_use]
 pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
+    // RFC 9110, section 10.2.3: delay-seconds, or an HTTP date in any of its three forms.
     if let Ok(seconds) = value.parse::<u64>() {
         return Some(Duration::from_secs(seconds));
     }
     let at = httpdate::parse_http_date(value).ok()?;
+    // The difference is an error where the date has passed: there is nothing left to wait for.
     Some(at.duration_since(now).unwrap_or(Duration::ZERO))
 }
 

@@ -1,4 +1,4 @@
-//! Exported runs: a directory that any store takes.
+//! Exported runs: directories that any store can import.
 
 mod digesting;
 mod read;
@@ -13,13 +13,14 @@ pub(crate) use self::write::is_importing;
 use crate::disk::Disk;
 use crate::{ManifestFile, RunManifest, RunsError};
 
-/// The file with the checkpoint.
+/// The file of the checkpoint.
 const CHECKPOINT: &str = "checkpoint.json";
 
-/// An exported run: a directory with `run.json`, the patterns of each level as JSON Lines, and the checkpoint.
+/// An exported run: a directory with `run.json`, the patterns of each level as JSON Lines, and the
+/// checkpoint.
 ///
-/// `run.json` holds size and digest of the other files. Any [`PatternStore`] takes the run, and training goes on there as it would have
-/// where it came from.
+/// `run.json` holds size and digest of the other files. Any [`PatternStore`] takes the run, and
+/// training goes on there as it would have where it came from.
 ///
 /// ```
 /// use kato_runs::{Archive, Runs};
@@ -43,11 +44,13 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens an exported run. Reads `run.json` only; the other files are checked when they are imported.
+    /// Opens an exported run. Reads `run.json` only; the other files are checked when they are
+    /// imported.
     ///
     /// # Errors
     ///
-    /// [`RunsError::NoExport`] when there is none, [`RunsError::Version`] and [`RunsError::Damaged`] when it cannot be read.
+    /// [`RunsError::NoExport`] when there is none, [`RunsError::Version`] and
+    /// [`RunsError::Damaged`] when it cannot be read.
     pub fn open(dir: &Path) -> Result<Self, RunsError> {
         let file = ManifestFile::in_knowledge_base(dir);
         match file.read()? {
@@ -61,14 +64,15 @@ impl Archive {
         }
     }
 
-    /// Exports what a store holds to a directory that does not exist; everything appears at once. `manifest` says which run it is.
+    /// Exports what a store holds to a directory that does not exist; everything appears at once.
+    /// `manifest` says which run it is.
     ///
     /// Sees one commit if the store is opened for reading, also while another process trains.
     ///
     /// # Errors
     ///
-    /// [`RunsError::Exists`], [`RunsError::InUse`] while another process exports to the same place, and when something cannot be read or
-    /// written; then there is no directory.
+    /// [`RunsError::Exists`], [`RunsError::InUse`] while another process exports to the same place,
+    /// and when something cannot be read or written; then there is no directory.
     pub fn export(
         store: &dyn PatternStore,
         manifest: &RunManifest,
@@ -77,6 +81,7 @@ impl Archive {
         Self::export_on(&Disk::default(), store, manifest, out)
     }
 
+    /// Exports as [`export`](Self::export) does, through a disk that tests can fail.
     pub(crate) fn export_on(
         disk: &Disk,
         store: &dyn PatternStore,
@@ -86,27 +91,29 @@ impl Archive {
         write::write(disk, store, manifest, out)
     }
 
-    /// The directory.
+    /// Returns the directory of the export.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The exported run.
+    /// Returns the manifest of the exported run.
     #[must_use]
     pub const fn manifest(&self) -> &RunManifest {
         &self.manifest
     }
 
-    /// Fills an empty store that was made with the archive's [nodes and configuration](Self::manifest), and checks every file.
+    /// Fills an empty store that was made with the archive's [nodes and
+    /// configuration](Self::manifest), and checks every file.
     ///
-    /// The checkpoint comes with the last commit. Until then the store has one that no training takes, so that what a crash leaves is
-    /// not mistaken for a run; importing again begins anew.
+    /// The checkpoint comes with the last commit. Until then the store has one that no training
+    /// takes, so that what a crash leaves is not mistaken for a run; importing again begins anew.
     ///
     /// # Errors
     ///
-    /// [`RunsError::Unsuitable`] when the store holds something or was made for another run; [`RunsError::Damaged`],
-    /// [`RunsError::Exchange`] and [`RunsError::Store`] when a file or the store fails, and then the store is cleared again.
+    /// [`RunsError::Unsuitable`] when the store holds something or was made for another run;
+    /// [`RunsError::Damaged`], [`RunsError::Exchange`] and [`RunsError::Store`] when a file or the
+    /// store fails, and then the store is cleared again.
     pub fn import_into(&self, store: &dyn PatternStore) -> Result<(), RunsError> {
         read::import_into(self, store)
     }

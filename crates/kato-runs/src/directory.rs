@@ -21,7 +21,7 @@ use crate::{
     RunManifest, RunPlace, RunsError, state_file,
 };
 
-/// Why a run on a server is not treated like one on the disk.
+/// The reason why a run on a server is not treated like one on the disk.
 const ON_A_SERVER: &str =
     "what it learned is on the server; train another run, or use the server's means";
 
@@ -33,10 +33,12 @@ pub(crate) struct DirectoryPlace {
 }
 
 impl DirectoryPlace {
+    /// Opens a directory of runs.
     pub(crate) fn open(dir: PathBuf) -> Result<Self, RunsError> {
         Self::on(Disk::default(), dir)
     }
 
+    /// Opens a directory of runs, through a disk that tests can fail.
     fn on(disk: Disk, dir: PathBuf) -> Result<Self, RunsError> {
         let reason = if !dir.is_dir() {
             "it does not exist, or is a file"
@@ -48,12 +50,13 @@ impl DirectoryPlace {
         Err(RunsError::NoPlace { path: dir, reason })
     }
 
-    /// Clears away what processes left that died at a change.
+    /// Clears away what operations left whose process died.
     fn sweep(&self) -> Result<(), RunsError> {
         for scratch in Found::in_directory(&self.dir)?.scratch {
             match Lock::of_knowledge_base(&scratch) {
                 Ok(lock) => {
-                    // Before the lock goes, so that nobody is disturbed who begins here meanwhile.
+                    // Removed while the lock is held, so that nobody who begins here meanwhile is
+                    // disturbed.
                     self.disk.remove_dir(&scratch)?;
                     drop(lock);
                 }
@@ -66,7 +69,7 @@ impl DirectoryPlace {
         Ok(())
     }
 
-    /// Holds a run's lock, and tells who does if that is another.
+    /// Takes a run's lock; if another has it, the error names the process of the manifest.
     fn hold(run: &Run) -> Result<Lock, RunsError> {
         let held = match &run.location {
             RunLocation::StateFile(path) => Lock::hold(&state_lock(path), path),
@@ -81,7 +84,7 @@ impl DirectoryPlace {
         })
     }
 
-    /// The directory of a run, if it is a knowledge base.
+    /// Returns the directory of a run, if it is a knowledge base.
     fn knowledge_base<'r>(run: &'r Run, action: &'static str) -> Result<&'r Path, RunsError> {
         match &run.location {
             RunLocation::Directory(path) => Ok(path),
@@ -93,7 +96,7 @@ impl DirectoryPlace {
         }
     }
 
-    /// A run that is made here.
+    /// Returns the manifest of a run that is made here from another.
     fn descendant(&self, manifest: &RunManifest, name: &RunName, origin: Origin) -> RunManifest {
         let backend = backend_at(&self.dir.join(name.as_str()));
         manifest.clone().descendant(name, backend, origin)
@@ -134,7 +137,7 @@ impl RunPlace for DirectoryPlace {
         let from = Self::knowledge_base(run, "cloned")?;
         let _lock = Self::hold(run)?;
         self.sweep()?;
-        // Under the lock: what is copied is what is written down.
+        // Looked at again under the lock, so that the manifest states what is copied.
         let was = derived(from, false)?;
         let origin = Origin::Cloned {
             id: run.manifest.id.clone(),
@@ -146,6 +149,8 @@ impl RunPlace for DirectoryPlace {
 
     fn export(&self, run: &Run, out: &Path) -> Result<Archive, RunsError> {
         let dir = Self::knowledge_base(run, "exported")?;
+        // A reader sees one commit from beginning to end, so no lock is needed, and a trainer is
+        // not disturbed.
         let store = EmbeddedStore::open_read_only(dir).map_err(RunsError::store(dir))?;
         let recorded = ManifestFile::in_knowledge_base(dir).read()?;
         let facts = RunFacts::of_store(&store, backend_at(dir), false);
@@ -179,6 +184,8 @@ impl RunPlace for DirectoryPlace {
         let scratch = scratch_path(&parent, RunId::generate().as_str());
         // Windows renames no directory with open files.
         let lock = (!cfg!(windows)).then_some(lock);
+        // The name goes first, and durably: whatever is removed afterwards, no crash leaves half a
+        // run under it.
         self.disk.rename(dir, &scratch)?;
         self.disk.flush_dir(&parent)?;
         self.disk.remove_dir(&scratch)?;
@@ -187,7 +194,7 @@ impl RunPlace for DirectoryPlace {
     }
 }
 
-/// A run as it is found.
+/// Returns a run as it is found; what cannot be read is a run with a problem.
 fn look_at(location: RunLocation) -> Run {
     let found = match &location {
         RunLocation::StateFile(path) => {
@@ -210,7 +217,7 @@ fn look_at(location: RunLocation) -> Run {
     found.unwrap_or_else(|error| unreadable(location, &error))
 }
 
-/// A knowledge base as it is found; `is_locked` if another holds its lock.
+/// Returns a knowledge base as it is found; `is_locked` if another holds its lock.
 fn derived(dir: &Path, is_locked: bool) -> Result<Run, RunsError> {
     let recorded = ManifestFile::in_knowledge_base(dir).read()?;
     let store = EmbeddedStore::open_read_only(dir).map_err(RunsError::store(dir))?;
@@ -225,7 +232,7 @@ fn derived(dir: &Path, is_locked: bool) -> Result<Run, RunsError> {
     })
 }
 
-/// What is known of a run that cannot be read.
+/// Returns what is known of a run that cannot be read.
 fn unreadable(location: RunLocation, error: &RunsError) -> Run {
     let path = location.path().unwrap_or(Path::new(""));
     let (file, backend) = match &location {
@@ -251,11 +258,15 @@ fn unreadable(location: RunLocation, error: &RunsError) -> Run {
     }
 }
 
+/// Returns the backend of a knowledge base in a directory.
 fn backend_at(dir: &Path) -> RunBackend {
     RunBackend::new(BackendKind::Embedded, &absolute(dir))
 }
 
+/// Returns a path in full, with links resolved where that is possible.
 fn absolute(path: &Path) -> String {
+    // Ids of runs without a manifest are made of this text, so it must not depend on the current
+    // directory.
     let canonical = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
     canonical.map_or_else(
         |_| path.display().to_string(),
@@ -263,14 +274,15 @@ fn absolute(path: &Path) -> String {
     )
 }
 
-/// When a knowledge base was made, as far as its files tell.
+/// Returns when a knowledge base was made, as far as its files show.
 fn created(dir: &Path) -> Option<std::time::SystemTime> {
+    // The lock file is made with the knowledge base and never written to.
     let file = [dir.join(KNOWLEDGE_BASE_LOCK), dir.to_owned()];
     file.iter()
         .find_map(|path| fs::metadata(path).and_then(|file| file.modified()).ok())
 }
 
-/// A name of a run after its directory or file.
+/// Returns a name for a run, after its directory or file.
 fn name_of(path: &Path) -> RunName {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     run_name_like(file.split('.').next().unwrap_or_default())

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::RunsError;
 
-/// Makes changes; in tests, refuses all after a number of them, as if the process had died.
+/// A disk that makes changes; in tests it refuses all after a number of them, as if the process had
+/// died.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
     #[cfg(test)]
@@ -14,7 +15,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// A disk that takes this many changes and no more.
+    /// Creates a disk that makes this many changes and no more.
     #[cfg(test)]
     pub(crate) fn dying_after(steps: usize) -> Self {
         Self {
@@ -22,6 +23,7 @@ impl Disk {
         }
     }
 
+    /// Makes one change, which counts.
     fn step<T>(
         &self,
         action: &'static str,
@@ -33,6 +35,7 @@ impl Disk {
             .map_err(RunsError::io(action, path))
     }
 
+    /// Fails once the process is to have died.
     #[cfg(test)]
     fn live(&self) -> io::Result<()> {
         use std::sync::atomic::Ordering::Relaxed;
@@ -68,16 +71,20 @@ impl Disk {
         self.step("flush", path, || file.sync_all())
     }
 
-    /// The same file under another name; a copy where the file system has no such names.
+    /// Gives a file a second name; copies it where the file system has no such names.
     pub(crate) fn link(&self, from: &Path, to: &Path) -> Result<(), RunsError> {
         match self.step("link", to, || fs::hard_link(from, to)) {
             Ok(()) => Ok(()),
+            // Whatever the reason: a copy is as good, and if it fails as well, its error is the one
+            // to show.
             Err(_) => self.copy(from, to),
         }
     }
 
     pub(crate) fn copy(&self, from: &Path, to: &Path) -> Result<(), RunsError> {
         self.step("copy", from, || {
+            // A copy is not on the disk before it is flushed, for which Windows wants it open for
+            // writing.
             fs::copy(from, to)?;
             File::options().write(true).open(to)?.sync_all()
         })
@@ -108,19 +115,21 @@ impl Disk {
         self.step("flush", path, || File::open(path)?.sync_all())
     }
 
-    /// Replaces a file as a whole: a crash leaves the old one or the new one, and perhaps `.NAME.tmp`, which the next call replaces.
+    /// Replaces a file as a whole: a crash leaves the old one or the new one, and perhaps
+    /// `.NAME.tmp`, which the next call replaces.
     pub(crate) fn replace(&self, path: &Path, text: &str) -> Result<(), RunsError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let new = path.with_file_name(format!(".{name}.tmp"));
         let mut file = self.create_file(&new)?;
         self.step("write", &new, || file.write_all(text.as_bytes()))?;
+        // Before the rename: else a power cut could leave the new name with nothing behind it.
         self.flush(&file, &new)?;
         self.rename(&new, path)?;
         self.flush_dir(&parent_of(path))
     }
 }
 
-/// The directory that holds a file or directory.
+/// Returns the directory that holds a file or directory.
 pub(crate) fn parent_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent.to_owned(),

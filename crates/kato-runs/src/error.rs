@@ -1,4 +1,4 @@
-//! What can go wrong with runs, by what the caller can do about it.
+//! The errors of operations on runs, by what the caller can do about them.
 
 use std::error::Error as _;
 use std::io;
@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use kato_store::{ExchangeError, StoreError};
 
-/// Why an operation on runs was not done. Unless the message says otherwise, everything is as it was.
+/// The reason why an operation on runs was not done. Unless the message says otherwise, everything
+/// is as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunsError {
     /// No run has this name or id.
     #[error("there is no run {wanted:?}; {}", in_words(known))]
     Unknown {
-        /// What was asked for.
+        /// The name or id that was asked for.
         wanted: String,
         /// Names of the runs there are.
         known: Vec<String>,
@@ -21,7 +22,7 @@ pub enum RunsError {
     /// Several runs are meant.
     #[error("{wanted:?} may be {}: say more of the id", matches.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The name or id that was asked for.
         wanted: String,
         /// The runs, each by name and id.
         matches: Vec<String>,
@@ -51,9 +52,9 @@ pub enum RunsError {
     Unsupported {
         /// Name of the run.
         run: String,
-        /// What was asked for, as "renamed".
+        /// The operation that was asked for, as "renamed".
         action: &'static str,
-        /// Why not, and what to do instead.
+        /// The reason, and the alternative.
         reason: &'static str,
     },
     /// There is no directory of runs.
@@ -61,7 +62,7 @@ pub enum RunsError {
     NoPlace {
         /// The directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// The directory holds no exported run.
@@ -75,7 +76,7 @@ pub enum RunsError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What does not add up.
+        /// The inconsistency that was found.
         reason: String,
     },
     /// A file was written by another version.
@@ -91,13 +92,13 @@ pub enum RunsError {
     /// The store does not fit what is to be imported.
     #[error("the exported run does not fit this store: {reason}")]
     Unsuitable {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The operating system refused an operation.
     #[error("failed to {action} {}", path.display())]
     Io {
-        /// What was tried, such as "open".
+        /// The operation that was tried, such as "open".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -107,9 +108,9 @@ pub enum RunsError {
     /// The knowledge base cannot be read or written.
     #[error("failed to use the knowledge base {}", path.display())]
     Store {
-        /// Where it is.
+        /// The place of the knowledge base.
         path: PathBuf,
-        /// Why.
+        /// The store's error.
         source: StoreError,
     },
     /// Patterns cannot be exported or imported.
@@ -117,12 +118,13 @@ pub enum RunsError {
     Exchange {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: ExchangeError,
     },
 }
 
 impl RunsError {
+    /// Returns a function that makes an error of the system's.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             action,
@@ -131,6 +133,7 @@ impl RunsError {
         }
     }
 
+    /// Returns a function that makes an error of a store's.
     pub(crate) fn store(path: &Path) -> impl FnOnce(StoreError) -> Self {
         move |source| Self::Store {
             path: path.to_owned(),
@@ -138,6 +141,7 @@ impl RunsError {
         }
     }
 
+    /// Creates an error about a file that cannot be used.
     pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
         Self::Damaged {
             path: path.to_owned(),
@@ -147,7 +151,7 @@ impl RunsError {
 }
 
 impl RunsError {
-    /// The message with those of its causes.
+    /// Returns the message followed by those of its causes.
     pub(crate) fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut cause = self.source();
@@ -159,6 +163,7 @@ impl RunsError {
     }
 }
 
+/// Lists the runs there are, for a message.
 fn in_words(known: &[String]) -> String {
     if known.is_empty() {
         "there are no runs here".to_owned()
@@ -167,6 +172,7 @@ fn in_words(known: &[String]) -> String {
     }
 }
 
+/// Names the process of a manifest, for a message.
 fn by(process: Option<u32>) -> String {
     process.map_or_else(String::new, |process| {
         format!(" (its manifest names process {process})")

@@ -1,4 +1,4 @@
-//! Finding out what a run is, whatever its manifest says.
+//! Facts about a run that are found out, whatever its manifest says.
 
 use std::time::SystemTime;
 
@@ -9,25 +9,26 @@ use serde_json::Value;
 
 use crate::{CorpusDigest, LevelResult, RunBackend, RunId, RunManifest, RunResults, RunState};
 
-/// What is found of a run; with it a [`RunPlace`](crate::RunPlace) brings a manifest up to date, or derives one.
+/// The facts that are found about a run; with them a [`RunPlace`](crate::RunPlace) brings a
+/// manifest up to date, or derives one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
-    /// Names of the nodes, from the bottom up.
+    /// The names of the nodes, from the bottom up.
     pub nodes: Vec<String>,
-    /// What the knowledge base was configured with.
+    /// The configuration of the knowledge base.
     pub configuration: Value,
     /// The checkpoint of the last commit.
     pub checkpoint: Value,
     /// Learn calls of each level, and distinct patterns where they are known.
     pub levels: Vec<LevelResult>,
-    /// Where the knowledge is.
+    /// The place of the knowledge.
     pub backend: RunBackend,
     /// Whether somebody holds the run's lock.
     pub is_locked: bool,
 }
 
 impl RunFacts {
-    /// What a store tells.
+    /// Reads the facts from a store: its nodes, configuration, checkpoint and learn calls.
     ///
     /// # Errors
     ///
@@ -54,8 +55,8 @@ impl RunFacts {
         })
     }
 
-    /// The manifest with these facts. Without a recorded one, the run gets this name, an id by its place, and `created` as the time at
-    /// which it began.
+    /// Returns the manifest with these facts. Without a recorded one, the run gets this name, an id
+    /// by its place, and `created` as the time at which it began.
     #[must_use]
     pub fn manifest(
         self,
@@ -71,7 +72,8 @@ impl RunFacts {
                 created,
             ),
         };
-        // Another program's checkpoint is no error here: the run is listed with what is known of it.
+        // Another program's checkpoint is no error here: the run is listed with what is known of
+        // it.
         let checkpoint = Checkpoint::from_json(&self.checkpoint).ok().flatten();
         let mut manifest = RunManifest::new(
             id,
@@ -93,12 +95,14 @@ impl RunFacts {
             .as_ref()
             .map(|checkpoint| CorpusDigest::of(&checkpoint.corpus));
         manifest.state = match checkpoint {
+            // First, because a run that is complete can be trained on.
             _ if self.is_locked => RunState::Running,
             Some(checkpoint) if checkpoint.complete => RunState::Complete,
             _ => RunState::Interrupted,
         };
         if let Some(recorded) = recorded {
             manifest.updated = recorded.updated;
+            // A process that is named and holds no lock has died.
             manifest.process = recorded.process.filter(|_| self.is_locked);
             manifest.corpus = manifest.corpus.or(recorded.corpus);
             manifest.options = recorded.options;
@@ -108,7 +112,8 @@ impl RunFacts {
     }
 }
 
-/// A name for a run that is known by another text, such as that of its directory: what names do not have becomes `_`.
+/// Returns a name for a run that is known by another text, such as that of its directory: what
+/// names cannot hold becomes `_`.
 ///
 /// ```
 /// assert_eq!(kato_runs::run_name_like("my-kb.1").as_str(), "my_kb_1");
@@ -120,6 +125,6 @@ pub fn run_name_like(text: &str) -> RunName {
         false => '_',
     };
     let name: String = text.chars().take(32).map(kept).collect();
-    // Only a name of no letters is left over, and that is as good as any.
+    // Only an empty text comes to no name, and then any name is as good.
     name.parse().unwrap_or_else(|_| RunName::from_random(0))
 }

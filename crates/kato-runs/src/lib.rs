@@ -1,36 +1,13 @@
-//! Many training runs side by side: what each was, and listing, renaming, cloning, exporting, importing and deleting them.
+#![doc = include_str!("../README.md")]
 //!
-//! * [`RunManifest`] says what a run is: id, name, configuration, corpus, levels, place, results, where it came from. A trainer writes
-//!   it with [`ManifestFile`].
-//! * [`Runs`] manages the runs of a data directory: knowledge bases, and state files of runs whose nodes are on a server.
-//! * [`Archive`] is an exported run, which any store takes.
+//! # Where to start
 //!
-//! A run's state is found out and not believed: a run that nobody writes to is complete or interrupted, whatever its manifest says.
-//!
-//! ```
-//! use kato_runs::Runs;
-//! use kato_store::{EmbeddedStore, PatternStore};
-//! use serde_json::json;
-//!
-//! let dir = tempfile::tempdir()?;
-//! let store = EmbeddedStore::create(&dir.path().join("wiki"), &["node0"], json!(null))?;
-//! store.commit(Vec::new(), json!(null))?;
-//! drop(store);
-//!
-//! let runs = Runs::in_directory(dir.path())?;
-//! let copy = runs.clone_run("wiki", &"wiki_2".parse()?)?;
-//! assert_eq!(runs.list()?.len(), 2);
-//! runs.export("wiki_2", &dir.path().join("exported"))?;
-//! runs.delete("wiki_2")?;
-//! let again = runs.import(&dir.path().join("exported"), None)?;
-//! assert_eq!(again.manifest.name, copy.manifest.name);
-//! assert_ne!(again.manifest.id, copy.manifest.id);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # Features
-//!
-//! `mongodb` (off): `Runs::in_mongodb`, the runs of a MongoDB.
+//! * [`Runs`] manages the runs of a place; a [`Run`] is one of them, as it is found.
+//! * [`RunManifest`] is the description of a run. A trainer writes it with a [`ManifestFile`].
+//! * [`Archive`] is an exported run, which any store can import.
+//! * [`RunPlace`] is the contract of other places of runs, and [`RunFacts`] brings their manifests
+//!   up to date.
+//! * [`RunsError`] says why an operation was not done.
 
 mod archive;
 mod directory;

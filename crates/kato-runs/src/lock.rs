@@ -1,4 +1,4 @@
-//! Locks of runs: the same that their writers hold.
+//! Locks of runs, which their writers hold as well.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use crate::RunsError;
 /// The lock file of a knowledge base, as its file format has it.
 pub(crate) const KNOWLEDGE_BASE_LOCK: &str = "LOCK";
 
-/// Keeps writers out as long as it lives; the operating system releases it when the process ends, however it ends.
+/// A lock that keeps writers out as long as it lives; the operating system releases it when the
+/// process ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
@@ -20,7 +21,7 @@ impl Lock {
         Self::hold(&dir.join(KNOWLEDGE_BASE_LOCK), dir)
     }
 
-    /// Locks a file, which is made if need be; `what` is told when somebody else holds it.
+    /// Locks a file, which is made if need be; the error names `what` when somebody else holds it.
     pub(crate) fn hold(file: &Path, what: &Path) -> Result<Self, RunsError> {
         let handle = OpenOptions::new()
             .create(true)
@@ -39,7 +40,8 @@ impl Lock {
     }
 }
 
-/// Whether somebody holds a lock. Looks by taking it for a moment, shared with others who look.
+/// Returns whether somebody holds a lock. Looks by taking it for a moment, shared with others who
+/// look.
 pub(crate) fn is_held(file: &Path) -> bool {
     // Without the file, or without the right to open it, nobody can be said to hold it.
     let Ok(handle) = File::open(file) else {
@@ -48,7 +50,7 @@ pub(crate) fn is_held(file: &Path) -> bool {
     matches!(handle.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// The lock file of a server run's state.
+/// Returns the path of the lock file of a server run's state.
 pub(crate) fn state_lock(state: &Path) -> PathBuf {
     state.with_added_extension("lock")
 }

@@ -1,4 +1,4 @@
-//! The manifest of a run: what it is, where it is, what it came to.
+//! The manifest of a run: its identity, its place, and its results.
 
 mod parts;
 mod text;
@@ -22,14 +22,14 @@ use self::text::{by_text, rfc3339};
 use crate::manifest_file::check_version;
 use crate::{RunId, RunsError};
 
-/// Version of the file.
+/// The version of the file.
 const FORMAT_VERSION: u64 = 1;
 
-/// What a run is, where it is, and what it came to; JSON in `run.json`.
+/// The description of a run: what it is, where it is, and what came of it; JSON in `run.json`.
 ///
-/// A trainer [begins](Self::begin) one, or [goes on](Self::resume) with the one it finds, writes it with a
-/// [`ManifestFile`](crate::ManifestFile), [finishes](Self::finish) it by its report and writes it again. What a crash leaves
-/// outdated, [`Runs`](crate::Runs) finds out anew.
+/// A trainer [begins](Self::begin) one, or [goes on](Self::resume) with the one it finds, writes it
+/// with a [`ManifestFile`](crate::ManifestFile), [finishes](Self::finish) it by its report and
+/// writes it again. What a crash leaves outdated, [`Runs`](crate::Runs) finds out anew.
 ///
 /// ```
 /// use kato_learner::HierarchicalConceptLearner;
@@ -54,18 +54,19 @@ pub struct RunManifest {
     /// The run's name.
     #[serde(with = "by_text")]
     pub name: RunName,
-    /// When the run began; `None` where nothing tells.
+    /// The time at which the run began; `None` where it is not known.
     #[serde(with = "rfc3339")]
     pub created: Option<SystemTime>,
-    /// When the manifest was last written; `None` if it never was.
+    /// The time at which the manifest was last written; `None` if it never was.
     #[serde(with = "rfc3339")]
     pub updated: Option<SystemTime>,
-    /// What the run was doing then.
+    /// The state of the run at that time.
     pub state: RunState,
     /// The process that trained it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
-    /// What the run learns: a [`RunConfiguration`] as JSON, or what else the knowledge base was configured with.
+    /// The configuration of the run: a [`RunConfiguration`] as JSON, or whatever the knowledge base
+    /// was configured with.
     pub configuration: Value,
     /// The tokenizer; `None` where the configuration is not a training run's.
     pub tokenizer: Option<RunTokenizer>,
@@ -73,23 +74,23 @@ pub struct RunManifest {
     pub corpus: Option<CorpusDigest>,
     /// The levels, from the bottom up.
     pub levels: Vec<RunLevel>,
-    /// Where the knowledge is.
+    /// The place of the knowledge.
     pub backend: RunBackend,
     /// Settings that do not change what is learned, such as the number of workers.
     #[serde(default)]
     pub options: BTreeMap<String, Value>,
-    /// What the run came to; `None` before its first session ends.
+    /// The results of the run; `None` before its first session ends.
     pub results: Option<RunResults>,
-    /// Where the run came from, the latest last; empty for a run that began as one.
+    /// The runs that the run came from, the latest last; empty for a run that began as one.
     #[serde(default)]
     pub lineage: Vec<Origin>,
-    /// What an exported run consists of; `None` where it lives.
+    /// The files of an exported run; `None` for a run that is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<ExportContents>,
 }
 
 impl RunManifest {
-    /// The manifest of a run that this process begins now.
+    /// Returns the manifest of a run that this process begins now.
     #[must_use]
     pub fn begin(name: RunName, configuration: &RunConfiguration, backend: RunBackend) -> Self {
         let nodes = configuration
@@ -110,7 +111,7 @@ impl RunManifest {
         manifest
     }
 
-    /// The manifest of a run at rest.
+    /// Returns the manifest of a run that nobody trains.
     pub(crate) fn new(
         id: RunId,
         name: RunName,
@@ -143,31 +144,32 @@ impl RunManifest {
         }
     }
 
-    /// The same with the corpus that the run reads.
+    /// Sets the corpus that the run reads.
     #[must_use]
     pub fn with_corpus(mut self, corpus: &CorpusIdentity) -> Self {
         self.corpus = Some(CorpusDigest::of(corpus));
         self
     }
 
-    /// The same with a setting that does not change what is learned.
+    /// Sets an option: a setting that does not change what is learned.
     #[must_use]
     pub fn with_option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.options.insert(name.into(), value.into());
         self
     }
 
-    /// This process goes on with the run.
+    /// Notes that this process goes on with the run.
     pub fn resume(&mut self) {
         self.state = RunState::Running;
         self.process = Some(std::process::id());
         self.updated = Some(now());
     }
 
-    /// A session of this process ended with this report.
+    /// Notes that a session of this process ended with this report.
     pub fn finish(&mut self, report: &TrainingReport) {
         let earlier = self.results.as_ref().and_then(|results| results.seconds);
         let mut results = RunResults::of_report(report);
+        // A report knows its own session only, and the manifest adds up all that came to their end.
         results.seconds = results
             .seconds
             .map(|seconds| seconds + earlier.unwrap_or(0.0));
@@ -180,13 +182,14 @@ impl RunManifest {
         self.updated = Some(now());
     }
 
-    /// As JSON, for places that keep a value; a [`ManifestFile`](crate::ManifestFile) keeps a file.
+    /// Returns the manifest as JSON, for places that keep a value; a
+    /// [`ManifestFile`](crate::ManifestFile) keeps a file.
     #[must_use]
     pub fn to_json(&self) -> Value {
         plain_json(self)
     }
 
-    /// Reads [`to_json`](Self::to_json)'s value; errors tell where it was found.
+    /// Reads the value that [`to_json`](Self::to_json) returns; errors name where it was found.
     ///
     /// # Errors
     ///
@@ -196,12 +199,13 @@ impl RunManifest {
         Self::deserialize(value).map_err(|error| RunsError::damaged(found, error.to_string()))
     }
 
-    /// The names of the levels, from the bottom up.
+    /// Returns the names of the levels, from the bottom up.
     pub(crate) fn nodes(&self) -> Vec<String> {
         self.levels.iter().map(|level| level.node.clone()).collect()
     }
 
-    /// The same run under another name, with the ids and databases that follow from it.
+    /// Returns the same run under another name, with the node ids and databases that follow from
+    /// it.
     pub(crate) fn renamed(mut self, name: &RunName) -> Self {
         self.levels = RunLevel::all(name, &self.nodes(), training(&self.configuration).as_ref());
         self.name = name.clone();
@@ -209,12 +213,13 @@ impl RunManifest {
         self
     }
 
-    /// A run of its own that begins as this one is, at rest.
+    /// Returns a run of its own that begins as this one is, and that nobody trains.
     pub(crate) fn descendant(self, name: &RunName, backend: RunBackend, origin: Origin) -> Self {
         let mut manifest = self.renamed(name);
         manifest.id = RunId::generate();
         manifest.created = manifest.updated;
         manifest.process = None;
+        // The original may be in use; the new run is not.
         if manifest.state == RunState::Running {
             manifest.state = RunState::Interrupted;
         }
@@ -225,12 +230,14 @@ impl RunManifest {
     }
 }
 
-/// The time, to the second as it is written.
+/// Returns the time, to the second as it is written.
 pub(crate) fn now() -> SystemTime {
+    // Cut, so that a manifest that is read back equals the one that was written.
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     SystemTime::UNIX_EPOCH + Duration::from_secs(now.unwrap_or_default().as_secs())
 }
 
+/// Returns a manifest as JSON.
 fn plain_json(manifest: &RunManifest) -> Value {
     serde_json::to_value(manifest).expect("a manifest is plain data")
 }

@@ -12,19 +12,20 @@ use crate::{RunManifest, RunsError};
 /// The manifest's file in a knowledge base and in an export.
 pub(crate) const FILE: &str = "run.json";
 
-/// How files of server runs' states end.
+/// The end of the names of server runs' state files.
 pub(crate) const STATE_SUFFIX: &str = ".kato-run.json";
 
 /// The file that keeps a run's manifest.
 ///
-/// Writing replaces it as a whole; a crash leaves the old manifest or the new one. Who writes holds the run's lock, as a trainer does.
+/// Writing replaces it as a whole; a crash leaves the old manifest or the new one. Who writes holds
+/// the run's lock, as a trainer does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestFile {
     path: PathBuf,
 }
 
 impl ManifestFile {
-    /// `run.json` in the directory of a knowledge base.
+    /// Returns the file of a knowledge base: `run.json` in its directory.
     #[must_use]
     pub fn in_knowledge_base(dir: &Path) -> Self {
         Self {
@@ -32,7 +33,8 @@ impl ManifestFile {
         }
     }
 
-    /// The manifest beside the state file of a run whose nodes are on a server: `NAME.run.json` beside `NAME.kato-run.json`.
+    /// Returns the file beside the state file of a run whose nodes are on a server: `NAME.run.json`
+    /// beside `NAME.kato-run.json`.
     #[must_use]
     pub fn beside_state(state: &Path) -> Self {
         let name = state.file_name().unwrap_or_default().to_string_lossy();
@@ -42,7 +44,7 @@ impl ManifestFile {
         }
     }
 
-    /// Where the manifest is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -52,7 +54,8 @@ impl ManifestFile {
     ///
     /// # Errors
     ///
-    /// [`RunsError::Version`] and [`RunsError::Damaged`] when it is not one that can be read, and I/O errors.
+    /// [`RunsError::Version`] and [`RunsError::Damaged`] when it is not one that can be read, and
+    /// I/O errors.
     pub fn read(&self) -> Result<Option<RunManifest>, RunsError> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -73,8 +76,9 @@ impl ManifestFile {
         self.write_to(&Disk::default(), manifest)
     }
 
+    /// Replaces the manifest through a disk that tests can fail.
     pub(crate) fn write_to(&self, disk: &Disk, manifest: &RunManifest) -> Result<(), RunsError> {
-        // Not from its JSON value, which has lost the order of the fields.
+        // Written directly, because its JSON value has lost the order of the fields.
         let text = serde_json::to_string_pretty(manifest).expect("a manifest is plain data");
         disk.replace(&self.path, &(text + "\n"))
     }

@@ -16,7 +16,8 @@ use crate::{
     RunPlace, RunsError,
 };
 
-/// How long a run is waited for that is listed: long enough for a commit that goes on, not for one that nobody finishes.
+/// Patience with a run that is listed: enough for a commit that goes on, not for one that nobody
+/// finishes.
 const GLANCE: Duration = Duration::from_secs(2);
 
 const BY_NAME: &str =
@@ -27,9 +28,9 @@ const NOT_OURS: &str =
 /// The runs of a MongoDB, each in databases of its own.
 pub(crate) struct MongoPlace {
     runs: MongoRuns,
-    /// With credentials: shown nowhere.
+    /// The address with credentials, which is shown nowhere.
     uri: String,
-    /// Without.
+    /// The address without credentials.
     backend: RunBackend,
 }
 
@@ -42,6 +43,7 @@ impl fmt::Debug for MongoPlace {
 }
 
 impl MongoPlace {
+    /// Connects to a server.
     pub(crate) fn connect(uri: &str) -> Result<Self, RunsError> {
         let backend = RunBackend::new(BackendKind::Mongodb, uri);
         let runs = MongoRuns::connect(uri).map_err(RunsError::store(Path::new(&backend.place)))?;
@@ -52,16 +54,17 @@ impl MongoPlace {
         })
     }
 
+    /// Returns a builder for the store of a run.
     fn store(&self, run: &RunName) -> MongoStoreBuilder {
         MongoStore::builder(self.uri.as_str(), run.clone())
     }
 
-    /// Where a run is, as errors tell it.
+    /// Returns the place of a run, for errors.
     fn path(&self, run: &str) -> PathBuf {
         Path::new(&self.backend.place).join(run)
     }
 
-    /// An error of the store of a run.
+    /// Returns a function that turns an error of a run's store into one of ours.
     fn failed<'a>(&'a self, run: &'a str) -> impl FnOnce(StoreError) -> RunsError + 'a {
         move |error| match error {
             StoreError::Locked { .. } => RunsError::InUse {
@@ -86,12 +89,13 @@ impl MongoPlace {
         Ok(())
     }
 
-    /// A run of ours.
+    /// Returns a run of ours as it is found.
     fn look_at(&self, found: MongoRun) -> Run {
         let path = self.path(found.run.as_str());
         let recorded = found.manifest.as_ref();
         let recorded = recorded.map(|value| RunManifest::from_json(value, &path));
-        // Of another name is what a copy has that nobody finished: it is the manifest of the run that was copied.
+        // A copy that was not finished has the manifest of the run that was copied, under that
+        // run's name: it is none of the copy's own.
         let recorded =
             recorded.filter(|read| !matches!(read, Ok(manifest) if manifest.name != found.run));
         let store = self.store(&found.run).patience(GLANCE).open_read_only();
@@ -106,7 +110,7 @@ impl MongoPlace {
         self.run_of(found.run.as_str(), store, facts, recorded.transpose())
     }
 
-    /// Databases that no run of ours has.
+    /// Returns databases that no run of ours has, as a run.
     fn look_at_foreign(&self, found: &DiscoveredRun) -> Run {
         let facts = RunFacts {
             nodes: found.nodes.iter().map(|(node, _)| node.clone()).collect(),
@@ -119,6 +123,7 @@ impl MongoPlace {
         self.run_of(&found.run, self.open_foreign(found), facts, Ok(None))
     }
 
+    /// Opens databases that no run of ours has, for reading.
     fn open_foreign(&self, found: &DiscoveredRun) -> Result<MongoStore, StoreError> {
         let nodes: Vec<(&str, &str)> = found
             .nodes
@@ -129,6 +134,7 @@ impl MongoPlace {
         builder.open_foreign(&nodes)
     }
 
+    /// Puts a run together from what was found; what could not be read becomes its problem.
     fn run_of(
         &self,
         run: &str,
@@ -153,6 +159,8 @@ impl MongoPlace {
         let is_recorded = recorded.is_some();
         let mut manifest = facts.manifest(recorded, &run_name_like(run), None);
         if !is_recorded {
+            // All runs of a server have the same backend place, so the id is made of the run's own
+            // path.
             manifest.id = RunId::of_unrecorded(&self.path(run).display().to_string());
         }
         Run {
@@ -164,9 +172,10 @@ impl MongoPlace {
         }
     }
 
-    /// The name of a run, if it is ours.
+    /// Returns the name of a run, if it is ours.
     fn own<'r>(&self, run: &'r Run, action: &'static str) -> Result<&'r RunName, RunsError> {
         let name = &run.manifest.name;
+        // The location alone does not say: databases of others may begin with the name of a run.
         let is_ours = run.location == RunLocation::Database(name.to_string())
             && self
                 .store(name)
@@ -185,7 +194,7 @@ impl MongoPlace {
         kept.map_err(self.failed(name.as_str()))
     }
 
-    /// A run that is made here.
+    /// Returns the manifest of a run that is made here from another.
     fn descendant(&self, manifest: &RunManifest, name: &RunName, origin: Origin) -> RunManifest {
         manifest
             .clone()
@@ -197,6 +206,7 @@ impl RunPlace for MongoPlace {
     fn list(&self) -> Result<Vec<Run>, RunsError> {
         let own = self.runs.list().map_err(self.failed(""))?.into_iter();
         let foreign = self.runs.discover().map_err(self.failed(""))?;
+        // An import that is not finished is no run yet.
         let own = own.filter(|run| !is_importing(&run.checkpoint));
         let mut runs: Vec<Run> = own.map(|run| self.look_at(run)).collect();
         runs.extend(foreign.iter().map(|run| self.look_at_foreign(run)));
@@ -215,6 +225,8 @@ impl RunPlace for MongoPlace {
     fn clone_run(&self, run: &Run, name: &RunName) -> Result<(), RunsError> {
         let from = self.own(run, "cloned")?;
         self.sweep()?;
+        // A crash before the new manifest is kept leaves a run without one: the original's, which
+        // comes with the copy, does not count as its own.
         self.runs
             .copy(from, name)
             .map_err(self.failed(from.as_str()))?;
@@ -228,7 +240,7 @@ impl RunPlace for MongoPlace {
     fn export(&self, run: &Run, out: &Path) -> Result<Archive, RunsError> {
         let name = &run.manifest.name;
         let store = match self.own(run, "exported") {
-            // For writing: what is read while another writes is no snapshot.
+            // For writing, so that nobody else does: there are no snapshots.
             Ok(name) => self.store(name).open(),
             Err(RunsError::Unsupported { .. }) => {
                 let found = self.runs.discover().map_err(self.failed(""))?;
@@ -260,9 +272,11 @@ impl RunPlace for MongoPlace {
             .create(&manifest.nodes(), manifest.configuration.clone())
             .map_err(self.failed(name.as_str()))?;
         let imported = archive.import_into(&store);
+        // Gives the lease back, which would keep the run from being deleted.
         drop(store);
         imported.inspect_err(|_| {
-            // Best effort: the run is empty then.
+            // Best effort: a run whose import is unfinished is not listed, and the next change
+            // deletes it.
             let _ = self.runs.delete(name);
         })?;
         let origin = Origin::Imported {
@@ -279,6 +293,7 @@ impl RunPlace for MongoPlace {
     }
 }
 
+/// Creates the error that a run cannot be treated so.
 fn unsupported(run: &Run, action: &'static str, reason: &'static str) -> RunsError {
     RunsError::Unsupported {
         run: run.in_words(),

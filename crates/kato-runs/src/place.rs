@@ -1,4 +1,4 @@
-//! Where runs are: the contract that a place of runs keeps.
+//! The contract of a place that holds runs.
 
 use std::fmt;
 use std::path::Path;
@@ -9,11 +9,13 @@ use crate::{Archive, Run, RunManifest, RunsError};
 
 /// A place that holds runs, such as a directory or a server of databases.
 ///
-/// Every operation is done as a whole or not at all, also when the process dies: what it leaves then is never taken for a run, and is
-/// cleared away by the next operation. Operations that change a run hold the lock that its trainers hold.
-/// [`Runs`](crate::Runs) resolves names and refuses those that are taken before it asks a place.
+/// Every operation is done as a whole or not at all, also when the process dies: what it leaves
+/// then is never taken for a run, and is cleared away by the next operation. Operations that change
+/// a run hold the lock that its trainers hold. [`Runs`](crate::Runs) resolves names and refuses
+/// those that are taken before it asks a place.
 pub trait RunPlace: fmt::Debug + Send + Sync {
-    /// All runs, ordered by name and id. A run that cannot be read is one with a [`problem`](Run::problem).
+    /// Lists all runs, ordered by name and id. A run that cannot be read is one with a
+    /// [`problem`](Run::problem).
     ///
     /// # Errors
     ///
@@ -31,7 +33,8 @@ pub trait RunPlace: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`RunsError::InUse`], [`RunsError::Unsupported`], [`RunsError::Exists`], and when it cannot be read or written.
+    /// [`RunsError::InUse`], [`RunsError::Unsupported`], [`RunsError::Exists`], and when it cannot
+    /// be read or written.
     fn clone_run(&self, run: &Run, name: &RunName) -> Result<(), RunsError>;
 
     /// Exports a run, as its last commit left it, to a new directory.

@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-/// Most characters that are taken for an id.
+/// Characters of an id at most.
 const MAX_LENGTH: usize = 64;
 
-/// The id of a run: the time at which it began and 64 random bits, as in `20261121T180231Z-3f9c2ab41d7e0c55`. Never cut; a unique
-/// beginning is enough to ask for a run.
+/// The id of a run: the time at which it began and 64 random bits, as in
+/// `20261121T180231Z-3f9c2ab41d7e0c55`. It is never shortened; a unique beginning is enough to ask
+/// for a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
@@ -23,7 +24,7 @@ pub struct InvalidRunId {
 }
 
 impl RunId {
-    /// The id of a run that begins at `now`, in UTC, with these random bits.
+    /// Creates the id of a run that begins at `now`, in UTC, with these random bits.
     ///
     /// ```
     /// use std::time::{Duration, UNIX_EPOCH};
@@ -34,24 +35,26 @@ impl RunId {
     /// ```
     #[must_use]
     pub fn new(now: SystemTime, random: u64) -> Self {
+        // A clock that was never set may be before the epoch, which `humantime` does not format.
         let time = humantime::format_rfc3339_seconds(now.max(SystemTime::UNIX_EPOCH)).to_string();
         let time = time.replace(['-', ':'], "");
         Self(format!("{time}-{random:016x}"))
     }
 
-    /// An id that no other run has: by the system's clock and its random numbers.
+    /// Creates an id that no other run has, from the system's clock and its random numbers.
     #[must_use]
     pub fn generate() -> Self {
         Self::new(SystemTime::now(), uuid::Uuid::new_v4().as_u64_pair().1)
     }
 
-    /// The id of a run that has recorded none, by where it is: the same as long as it stays there.
+    /// Returns the id of a run that has recorded none, made of its place: the same as long as it
+    /// stays there.
     pub(crate) fn of_unrecorded(place: &str) -> Self {
         let digest = blake3::hash(place.as_bytes()).to_hex();
         Self(format!("unrecorded-{}", &digest[..16]))
     }
 
-    /// The id.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! Managing the runs of a place.
+//! Management of the runs of a place.
 
 use std::path::{Path, PathBuf};
 
@@ -9,19 +9,21 @@ use crate::{Archive, Run, RunPlace, RunsError};
 
 /// The runs of a place.
 ///
-/// A run is asked for by its name, its id or a beginning of it that no other run has, or its directory or file within the place.
-/// Nothing here touches another run than the one that was asked for.
+/// A run is asked for by its name, its id or a beginning of it that no other run has, or its
+/// directory or file within the place. Nothing here touches another run than the one that was asked
+/// for.
 #[derive(Debug)]
 pub struct Runs {
     place: Box<dyn RunPlace>,
 }
 
 impl Runs {
-    /// The runs of a data directory: knowledge bases in its sub-directories and theirs (two levels), and the state files of runs whose
-    /// nodes are on a server (`NAME.kato-run.json`) in the directory and its sub-directories.
+    /// Opens the runs of a data directory: knowledge bases in its sub-directories and theirs (two
+    /// levels), and the state files of runs whose nodes are on a server (`NAME.kato-run.json`) in
+    /// the directory and its sub-directories.
     ///
-    /// Names that begin with a dot and symbolic links are passed over, and nothing is looked for in a knowledge base. One without
-    /// `run.json` is a run as well, named after its directory.
+    /// Names that begin with a dot and symbolic links are passed over, and nothing is looked for in
+    /// a knowledge base. One without `run.json` is a run as well, named after its directory.
     ///
     /// # Errors
     ///
@@ -30,10 +32,11 @@ impl Runs {
         Ok(Self::at(DirectoryPlace::open(dir.into())?))
     }
 
-    /// The runs of a MongoDB, and databases of nodes there that no run of ours has. Credentials in the address show nowhere else.
+    /// Opens the runs of a MongoDB, and databases of nodes there that no run of ours has.
+    /// Credentials in the address show nowhere else.
     ///
-    /// A run's manifest is kept with its record there. Databases are named after their run, so none can be renamed; and one that is
-    /// trained cannot be exported, because there are no snapshots.
+    /// A run's manifest is kept with its record there. Databases are named after their run, so none
+    /// can be renamed; and one that is trained cannot be exported, because there are no snapshots.
     ///
     /// # Errors
     ///
@@ -43,23 +46,25 @@ impl Runs {
         Ok(Self::at(crate::mongodb::MongoPlace::connect(uri)?))
     }
 
-    /// The runs of any place.
+    /// Returns the runs of any place.
     pub fn at(place: impl RunPlace + 'static) -> Self {
         Self {
             place: Box::new(place),
         }
     }
 
-    /// All runs, ordered by name and id. Reads what each says of itself and its last commit, but no pattern.
+    /// Lists all runs, ordered by name and id. Reads what each says of itself and its last commit,
+    /// but no pattern.
     ///
     /// # Errors
     ///
-    /// When the place cannot be read. One run that cannot be read is no error but has a [`problem`](Run::problem).
+    /// When the place cannot be read. One run that cannot be read is no error but has a
+    /// [`problem`](Run::problem).
     pub fn list(&self) -> Result<Vec<Run>, RunsError> {
         self.place.list()
     }
 
-    /// The runs that have no manifest of their own.
+    /// Lists the runs that have no manifest of their own.
     ///
     /// # Errors
     ///
@@ -70,7 +75,7 @@ impl Runs {
         Ok(runs)
     }
 
-    /// One run.
+    /// Returns the one run that is asked for.
     ///
     /// # Errors
     ///
@@ -79,7 +84,8 @@ impl Runs {
         find(self.list()?, wanted)
     }
 
-    /// Writes down what is known of a run that has no manifest, and gives it an id of its own; a run that has one stays as it is.
+    /// Writes down what is known of a run that has no manifest, and gives it an id of its own; a
+    /// run that has one stays as it is.
     ///
     /// # Errors
     ///
@@ -90,12 +96,14 @@ impl Runs {
         self.write(run, &name)
     }
 
-    /// Gives a run another name. A knowledge base stays in its directory, so that commands which name that go on working.
+    /// Gives a run another name. A knowledge base stays in its directory, so that commands which
+    /// name that go on working.
     ///
     /// # Errors
     ///
-    /// [`RunsError::NameTaken`], [`RunsError::InUse`] while it is trained, [`RunsError::Unsupported`] for a run on a server, whose
-    /// nodes are known there by the name; and when the manifest cannot be written.
+    /// [`RunsError::NameTaken`], [`RunsError::InUse`] while it is trained,
+    /// [`RunsError::Unsupported`] for a run on a server, whose nodes are known there by the name;
+    /// and when the manifest cannot be written.
     pub fn rename(&self, wanted: &str, name: &RunName) -> Result<Run, RunsError> {
         let runs = self.list()?;
         let run = find(runs.clone(), wanted)?;
@@ -105,13 +113,15 @@ impl Runs {
         self.write(run, name)
     }
 
-    /// Copies a run into one of its own, which can be trained on. In a directory the two share what they have learned so far: their
-    /// segment files are linked, not copied, where the file system can do that.
+    /// Copies a run into one of its own, which can be trained on. In a directory the two share what
+    /// they have learned so far: their segment files are linked, not copied, where the file system
+    /// can do that.
     ///
     /// # Errors
     ///
-    /// [`RunsError::NameTaken`] and [`RunsError::Exists`]; [`RunsError::InUse`] while the run is trained; [`RunsError::Unsupported`]
-    /// for a run on a server; and when something cannot be read or written.
+    /// [`RunsError::NameTaken`] and [`RunsError::Exists`]; [`RunsError::InUse`] while the run is
+    /// trained; [`RunsError::Unsupported`] for a run on a server; and when something cannot be read
+    /// or written.
     pub fn clone_run(&self, wanted: &str, name: &RunName) -> Result<Run, RunsError> {
         let runs = self.list()?;
         let run = find(runs.clone(), wanted)?;
@@ -120,7 +130,8 @@ impl Runs {
         self.show(name.as_str())
     }
 
-    /// Exports a run to a directory that does not exist yet; also while it is trained, as its last commit left it.
+    /// Exports a run to a directory that does not exist yet; also while it is trained, as its last
+    /// commit left it.
     ///
     /// # Errors
     ///
@@ -133,7 +144,8 @@ impl Runs {
     ///
     /// # Errors
     ///
-    /// [`RunsError::NameTaken`], [`RunsError::Exists`], and those of [`Archive::open`] and [`Archive::import_into`].
+    /// [`RunsError::NameTaken`], [`RunsError::Exists`], and those of [`Archive::open`] and
+    /// [`Archive::import_into`].
     pub fn import(&self, archive: &Path, name: Option<&RunName>) -> Result<Run, RunsError> {
         let archive = Archive::open(archive)?;
         let name = name.unwrap_or(&archive.manifest().name);
@@ -142,8 +154,8 @@ impl Runs {
         self.show(name.as_str())
     }
 
-    /// Deletes a run with all that it learned, and returns what it was. Of a run on a server only its files here are deleted: the nodes
-    /// stay as they are.
+    /// Deletes a run with all that it learned, and returns what it was. Of a run on a server only
+    /// its files here are deleted: the nodes stay as they are.
     ///
     /// # Errors
     ///
@@ -154,6 +166,7 @@ impl Runs {
         Ok(run)
     }
 
+    /// Writes a run's manifest down under a name, unless there is nothing to change.
     fn write(&self, run: Run, name: &RunName) -> Result<Run, RunsError> {
         if run.is_recorded && run.manifest.name == *name {
             return Ok(run);
@@ -163,11 +176,13 @@ impl Runs {
             manifest.id = crate::RunId::generate();
         }
         self.place.record(&run, &manifest)?;
+        // By its id, because several directories may lead to runs of one name.
         find(self.list()?, manifest.id.as_str())
     }
 }
 
-/// The run that is meant: by name or id, by place, by the beginning of an id, in this order.
+/// Returns the run that is meant: by name or id, by place, by the beginning of an id, in this
+/// order.
 fn find(mut runs: Vec<Run>, wanted: &str) -> Result<Run, RunsError> {
     let meant: [&dyn Fn(&Run) -> bool; 3] = [
         &|run| run.manifest.name.as_str() == wanted || run.manifest.id.as_str() == wanted,
@@ -178,6 +193,8 @@ fn find(mut runs: Vec<Run>, wanted: &str) -> Result<Run, RunsError> {
         },
         &|run| run.manifest.id.as_str().starts_with(wanted),
     ];
+    // The first way that fits any run decides, so that a full name is never ambiguous because ids
+    // begin with it. An empty text is the beginning of every id, and asks for none.
     let first = meant
         .iter()
         .filter(|_| !wanted.is_empty())
@@ -202,6 +219,7 @@ fn find(mut runs: Vec<Run>, wanted: &str) -> Result<Run, RunsError> {
     }
 }
 
+/// Refuses a name that a run has.
 fn refuse_taken(runs: &[Run], name: &RunName) -> Result<(), RunsError> {
     if runs.iter().any(|run| run.manifest.name == *name) {
         return Err(RunsError::NameTaken {

@@ -12,15 +12,16 @@ use crate::lock::{Lock, is_held, state_lock};
 use crate::manifest_file::{STATE_SUFFIX, check_version};
 use crate::{BackendKind, LevelResult, ManifestFile, RunBackend, RunFacts, RunManifest, RunsError};
 
-/// The version of the file that is read.
+/// The version of the file that can be read. It is that of kato-remote, which writes the file.
 const FORMAT_VERSION: u64 = 2;
 
-/// Whether a directory's name is that of the store beside a state file that keeps what a server was taught: it is part of that run.
+/// Returns whether a directory's name is that of the store beside a state file that keeps what a
+/// server was taught: it is part of that run.
 pub(crate) fn is_taught(name: &str) -> bool {
     name.ends_with(".json.taught")
 }
 
-/// What a state file tells of its run.
+/// The part of a state file that a manifest is made of.
 #[derive(Debug, Deserialize)]
 struct State {
     run: RunNameText,
@@ -44,17 +45,18 @@ impl TryFrom<String> for RunNameText {
     }
 }
 
-/// Whether a file's name is that of a run's state.
+/// Returns whether a file's name is that of a run's state.
 pub(crate) fn is_state(name: &str) -> bool {
     name.ends_with(STATE_SUFFIX)
 }
 
-/// The manifest of a run by its state file.
+/// Returns the manifest of a run, given its state file.
 pub(crate) fn manifest(
     path: &Path,
     recorded: Option<RunManifest>,
 ) -> Result<RunManifest, RunsError> {
-    // As the trainer does: where the newest is damaged, the commit before it is taken.
+    // As the trainer does: if the newest state is damaged, that of the commit before counts, and if
+    // both are, the newer one's error.
     let state = read(path).or_else(|error| read(&previous(path)).map_err(|_| error))?;
     let levels = state
         .nodes
@@ -79,12 +81,13 @@ pub(crate) fn manifest(
     let created = fs::metadata(path).and_then(|file| file.modified()).ok();
     let mut manifest = facts.manifest(recorded, &state.run.0, created);
     if manifest.name != state.run.0 {
-        // Its nodes are known by this name, whatever the manifest says.
+        // The server knows the nodes by this name, whatever the manifest says.
         manifest = manifest.renamed(&state.run.0);
     }
     Ok(manifest)
 }
 
+/// Reads a state file.
 fn read(path: &Path) -> Result<State, RunsError> {
     let bytes = fs::read(path).map_err(RunsError::io("read", path))?;
     let damaged = |error: serde_json::Error| RunsError::damaged(path, error.to_string());
@@ -93,12 +96,13 @@ fn read(path: &Path) -> Result<State, RunsError> {
     State::deserialize(value).map_err(damaged)
 }
 
-/// The state of the commit before.
+/// Returns the path of the state of the commit before.
 fn previous(path: &Path) -> PathBuf {
     path.with_added_extension("previous")
 }
 
-/// Removes the files that keep the position of a run whose lock is held; first the state itself, without which the rest is nothing.
+/// Removes the files that keep the position of a run whose lock is held; first the state itself,
+/// without which the rest is nothing.
 pub(crate) fn delete(disk: &Disk, path: &Path, lock: Lock) -> Result<(), RunsError> {
     disk.remove_file(path)?;
     disk.remove_file(&previous(path))?;

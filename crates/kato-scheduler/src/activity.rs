@@ -1,11 +1,12 @@
-//! What a thread is doing right now, as a stack of words: what a stall report shows.
+//! The activity of a worker: a stack of descriptions that progress events and stall reports show.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// What one worker is doing, from the outside in. A [`Teacher`](crate::Teacher) adds what it waits for; clones share the stack.
+/// A stack of descriptions of what one worker is doing, outermost first. A
+/// [`Teacher`](crate::Teacher) adds what it waits for. Clones share the stack.
 ///
 /// ```
 /// use kato_scheduler::Activity;
@@ -29,17 +30,17 @@ struct Entered {
     since: Instant,
 }
 
-/// One entry of a stack.
+/// One entry of the stack of an [`Activity`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ActivityFrame {
-    /// What is being done.
+    /// Description, such as `waiting for node0 to answer`.
     pub what: String,
-    /// For how long.
+    /// Time since it was begun.
     pub elapsed: Duration,
 }
 
-/// Ends an activity when dropped.
+/// A guard that ends an activity when it is dropped.
 #[derive(Debug)]
 #[must_use = "the activity ends when this is dropped"]
 pub struct ActivityGuard {
@@ -48,7 +49,7 @@ pub struct ActivityGuard {
 }
 
 impl Activity {
-    /// Begins something, on top of what is being done; it lasts until the guard is dropped.
+    /// Pushes an activity onto the stack; it lasts until the returned guard is dropped.
     pub fn enter(&self, what: impl Into<String>) -> ActivityGuard {
         let mut stack = self.entered();
         stack.push(Entered {
@@ -61,7 +62,7 @@ impl Activity {
         }
     }
 
-    /// What is being done, from the outside in.
+    /// Returns the activities under way, outermost first, with the time that each has lasted.
     #[must_use]
     pub fn stack(&self) -> Vec<ActivityFrame> {
         let frame = |entered: &Entered| ActivityFrame {
@@ -71,26 +72,31 @@ impl Activity {
         self.entered().iter().map(frame).collect()
     }
 
-    /// Time since something was last begun; forever where nothing is being done.
+    /// Returns the time since an activity was last begun; [`Duration::MAX`] where none is under
+    /// way.
     pub(crate) fn newest(&self) -> Duration {
         let entered = self.entered();
         let newest = entered.iter().map(|entered| entered.since.elapsed()).min();
         newest.unwrap_or(Duration::MAX)
     }
 
-    /// Whether nothing is being done.
+    /// Returns whether no activity is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.entered().is_empty()
     }
 
+    /// Locks the stack.
     fn entered(&self) -> MutexGuard<'_, Vec<Entered>> {
+        // A poisoned lock is used all the same: each change is one operation of a `Vec`, so a panic
+        // elsewhere leaves no half-changed stack behind.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ActivityGuard {
     fn drop(&mut self) {
-        // Guards that were dropped out of order have taken what lay above them along.
+        // A guard that is dropped out of order takes the activities above it along; for their own
+        // guards there is nothing left to cut off.
         self.activity.entered().truncate(self.depth);
     }
 }

@@ -1,4 +1,4 @@
-//! What a run teaches: a store in this process, or nodes elsewhere.
+//! The contract between a run and what it trains: a store in this process, or nodes elsewhere.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -10,46 +10,51 @@ use serde_json::Value;
 
 use crate::{Activity, ConnectionBudget, TrainError};
 
-/// Where what is learned goes, and where the position of a run is kept.
+/// A destination of training, which keeps what is learned together with the position of the run.
 ///
-/// [`train_parallel`](crate::train_parallel) uses a [`PatternStore`]. Others are taught through this contract:
+/// [`train_parallel`](crate::train_parallel) trains a [`PatternStore`]. Other destinations, such as
+/// the nodes of a server, implement this contract:
 ///
-/// * Workers learn through a [`Teacher`] of their own each. What a teacher did becomes final with a commit, together with
-///   the checkpoint behind it.
-/// * After a crash the run goes on from the last checkpoint, so the documents behind it are learned **again**. A backend
-///   that does not lose what was taught since must know such repetitions and pass over them: work is cut by
-///   [`work_size`](Self::work_size) from the checkpoint on, so a backend that answers it as before gets equal work again, with the
-///   same [`first document`](Teacher::finish_work).
+/// * Every worker learns through a [`Teacher`] of its own. What a teacher did becomes final with a
+///   commit, together with the checkpoint behind it.
+/// * After a crash the run goes on from the last checkpoint, so the documents behind it are learned
+///   **again**. A backend that does not lose what was taught since must recognise such repetitions
+///   and skip them: work is cut by [`work_size`](Self::work_size) from the checkpoint on, so a
+///   backend that answers it as before gets equal work again, with the same
+///   [`first document`](Teacher::finish_work).
 pub trait Backend: Sync {
-    /// What a teacher hands over for a commit.
+    /// The unit that a teacher hands over for a commit.
     type Part: Send;
 
-    /// Names of the nodes, from the bottom of the hierarchy up.
+    /// Returns the names of the nodes, from the bottom of the hierarchy up.
     fn nodes(&self) -> &[String];
 
-    /// The run that is kept here: a [`RunConfiguration`](crate::RunConfiguration).
+    /// Returns the configuration of the run that is kept here: a
+    /// [`RunConfiguration`](crate::RunConfiguration) as JSON.
     fn configuration(&self) -> &Value;
 
-    /// The checkpoint of the last commit; `null` before the first.
+    /// Returns the checkpoint of the last commit; `null` before the first.
     fn checkpoint(&self) -> Value;
 
-    /// How the documents behind a position, as [`Cursor::documents`](kato_loader::Cursor::documents) tells it, are handed to a
-    /// worker.
+    /// Returns how the documents behind a position, counted as by
+    /// [`Cursor::documents`](kato_loader::Cursor::documents), are handed to a worker.
     fn work_size(&self, _position: u64) -> WorkSize {
         WorkSize::Bytes
     }
 
-    /// Told that so many documents behind a position are about to be handed to a worker. Where
-    /// [`work_size`](Self::work_size) asked for a number of them, there may be fewer in the end of a corpus.
+    /// Announces that so many documents behind a position are about to be handed to a worker. Where
+    /// [`work_size`](Self::work_size) asked for a number of them, there may be fewer at the end of
+    /// a corpus.
     ///
     /// # Errors
     ///
-    /// When these documents cannot be taught together; the run ends, and none of them was handed out.
+    /// When these documents cannot be taught together; the run ends, and none of them was handed
+    /// out.
     fn begin_work(&self, _position: u64, _n_documents: usize) -> Result<(), TrainError> {
         Ok(())
     }
 
-    /// A worker's way to teach.
+    /// Creates the teacher of one worker.
     ///
     /// # Errors
     ///
@@ -66,44 +71,47 @@ pub trait Backend: Sync {
     /// When that cannot be; then the last commit still holds.
     fn commit(&self, parts: Vec<Self::Part>, checkpoint: Value) -> Result<(), TrainError>;
 
-    /// Learn calls of a node in this run up to the last commit.
+    /// Returns the learn calls of a node in this run up to the last commit.
     ///
     /// # Errors
     ///
     /// When that cannot be read.
     fn observations(&self, node_idx: usize) -> Result<u64, TrainError>;
 
-    /// Distinct patterns of a node, where that is known. May be slow.
+    /// Counts the distinct patterns of a node; `None` where that is not known. May be slow.
     ///
     /// # Errors
     ///
     /// When that cannot be read.
     fn count_patterns(&self, node_idx: usize) -> Result<Option<u64>, TrainError>;
 
-    /// Connections that the teachers share; `None` for a backend in this process. Where there are some, the number of workers can
-    /// be tuned to what pays.
+    /// Returns the connections that the teachers share; `None` for a backend in this process. Where
+    /// there are some, the number of workers can be tuned to what pays.
     fn connections(&self) -> Option<ConnectionBudget> {
         None
     }
 
-    /// Whether what a dead worker had not staged may be taught again in the same session. Where it may not, a panic over one document
-    /// fails that document, and must leave the teacher as it was before it; any other panic of a worker ends the run.
+    /// Returns whether what a dead worker had not staged may be taught again in the same session.
+    /// Where it may not, a panic over one document fails that document, and must leave the teacher
+    /// as it was before it; any other panic of a worker ends the run.
     fn can_repeat(&self) -> bool {
         true
     }
 
-    /// Learn calls that the nodes have finished in this session, by level, those of unfinished work included; `None` where that is not
-    /// told apart from what is handed over.
+    /// Returns the learn calls that the nodes have finished in this session, by level, those of
+    /// unfinished work included; `None` where they are not told apart from what is handed over.
     fn finished(&self) -> Option<Vec<u64>> {
         None
     }
 
-    /// Something that the user should know and has not been told, such as that the nodes are slow.
+    /// Returns a message for the user that has not been reported yet, such as that the nodes are
+    /// slow.
     fn notice(&self) -> Option<String> {
         None
     }
 
-    /// Called behind the last commit of a session that was not stopped, to compare what the nodes know with what they were taught.
+    /// Compares what the nodes know with what they were taught. It is called behind the last commit
+    /// of a session that was not stopped.
     ///
     /// # Errors
     ///
@@ -112,43 +120,45 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// Asks teachers that wait for something outside of this process to give up soon, because the run ends with an error.
+    /// Asks teachers that wait for something outside of this process to give up soon, because the
+    /// run ends with an error.
     fn interrupt(&self) {}
 
-    /// Bytes that the knowledge takes on the disk, where that is known.
+    /// Returns the bytes that the knowledge takes on the disk, where that is known.
     fn disk_bytes(&self) -> Option<u64> {
         None
     }
 }
 
-/// How documents are handed to workers.
+/// The unit in which documents are handed to workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WorkSize {
-    /// By [`batch_bytes`](crate::TrainingOptions::batch_bytes) of text.
+    /// Batches of [`batch_bytes`](crate::TrainingOptions::batch_bytes) of text.
     Bytes,
-    /// By number.
+    /// Groups of this many documents.
     Documents(NonZeroUsize),
 }
 
 /// A sample that a node refused.
 #[derive(Debug)]
 pub struct RefusedSample {
-    /// Its number in the corpus.
+    /// Number of the sample in the corpus.
     pub sample_idx: u64,
     /// The lowest level that refused it.
     pub node_idx: usize,
-    /// Why.
+    /// Cause of the refusal.
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// Teaches what one worker plans. Dropped without a commit when its worker dies or the run ends with an error: what it opened, it
-/// closes then.
+/// The part of a [`Backend`] that teaches what one worker plans. It is dropped without a commit
+/// when its worker dies or the run ends with an error, and then closes what it opened.
 pub trait Teacher: Send {
-    /// What is handed over for a commit.
+    /// The unit that is handed over for a commit.
     type Part;
 
-    /// Learns one document, or keeps it until [`finish_work`](Self::finish_work). Leaves its plan in the scratch.
+    /// Learns one document, or keeps it until [`finish_work`](Self::finish_work). Leaves its plan
+    /// in the scratch.
     ///
     /// # Errors
     ///
@@ -159,8 +169,9 @@ pub trait Teacher: Send {
         scratch: &mut LearnScratch,
     ) -> Result<(), LearnError>;
 
-    /// Called behind the last document of each work, with the numbers of its documents in the corpus (held-out ones
-    /// included). What it waits for goes into `activity`. Returns the samples that a node refused, each once.
+    /// Finishes work: called behind the last document of each work of which something was learned,
+    /// with the numbers of its documents in the corpus (held-out ones included). What it waits for
+    /// goes into `activity`. Returns the samples that a node refused, each once.
     ///
     /// # Errors
     ///
@@ -171,13 +182,13 @@ pub trait Teacher: Send {
         activity: &Activity,
     ) -> Result<Vec<RefusedSample>, TrainError>;
 
-    /// Learn calls of a level since the last part was taken.
+    /// Returns the learn calls of a level since the last part was taken.
     fn observations(&self, node_idx: usize) -> u64;
 
-    /// Memory of what was learned since the last part was taken, in bytes.
+    /// Returns the memory of what was learned since the last part was taken, in bytes.
     fn heap_bytes(&self) -> usize;
 
-    /// Hands over what was learned since the last part.
+    /// Hands over what was learned since the last part; `None` where there is nothing to commit.
     ///
     /// # Errors
     ///
@@ -185,7 +196,7 @@ pub trait Teacher: Send {
     fn take_part(&mut self) -> Result<Option<Self::Part>, TrainError>;
 }
 
-/// A pattern store as a backend: documents are counted into batches, which the store commits.
+/// A backend over a pattern store: documents are counted into batches, which the store commits.
 #[derive(Debug)]
 pub(crate) struct StoreBackend<'a>(pub(crate) &'a dyn PatternStore);
 
@@ -257,6 +268,8 @@ impl Teacher for StoreTeacher<'_> {
         _documents: Range<u64>,
         _activity: &Activity,
     ) -> Result<Vec<RefusedSample>, TrainError> {
+        // A store in this process has nothing to wait for: `learn` has reported every failure
+        // already.
         Ok(Vec::new())
     }
 
@@ -269,12 +282,16 @@ impl Teacher for StoreTeacher<'_> {
     }
 
     fn take_part(&mut self) -> Result<Option<StagedBatch>, TrainError> {
+        // Documents without a chunk, or skipped ones, teach nothing: their part has counts alone,
+        // and the store gets no empty segment.
         if self.batch.is_empty() {
             return Ok(None);
         }
         let limits = self.store.attribute_limits();
         let fresh = self.learner.new_batch_with_limits(limits);
         let batch = std::mem::replace(&mut self.batch, fresh);
+        // Sorting and writing happen here, on the worker's thread, so that the committer has only
+        // to make finished files durable.
         let staged = self.store.stage(batch.seal()).map_err(TrainError::Store)?;
         Ok(Some(staged))
     }

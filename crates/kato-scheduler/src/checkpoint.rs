@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::json::plain_json;
 use crate::{FailureCounts, TrainError};
 
-/// How far a run is: everything in front of the cursor is in the knowledge base, nothing behind it is.
+/// The position of a run: everything in front of the cursor is in the knowledge base, nothing
+/// behind it is.
 ///
 /// A store commits it in one step with the patterns, so the two can never disagree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,9 +19,9 @@ use crate::{FailureCounts, TrainError};
 pub struct Checkpoint {
     /// The corpus that the run reads.
     pub corpus: CorpusIdentity,
-    /// Where to read on.
+    /// Position at which reading goes on.
     pub cursor: Cursor,
-    /// What was counted so far.
+    /// Counts of everything in front of the cursor.
     pub counters: Counters,
     /// Length of the ledger of skipped records, in bytes; what lies behind it was never committed.
     pub ledger_bytes: u64,
@@ -28,7 +29,7 @@ pub struct Checkpoint {
     pub complete: bool,
 }
 
-/// What a run counts beside the patterns.
+/// The counts that a run keeps beside the patterns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
@@ -36,16 +37,17 @@ pub struct Counters {
     pub samples: u64,
     /// Documents that could not be learned.
     pub failed: u64,
-    /// The same, by kind. Runs of earlier versions did not tell them apart.
+    /// Documents that could not be learned, by kind. Checkpoints of earlier versions do not tell
+    /// the kinds apart.
     pub failures: FailureCounts,
     /// Tokens that are part of a pattern.
     pub tokens: u64,
-    /// What the learner's rules left out.
+    /// What the rules of the learner left out.
     pub dropped: Dropped,
 }
 
 impl Counters {
-    /// Adds what another part counted.
+    /// Adds the counts of another part.
     pub fn merge(&mut self, other: &Self) {
         self.samples += other.samples;
         self.failed += other.failed;
@@ -56,6 +58,7 @@ impl Counters {
 }
 
 impl Checkpoint {
+    /// Creates the checkpoint of a run that has learned nothing yet.
     pub(crate) fn at_start(corpus: CorpusIdentity, cursor: Cursor) -> Self {
         Self {
             corpus,
@@ -66,9 +69,11 @@ impl Checkpoint {
         }
     }
 
-    /// Documents passed over because a split holds them out.
+    /// Returns the number of documents that were skipped because a split holds them out.
     #[must_use]
     pub fn held_out(&self) -> u64 {
+        // The cursor counts every document that was read: what was neither learned nor failed was
+        // held out. Saturating, because a checkpoint is data from outside and need not add up.
         let taken = self.counters.samples + self.counters.failed;
         self.cursor.documents().saturating_sub(taken)
     }
@@ -87,31 +92,34 @@ impl Checkpoint {
             .map_err(|source| TrainError::Checkpoint { source })
     }
 
-    /// As JSON, for the store.
+    /// Returns the checkpoint as JSON, for the store.
     #[must_use]
     pub fn to_json(&self) -> Value {
         plain_json(self)
     }
 }
 
-/// Builds a loader that starts where a run ended, by the checkpoint that its store or backend keeps; at the beginning of the corpus for
-/// a new run.
+/// Builds a loader that starts where a run ended, by the checkpoint that its store or backend
+/// keeps; at the beginning of the corpus for a new run.
 ///
 /// # Errors
 ///
-/// [`TrainError::Checkpoint`] when the position cannot be read, [`TrainError::OtherCorpus`] when the builder names
-/// another corpus, [`TrainError::Load`] when the corpus cannot be opened.
+/// [`TrainError::Checkpoint`] when the position cannot be read, [`TrainError::OtherCorpus`] when
+/// the builder names another corpus, [`TrainError::Load`] when the corpus cannot be opened.
 pub fn loader_at_checkpoint(
     builder: StreamingDatasetLoaderBuilder,
     checkpoint: &Value,
 ) -> Result<StreamingDatasetLoader, TrainError> {
     let builder = match Checkpoint::from_json(checkpoint)? {
+        // The identity is compared before the first document is read: the position means nothing in
+        // another corpus.
         Some(checkpoint) => builder
             .resume_from(checkpoint.cursor)
             .expect_identity(checkpoint.corpus),
         None => builder,
     };
     builder.build().map_err(|error| match error {
+        // Reported as the error of the run, whose text says what to do about its knowledge base.
         LoadError::OtherCorpus { differences } => TrainError::OtherCorpus { differences },
         error => TrainError::Load(error),
     })

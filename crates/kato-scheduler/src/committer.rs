@@ -1,4 +1,5 @@
-//! The committer: makes one epoch after the other final, together with the position behind it.
+//! The committer, which makes one epoch after the other final, together with the position behind
+//! it.
 
 use crossbeam_channel::{Receiver, Sender};
 use kato_loader::{BadRecord, Cursor};
@@ -11,7 +12,7 @@ use crate::stages;
 use crate::worker::Report;
 use crate::{Backend, Checkpoint, Counters, TrainError};
 
-/// All of an epoch, staged.
+/// An epoch of which everything is staged.
 #[derive(Debug)]
 pub(crate) struct StagedEpoch<P> {
     pub(crate) staged: Vec<P>,
@@ -25,7 +26,7 @@ pub(crate) struct StagedEpoch<P> {
     pub(crate) complete: bool,
 }
 
-/// Commits epochs in the order in which they come, which is that of the corpus.
+/// A committer of epochs in the order in which they come, which is that of the corpus.
 pub(crate) struct Committer<'a, B: Backend> {
     pub(crate) backend: &'a B,
     pub(crate) checkpoint: Checkpoint,
@@ -35,7 +36,7 @@ pub(crate) struct Committer<'a, B: Backend> {
 }
 
 impl<B: Backend> Committer<'_, B> {
-    /// Works until no more epochs come, and returns the last commit's checkpoint.
+    /// Commits epochs until no more come, and returns the checkpoint of the last commit.
     pub(crate) fn run(
         mut self,
         epochs: &Receiver<StagedEpoch<B::Part>>,
@@ -56,7 +57,11 @@ impl<B: Backend> Committer<'_, B> {
         Ok(self.checkpoint)
     }
 
+    /// Makes one epoch final: its skipped samples in the ledger, its parts and its position in the
+    /// backend.
     fn commit(&mut self, mut epoch: StagedEpoch<B::Part>) -> Result<(), TrainError> {
+        // Changed in a copy: should anything below fail, `self.checkpoint` is still that of the
+        // last commit.
         let mut checkpoint = self.checkpoint.clone();
         checkpoint.cursor = epoch.cursor;
         checkpoint.complete = epoch.complete;
@@ -68,7 +73,12 @@ impl<B: Backend> Committer<'_, B> {
         let documents = checkpoint.cursor.documents();
         let _span = tracing::info_span!("commit", documents).entered();
         if let Some(ledger) = &mut self.ledger {
+            // Parts come in the order in which workers staged them; sorted, the ledger of an epoch
+            // does not depend on it.
             epoch.failures.sort_by_key(|failure| failure.sample_idx);
+            // The ledger is on the disk before the commit that counts its bytes. Entries that a
+            // crash leaves without their commit are cut off on resume; the other order could lose
+            // some.
             ledger.append(&epoch.bad_records)?;
             checkpoint.ledger_bytes = ledger.append(&epoch.failures)?;
         }

@@ -1,4 +1,4 @@
-//! The worker threads: starting them, their mailboxes, putting new ones in the place of dead ones.
+//! The worker threads of a session: starting them, their mailboxes, and replacing dead ones.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +13,7 @@ use crate::stages::WorkerProbes;
 use crate::worker::{Part, Report, Shared, StageNow, Work, Worker, WorkerOptions};
 use crate::{Activity, Backend, TrainError};
 
-/// What all workers are made with.
+/// The references and settings that all workers are created with.
 pub(crate) struct Place<'env, B: Backend> {
     pub(crate) backend: &'env B,
     pub(crate) learner: &'env HierarchicalConceptLearner,
@@ -30,9 +30,10 @@ pub(crate) struct Crew<'scope, 'env, B: Backend> {
     members: Vec<Member<'scope>>,
 }
 
+/// A worker thread, as the dispatcher knows it.
 struct Member<'scope> {
     mailbox: Sender<Work>,
-    /// The mailbox's other end, to take mail back.
+    /// The receiving end of the mailbox, to take mail back.
     mail: Receiver<Work>,
     stage_now: Sender<StageNow>,
     activity: Activity,
@@ -42,6 +43,7 @@ struct Member<'scope> {
 }
 
 impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
+    /// Starts the threads of all workers.
     pub(crate) fn start(
         scope: &'scope Scope<'scope, 'env>,
         place: Place<'env, B>,
@@ -61,6 +63,7 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
         Ok(crew)
     }
 
+    /// Starts the thread of one worker, with an empty mailbox.
     fn spawn(&self, idx: usize) -> Result<Member<'scope>, TrainError> {
         let Place {
             backend,
@@ -69,9 +72,12 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
             probes,
             options,
         } = self.place;
+        // Room for one: the next assignment is at hand when the present one is done, and no more
+        // than that has to be taken back when another worker runs out of work.
         let (mailbox, mail) = bounded::<Work>(1);
         let (stage_sender, stage_now) = unbounded::<StageNow>();
         let activity = Activity::default();
+        // Created on the dispatcher's thread, where a backend that cannot be reached ends the run.
         let teacher = backend.teacher(learner)?;
         let can_repeat = backend.can_repeat();
         let own = (mail.clone(), self.reports.clone(), activity.clone());
@@ -79,6 +85,7 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
             .name(format!("worker-{idx}"))
             .spawn_scoped(self.scope, move || {
                 let (mail, reports, activity) = own;
+                // Outside of what a panic unwinds: it still names the sample afterwards.
                 let over = Cell::new(None);
                 let worker = Worker {
                     idx,
@@ -93,10 +100,12 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
                     scratch: learner.new_scratch(),
                     part: Part::default(),
                 };
-                // What the panic left half-done is dropped with the worker: nobody sees it.
+                // `AssertUnwindSafe`: what a panic leaves half-done is dropped with the worker, and
+                // nobody sees it.
                 let ended =
                     catch_unwind(AssertUnwindSafe(|| worker.run(&mail, &stage_now, &reports)));
-                // The dispatcher is gone only after an error of its own.
+                // A report that cannot be sent is not missed: the dispatcher is gone only after an
+                // error of its own.
                 let _ = match ended {
                     Ok(Ok(())) => Ok(()),
                     Ok(Err(error)) => reports.send(Report::Failed(error)),
@@ -119,16 +128,18 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
         })
     }
 
-    /// Puts work into a worker's mailbox, which is empty.
+    /// Puts work into the mailbox of a worker, which is empty.
     pub(crate) fn mail(&self, worker: usize, work: Work) {
-        // A worker that has just died leaves it there, and its death is told in a moment.
+        // A worker that has just died leaves it there. Its death is reported in a moment, and then
+        // the assignment is queued again.
         if self.members[worker].mailbox.try_send(work).is_ok() {
             self.place.probes.mail.pushed(1);
         }
     }
 
-    /// Takes what lies in a worker's mailbox.
+    /// Takes work back out of the mailbox of a worker; `None` if the worker was faster.
     pub(crate) fn take_back(&self, worker: usize) -> Option<AssignmentId> {
+        // The worker and this call receive from one channel, so exactly one of them gets the work.
         let work = self.members[worker].mail.try_recv().ok()?;
         self.place.probes.mail.popped(1);
         Some(work.id)
@@ -136,26 +147,29 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
 
     /// Asks a worker to stage what it has learned.
     pub(crate) fn ask_to_stage(&self, worker: usize) {
+        // Only a dead worker's receiver is gone; what it had learned is queued again once its death
+        // is reported.
         let _ = self.members[worker].stage_now.send(StageNow);
     }
 
-    /// Puts a new worker in a dead one's place.
+    /// Replaces a dead worker by a new one.
     pub(crate) fn replace(&mut self, worker: usize) -> Result<(), TrainError> {
         let fresh = self.spawn(worker)?;
         let dead = std::mem::replace(&mut self.members[worker], fresh);
-        // It has nothing more to do than to end.
+        // Joining does not wait for work: the thread has reported its death and only has to return.
         let _ = dead.handle.join();
         Ok(())
     }
 
-    /// A worker told something.
+    /// Notes that a worker has just reported something.
     pub(crate) fn heard(&mut self, worker: usize) {
         let member = &mut self.members[worker];
         member.heard = Instant::now();
         member.is_told_stalled = false;
     }
 
-    /// The worker that has been busy without a word for the longest time, and for how long.
+    /// Returns the worker that has been busy without a report for the longest time, and for how
+    /// long.
     pub(crate) fn most_silent(&self) -> Option<(usize, Duration)> {
         let busy = self
             .members
@@ -166,12 +180,13 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
             .max_by_key(|(_, silence)| *silence)
     }
 
-    /// What a worker is doing.
+    /// Returns what a worker is doing.
     pub(crate) fn activity(&self, worker: usize) -> &Activity {
         &self.members[worker].activity
     }
 
-    /// Workers that have been busy without a word for too long, each told once.
+    /// Returns a worker that has been busy without a report for too long; each is returned once,
+    /// until it reports again.
     pub(crate) fn newly_stalled(&mut self, timeout: Duration) -> Option<(usize, Duration)> {
         let stalled = |member: &Member<'_>| {
             !member.is_told_stalled && !member.activity.is_idle() && member.silence() >= timeout
@@ -184,25 +199,29 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
 
     /// Closes all mailboxes and waits until all workers have ended.
     pub(crate) fn dismiss(self) {
+        // Collected first, which drops all senders: every mailbox is closed before any thread is
+        // waited for, so that the workers end side by side.
         let handles: Vec<_> = self
             .members
             .into_iter()
             .map(|member| member.handle)
             .collect();
         for handle in handles {
-            // A panic was reported by the thread itself.
+            // A panic was caught and reported by the thread itself.
             let _ = handle.join();
         }
     }
 }
 
 impl Member<'_> {
-    /// Time since it last told anything, or turned to something else.
+    /// Returns the time since its last report, or since it turned to something else if that is
+    /// later.
     fn silence(&self) -> Duration {
         self.heard.elapsed().min(self.activity.newest())
     }
 }
 
+// By hand: a derive would ask `B` to be `Clone`, of which there is only a reference here.
 impl<B: Backend> Clone for Place<'_, B> {
     fn clone(&self) -> Self {
         *self
@@ -211,8 +230,9 @@ impl<B: Backend> Clone for Place<'_, B> {
 
 impl<B: Backend> Copy for Place<'_, B> {}
 
-/// The text of a panic.
+/// Returns the text of a panic.
 pub(crate) fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
+    // `panic!` with a literal carries a `&str`, with arguments a `String`.
     let text = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

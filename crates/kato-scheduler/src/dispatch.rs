@@ -1,11 +1,12 @@
-//! The dispatcher's mind: who holds which samples, what is due next. No threads, clocks or channels, so that tests can run it
-//! against anything that may happen.
+//! The state machine behind the dispatcher: who holds which samples, and what is due next. It has
+//! no threads, clocks or channels, so that tests can run it through any schedule of events.
 //!
-//! Batches of samples become *assignments*. An assignment is `ready`, then lies in a worker's mailbox, then is in its hands, then
-//! learned, then staged; it is forgotten only then, so what a dead worker had not staged can be given to another. An *epoch* is
-//! what one commit makes final: it is committed when it is closed, all its assignments are staged, and all epochs before it
-//! are committed. So a backend always holds a prefix of the corpus, and the set of samples behind it that are done out of
-//! order never has to be written down.
+//! Batches of samples become *assignments*. An assignment is ready, then in the mailbox of a
+//! worker, then being learned, then learned, then staged. It is forgotten only when it is staged,
+//! so what a dead worker had not staged can be given to another. An *epoch* is what one commit
+//! makes final: it is committed when it is closed, all its assignments are staged, and all epochs
+//! before it are committed. So a backend always holds a prefix of the corpus, and the set of
+//! samples behind it that are done out of order never has to be written down.
 
 #[cfg(test)]
 mod simulation;
@@ -17,7 +18,8 @@ use crate::distribution::{Distribution, Selection, assignments_of};
 /// Closed epochs that may wait for their commit before no more work is taken in.
 const EPOCHS_AHEAD: usize = 2;
 
-/// Assignments that may wait for one worker, where it is set who gets what: how far a slow worker may fall behind.
+/// Assignments that may wait for one worker, where the distribution sets who gets what: how far a
+/// slow worker may fall behind.
 const MOST_WAITING: usize = 8;
 
 /// Number of an assignment; they rise with the corpus.
@@ -37,11 +39,11 @@ pub(crate) struct Assignment {
     /// Positions in the batch that have failed for good.
     pub(crate) excluded: Vec<usize>,
     worker: Option<usize>,
-    /// How often a worker died over a position.
+    /// Number of workers that died over each position.
     deaths: BTreeMap<usize, u32>,
 }
 
-/// What is to be done.
+/// A step that the dispatcher's thread has to carry out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Put an assignment into a worker's mailbox.
@@ -49,17 +51,17 @@ pub(crate) enum Command {
         worker: usize,
         assignment: AssignmentId,
     },
-    /// Take what lies in a worker's mailbox back, if it still lies there.
+    /// Take back what is in a worker's mailbox, if the worker has not taken it.
     TakeBack { worker: usize },
     /// Ask a worker to stage what it has learned.
     Stage { worker: usize },
-    /// Put a new worker in a dead one's place.
+    /// Replace a dead worker by a new one.
     Replace { worker: usize },
     /// Commit an epoch.
     Commit { epoch: u64 },
 }
 
-/// What becomes of the sample over which a worker died.
+/// The decision about a sample over which a worker died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It is tried again.
@@ -68,27 +70,30 @@ pub(crate) enum Verdict {
     Failed,
 }
 
+/// A worker, as far as its reports say.
 #[derive(Debug, Default)]
 struct WorkerState {
     is_dead: bool,
-    /// What waits for this worker and no other.
+    /// Assignments that wait for this worker and no other.
     ready: VecDeque<AssignmentId>,
     mailed: Option<AssignmentId>,
     in_hand: Option<AssignmentId>,
-    /// All of one epoch, except for the moment between staging and hearing of it.
+    /// Assignments that are learned and not staged. All of one epoch, except between their staging
+    /// and the report of it.
     learned: BTreeSet<AssignmentId>,
     is_asked_to_stage: bool,
-    /// Whether its mail was asked back, or could not be had.
+    /// Whether its mail was asked back and is still awaited, or the worker had taken it already.
     is_taken_from: bool,
 }
 
+/// An epoch that is not committed.
 #[derive(Debug, Default)]
 struct Epoch {
     unstaged: usize,
     is_closed: bool,
 }
 
-/// The dispatcher's mind.
+/// The state of a session: workers, assignments and epochs.
 #[derive(Debug)]
 pub(crate) struct Dispatch {
     distribution: Distribution,
@@ -100,7 +105,7 @@ pub(crate) struct Dispatch {
     assignments: BTreeMap<AssignmentId, Assignment>,
     /// Unstaged assignments of each batch.
     batches: BTreeMap<BatchId, usize>,
-    /// What waits for any worker.
+    /// Assignments that wait for any worker.
     ready: VecDeque<AssignmentId>,
     /// Epochs that are not committed; the last one is open.
     epochs: VecDeque<Epoch>,
@@ -114,6 +119,7 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
+    /// Creates the state of a session that has taken nothing in yet.
     pub(crate) fn new(distribution: Distribution, n_workers: usize, attempts: u32) -> Self {
         Self {
             distribution,
@@ -135,44 +141,53 @@ impl Dispatch {
         }
     }
 
-    /// The assignment of a number, as long as it is not staged.
+    /// Returns the assignment of a number, as long as it is not staged.
     pub(crate) fn assignment(&self, id: AssignmentId) -> Option<&Assignment> {
         self.assignments.get(&id)
     }
 
-    /// The epoch that takes work in.
+    /// Returns the number of the epoch that takes work in.
     pub(crate) fn open_epoch(&self) -> u64 {
         self.first_epoch + self.epochs.len() as u64 - 1
     }
 
-    /// Whether everything that was taken in is committed.
+    /// Returns whether everything that was taken in is committed.
     pub(crate) fn is_done(&self) -> bool {
         self.epochs.len() == 1 && self.assignments.is_empty() && !self.is_committing
     }
 
-    /// Whether a batch is still needed.
+    /// Returns whether a batch is still needed.
     pub(crate) fn holds(&self, batch: BatchId) -> bool {
         self.batches.contains_key(&batch)
     }
 
-    /// Whether more work can be taken in.
+    /// Returns whether more work can be taken in.
     pub(crate) fn wants_work(&self) -> bool {
+        // The open epoch counts, too. While commits lag behind the workers, more work would only
+        // pile up staged parts.
         if self.is_ended || self.epochs.len() > EPOCHS_AHEAD {
             return false;
         }
         if self.is_pressed {
+            // Short of memory, the next batch comes only when the one before is staged and its
+            // memory given back.
             return self.n_waiting() == 0 && self.n_out() == 0;
         }
         match self.distribution {
+            // One in reserve for each worker, beside the one that it learns and the one in its
+            // mailbox.
             Distribution::WorkStealing => self.ready.len() < self.n_active,
             Distribution::RoundRobin | Distribution::Contiguous => {
+                // A worker for which nothing waits asks for the next batch, unless another has
+                // fallen so far behind that its share would pile up.
                 let waiting = || self.workers.iter().map(|worker| worker.ready.len());
                 waiting().min() == Some(0) && waiting().max() < Some(MOST_WAITING)
             }
         }
     }
 
-    /// Takes in a batch of samples; `group` is its number where it must not be cut.
+    /// Takes in a batch of samples for the open epoch; `group` is its number where it must not be
+    /// cut.
     pub(crate) fn add_batch(&mut self, n_documents: usize, group: Option<u64>) -> BatchId {
         let batch = BatchId(self.next_batch);
         self.next_batch += 1;
@@ -198,12 +213,13 @@ impl Dispatch {
         batch
     }
 
-    /// No more work comes.
+    /// Notes that no more work comes.
     pub(crate) fn end(&mut self) {
         self.is_ended = true;
     }
 
-    /// Closes the open epoch and opens the next one. An epoch without work is committed too: it moves the position.
+    /// Closes the open epoch and opens the next one. An epoch without work is committed too: it
+    /// moves the position.
     pub(crate) fn close_epoch(&mut self) {
         if let Some(epoch) = self.epochs.back_mut() {
             epoch.is_closed = true;
@@ -211,17 +227,18 @@ impl Dispatch {
         self.epochs.push_back(Epoch::default());
     }
 
-    /// Gives work to the first `n` workers only; at least one.
+    /// Gives new work to the first `n` workers only, at least to one. Those behind them finish what
+    /// they have.
     pub(crate) fn activate(&mut self, n: usize) {
         self.n_active = n.clamp(1, self.workers.len());
     }
 
-    /// Whether memory is short.
+    /// Sets whether memory is short.
     pub(crate) fn press(&mut self, is_pressed: bool) {
         self.is_pressed = is_pressed;
     }
 
-    /// A worker has taken its mail into its hands.
+    /// Notes that a worker has begun the assignment from its mailbox.
     pub(crate) fn began(&mut self, worker: usize, id: AssignmentId) {
         let state = &mut self.workers[worker];
         if state.mailed == Some(id) {
@@ -231,7 +248,7 @@ impl Dispatch {
         state.in_hand = Some(id);
     }
 
-    /// A worker has learned what it had in its hands.
+    /// Notes that a worker has learned the assignment that it had begun.
     pub(crate) fn learned(&mut self, worker: usize, id: AssignmentId) {
         let state = &mut self.workers[worker];
         if state.in_hand == Some(id) {
@@ -240,7 +257,7 @@ impl Dispatch {
         state.learned.insert(id);
     }
 
-    /// A worker has staged assignments: they are the backend's now.
+    /// Notes that a worker has staged assignments, which are the backend's from then on.
     pub(crate) fn staged(&mut self, worker: usize, ids: &[AssignmentId]) {
         let state = &mut self.workers[worker];
         state.is_asked_to_stage = false;
@@ -252,9 +269,11 @@ impl Dispatch {
         }
     }
 
-    /// What taking back gave: `None` when the worker was faster.
+    /// Takes in the result of taking mail back: `None` when the worker was faster.
     pub(crate) fn taken_back(&mut self, worker: usize, id: Option<AssignmentId>) {
         let state = &mut self.workers[worker];
+        // Otherwise the worker has its mail, and the flag stays until it says so: it is not asked
+        // for the same mail again.
         if let Some(id) = id {
             state.is_taken_from = false;
             state.mailed = None;
@@ -262,10 +281,11 @@ impl Dispatch {
         }
     }
 
-    /// A worker is dead: what it had not staged is to be learned anew. `over` is the sample over which it died, as far as that is
-    /// known.
+    /// Queues everything again that a dead worker had not staged, and decides about `over`, the
+    /// sample over which it died, as far as that is known.
     pub(crate) fn died(&mut self, worker: usize, over: Option<(AssignmentId, usize)>) -> Verdict {
         let state = &mut self.workers[worker];
+        // What it had learned and not staged went with its memory, and counts as never begun.
         let mut lost: Vec<AssignmentId> = std::mem::take(&mut state.learned).into_iter().collect();
         lost.extend(state.in_hand.take());
         lost.extend(state.mailed.take());
@@ -274,6 +294,7 @@ impl Dispatch {
         state.is_taken_from = false;
         self.queue_again(lost);
         let Some((id, position)) = over else {
+            // It died between two samples, as while staging: no sample is to blame.
             return Verdict::Again;
         };
         let attempts = self.attempts;
@@ -285,19 +306,23 @@ impl Dispatch {
         if *deaths < attempts {
             return Verdict::Again;
         }
+        // Only this sample is given up; the rest of the assignment is learned without it.
         assignment.excluded.push(position);
         Verdict::Failed
     }
 
-    /// The first uncommitted epoch is committed.
+    /// Notes that the first uncommitted epoch is committed.
     pub(crate) fn committed(&mut self) {
         self.is_committing = false;
         self.epochs.pop_front();
         self.first_epoch += 1;
     }
 
-    /// What is to be done next; call until there is nothing. Every command counts as carried out.
+    /// Returns what is to be done next; to be called until there is nothing. Every command counts
+    /// as carried out.
     pub(crate) fn next_command(&mut self) -> Option<Command> {
+        // Replacing comes before mailing: what is put into the mailbox of a dead worker is lost
+        // with it.
         self.replace()
             .or_else(|| self.commit())
             .or_else(|| self.stage())
@@ -305,13 +330,16 @@ impl Dispatch {
             .or_else(|| self.take_back())
     }
 
+    /// Plans the replacement of a dead worker, if there is one.
     fn replace(&mut self) -> Option<Command> {
         let worker = self.workers.iter().position(|state| state.is_dead)?;
         self.workers[worker].is_dead = false;
         Some(Command::Replace { worker })
     }
 
+    /// Plans the commit of the first epoch, if it is complete.
     fn commit(&mut self) -> Option<Command> {
+        // Only the first, and one at a time: the backend always holds a prefix of the corpus.
         let epoch = self.epochs.front()?;
         if self.is_committing || !epoch.is_closed || epoch.unstaged > 0 {
             return None;
@@ -322,9 +350,12 @@ impl Dispatch {
         })
     }
 
+    /// Plans a staging that a commit waits for, or that has to free memory.
     fn stage(&mut self) -> Option<Command> {
         let open_epoch = self.open_epoch();
         let is_due = |state: &WorkerState| {
+            // All that a worker has learned is of one epoch, since it stages before it begins
+            // another: the first one stands for all.
             let first = state.learned.first();
             let epoch = first
                 .and_then(|id| self.assignments.get(id))
@@ -337,11 +368,14 @@ impl Dispatch {
         Some(Command::Stage { worker })
     }
 
+    /// Plans the mailing of a waiting assignment to an active worker with room in its mailbox.
     fn mail(&mut self) -> Option<Command> {
+        // Short of memory, one assignment is out at a time: what it needs is given back before the
+        // next one begins.
         if self.is_pressed && self.n_out() > 0 {
             return None;
         }
-        // Whoever has nothing at all comes first.
+        // An idle worker comes before one whose mailbox alone is empty.
         let active = || 0..self.n_active;
         let has_room = |&worker: &usize| {
             let state = &self.workers[worker];
@@ -350,13 +384,19 @@ impl Dispatch {
         let is_idle = |worker: &usize| self.workers[*worker].in_hand.is_none();
         let idle = active().filter(has_room).find(is_idle);
         let worker = idle.or_else(|| active().find(has_room))?;
+        // Only one of the two queues is in use: a distribution sets the worker of all assignments
+        // or of none.
         let own = self.workers[worker].ready.pop_front();
         let assignment = own.or_else(|| self.ready.pop_front())?;
         self.workers[worker].mailed = Some(assignment);
         Some(Command::Mail { worker, assignment })
     }
 
+    /// Plans to take mail back from a busy worker, when another is idle and nothing else is left to
+    /// hand out.
     fn take_back(&mut self) -> Option<Command> {
+        // The last resort: what is ready, or can still be read, is handed out first. Where the
+        // distribution sets who learns what, nobody else may.
         let is_stealing = self.distribution == Distribution::WorkStealing;
         if !is_stealing || self.is_pressed || self.wants_work() || !self.ready.is_empty() {
             return None;
@@ -365,6 +405,7 @@ impl Dispatch {
         if !active.any(|state| state.mailed.is_none() && state.in_hand.is_none()) {
             return None;
         }
+        // Only from one that is busy: an idle worker is about to take its mail.
         let is_waiting = |state: &WorkerState| {
             state.mailed.is_some() && state.in_hand.is_some() && !state.is_taken_from
         };
@@ -373,11 +414,15 @@ impl Dispatch {
         Some(Command::TakeBack { worker })
     }
 
+    /// Returns an epoch that is not committed.
     fn epoch_mut(&mut self, epoch: u64) -> &mut Epoch {
+        // Of an assignment that is not staged: its epoch cannot be committed, so it is not in front
+        // of the first one.
         &mut self.epochs[(epoch - self.first_epoch) as usize]
     }
 
-    /// Where assignments of a worker wait.
+    /// Returns the queue of a worker; `None` stands for the queue of those that any worker may
+    /// take.
     fn queue(&mut self, worker: Option<usize>) -> &mut VecDeque<AssignmentId> {
         match worker {
             Some(worker) => &mut self.workers[worker].ready,
@@ -389,12 +434,15 @@ impl Dispatch {
     fn queue_again(&mut self, ids: impl IntoIterator<Item = AssignmentId>) {
         let mut ids: Vec<AssignmentId> = ids.into_iter().collect();
         ids.sort_unstable();
+        // In front and in order, because nothing behind the earliest epoch can be committed before
+        // it.
         for id in ids.into_iter().rev() {
             let worker = self.assignments.get(&id).and_then(|it| it.worker);
             self.queue(worker).push_front(id);
         }
     }
 
+    /// Forgets an assignment that is staged, and its batch with the last one of it.
     fn finish(&mut self, id: AssignmentId) {
         let Some(assignment) = self.assignments.remove(&id) else {
             return;
@@ -408,13 +456,13 @@ impl Dispatch {
         }
     }
 
-    /// Assignments that wait for a worker.
+    /// Counts the assignments that wait for a worker.
     fn n_waiting(&self) -> usize {
         let own: usize = self.workers.iter().map(|state| state.ready.len()).sum();
         own + self.ready.len()
     }
 
-    /// Assignments that are in mailboxes, in hands, or learned and not staged.
+    /// Counts the assignments that are in mailboxes, being learned, or learned and not staged.
     fn n_out(&self) -> usize {
         self.assignments.len() - self.n_waiting()
     }

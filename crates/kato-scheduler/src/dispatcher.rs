@@ -1,4 +1,5 @@
-//! The dispatcher: the caller's thread. Reads samples, carries out what [`Dispatch`] decides, and tells what happens.
+//! The dispatcher, on the thread of the caller: it reads samples, carries out what [`Dispatch`]
+//! decides, and reports events.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,30 +24,31 @@ use crate::{
     WorkSize,
 };
 
-/// How long the dispatcher waits for news before it looks around: not busily, and never so long that a stop goes unseen.
+/// Bounds of the time for which the dispatcher waits for a report before it does what is due by the
+/// clock: not busily, and never so long that a stop goes unseen.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// Time between two looks at the memory, the number of workers and at stalls.
+/// Time between two checks of the memory, the number of workers and stalls.
 const HOUSEKEEPING: Duration = Duration::from_millis(100);
 
-/// Silence of a worker after which progress tells what it waits for.
+/// Time without a report of a worker after which progress says what it waits for.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// Text for a worker below which handing over costs more than learning, in bytes.
 const MIN_BATCH_BYTES: usize = 16 << 10;
 
-/// What has arrived of an epoch.
+/// The parts and counts of an epoch that have arrived so far.
 #[derive(Debug)]
 struct Gathered<P> {
     staged: Vec<P>,
     counters: Counters,
     failures: Vec<FailedSample>,
-    /// Set when the epoch is closed.
+    /// Where the epoch ends; set when it is closed.
     position: Option<Position>,
 }
 
-/// Where an epoch ends.
+/// The place where an epoch ends, and what the loader says there.
 #[derive(Debug)]
 struct Position {
     cursor: kato_loader::Cursor,
@@ -54,6 +56,7 @@ struct Position {
     complete: bool,
 }
 
+// By hand: a derive would ask `P` to have a default.
 impl<P> Default for Gathered<P> {
     fn default() -> Self {
         Self {
@@ -65,7 +68,7 @@ impl<P> Default for Gathered<P> {
     }
 }
 
-/// What a session counts that no commit keeps.
+/// The counts of a session that no commit keeps.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     /// Samples that were tried again.
@@ -76,7 +79,7 @@ pub(crate) struct Tally {
     pub(crate) workers: usize,
 }
 
-/// Reads samples, hands them out and commits what comes back.
+/// The part of a session that reads samples, hands them out and commits what comes back.
 pub(crate) struct Dispatcher<'a, 'scope, 'env, B: Backend> {
     loader: &'a mut StreamingDatasetLoader,
     options: &'a TrainingOptions,
@@ -101,6 +104,7 @@ pub(crate) struct Dispatcher<'a, 'scope, 'env, B: Backend> {
 }
 
 impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
+    /// Creates the dispatcher of a session whose workers are started.
     pub(crate) fn new(
         loader: &'a mut StreamingDatasetLoader,
         options: &'a TrainingOptions,
@@ -111,6 +115,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         on_event: &'a mut dyn FnMut(TrainingEvent),
     ) -> Self {
         let n_workers = session.num_workers;
+        // Only where samples go to whoever is free: a distribution that sets who learns what deals
+        // them out to all workers. In this process one worker a core is the answer.
         let is_tuned = options.num_workers == crate::Workers::Auto
             && options.distribution == Distribution::WorkStealing
             && backend.connections().is_some();
@@ -122,7 +128,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         );
         let active = tuner.as_ref().map_or(n_workers, Tuner::active);
         dispatch.activate(active);
-        // Each worker has a batch in hand and two waiting; they must not outweigh what it learns.
+        // Each worker learns one batch while two wait for it, which must not outweigh what it
+        // learns.
         let affordable = options.memory_budget / (4 * n_workers);
         Self {
             loader,
@@ -151,7 +158,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         }
     }
 
-    /// Works until the corpus ends, a stop is asked for, or the run cannot go on; then waits for all workers.
+    /// Runs until the corpus ends, a stop is asked for, or the run cannot go on; then waits for all
+    /// workers.
     pub(crate) fn run<C>(
         mut self,
         reports: &Receiver<Report<B::Part>>,
@@ -159,11 +167,13 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     ) -> Result<Tally, TrainError> {
         let worked = self.work(reports, committer);
         if worked.is_err() {
-            // Whoever waits for an answer need not wait any longer.
+            // Workers that wait for an answer from elsewhere would hold up their dismissal.
             self.backend.interrupt();
         }
         self.report_progress_now();
         self.crew.dismiss();
+        // An error of the run comes first. One of the corpus is returned only when everything in
+        // front of it is committed.
         worked?;
         match self.unreadable {
             Some(error) => Err(TrainError::Load(error)),
@@ -171,12 +181,13 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         }
     }
 
+    /// Takes in reports, carries out commands and reads samples until everything is committed.
     fn work<C>(
         &mut self,
         reports: &Receiver<Report<B::Part>>,
         committer: &ScopedJoinHandle<'_, C>,
     ) -> Result<(), TrainError> {
-        // Before anything is handed out: the process may be large already.
+        // Before anything is handed out: the process may be over its ceiling already.
         self.heed_memory();
         loop {
             for report in reports.try_iter() {
@@ -189,12 +200,14 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 return Ok(());
             }
             if !self.is_ended && self.options.stop.is_stopped() {
+                // A stop ends the intake alone: what was handed out is learned and committed.
                 (self.on_event)(TrainingEvent::Stopping);
                 self.end();
                 continue;
             }
             self.look_around()?;
             if !self.is_ended && self.dispatch.wants_work() {
+                // Reports are taken in between two batches, however fast reading is.
                 self.load()?;
                 continue;
             }
@@ -203,6 +216,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 .options
                 .progress_interval
                 .clamp(SHORTEST_WAIT, LONGEST_WAIT);
+            // With nothing left to read, the reader holds nobody up and is held up by nobody.
             let idle = match self.is_ended {
                 false => kato_probe::waiting(Wait::Downstream),
                 true => kato_probe::during(State::Idle),
@@ -214,13 +228,17 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             }
             match report {
                 Ok(report) => self.hear(report)?,
-                // It ends before the work does only by an error or a panic, which its join tells.
+                // The committer ends before the work only by an error or a panic, which joining it
+                // returns.
                 Err(RecvTimeoutError::Timeout) if committer.is_finished() => return Ok(()),
+                // Never disconnected: the crew keeps a sender for the workers that it may still
+                // start.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         }
     }
 
+    /// Takes in a report of a worker or of the committer.
     fn hear(&mut self, report: Report<B::Part>) -> Result<(), TrainError> {
         match report {
             Report::Began { worker, id } => {
@@ -250,10 +268,11 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         Ok(())
     }
 
+    /// Carries out a command.
     fn obey(&mut self, command: Command) -> Result<(), TrainError> {
         match command {
             Command::Mail { worker, assignment } => {
-                // Passed over in silence, the run would wait for it for ever.
+                // Skipping it would leave the run waiting for this assignment for ever.
                 let work = self.work_of(assignment);
                 let work = work.expect("work is kept until it is committed");
                 self.crew.mail(worker, work);
@@ -269,6 +288,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         Ok(())
     }
 
+    /// Returns an assignment with its samples; `None` once it is staged.
     fn work_of(&self, id: AssignmentId) -> Option<Work> {
         let assignment = self.dispatch.assignment(id)?;
         Some(Work {
@@ -280,6 +300,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         })
     }
 
+    /// Adds a staged part to its epoch, and releases the batches that nobody can need again.
     fn gather(&mut self, worker: usize, part: StagedPart<B::Part>) {
         let epoch = self.epochs.entry(part.epoch).or_default();
         epoch.staged.extend(part.staged);
@@ -287,9 +308,12 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         epoch.failures.extend(part.failures);
         self.dispatch.staged(worker, &part.assignments);
         let dispatch = &self.dispatch;
+        // A batch is kept until all of it is staged, so that what a dead worker had can be learned
+        // again.
         self.batches.retain(|batch, _| dispatch.holds(*batch));
     }
 
+    /// Hands a complete epoch over to the committer.
     fn commit(&mut self, epoch: u64) {
         let gathered = self.epochs.remove(&epoch);
         let gathered = gathered.expect("an epoch has an entry from its closing to its commit");
@@ -303,11 +327,13 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             bad_records: position.bad_records,
             complete: position.complete,
         };
-        // The committer is gone only after an error, which it reports itself.
+        // The committer is gone only after an error, which joining it returns.
         let _ = self.commits.send(epoch);
     }
 
-    /// A worker is dead: another takes its place and its samples.
+    /// Handles the death of a worker: what it had not staged is queued again, and the sample over
+    /// which it died is recorded once it has failed for good. Ends the run where the policy says
+    /// so.
     fn bury(
         &mut self,
         worker: usize,
@@ -326,6 +352,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         };
         let policy = self.options.failures;
         self.tally.worker_restarts += 1;
+        // A backend that does not know how much of the dead worker's part arrived must not be
+        // taught it again.
         if self.tally.worker_restarts > policy.worker_restarts || !self.backend.can_repeat() {
             return Err(died());
         }
@@ -333,6 +361,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         match (self.dispatch.died(worker, over), sample, epoch) {
             (Verdict::Failed, _, _) if policy.on_failure == OnFailure::End => return Err(died()),
             (Verdict::Failed, Some((document, sample_idx)), Some(epoch)) => {
+                // Recorded with the epoch of its assignment, since there will be no part with this
+                // sample.
                 let gathered = self.epochs.entry(epoch).or_default();
                 gathered.counters.failed += 1;
                 gathered.counters.failures.count(FailureKind::WorkerDied);
@@ -356,7 +386,9 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.check_failures()
     }
 
+    /// Ends the run when more samples have failed than the policy allows.
     fn check_failures(&self) -> Result<(), TrainError> {
+        // The count runs ahead of commits: it bounds the session and is not part of the result.
         let failures = self.session.shared.failed.load(Ordering::Relaxed);
         match self.options.failures.most_failures {
             Some(most) if failures > most => Err(TrainError::TooManyFailures { failures, most }),
@@ -364,7 +396,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         }
     }
 
-    /// Takes in the next samples, or finds that there are none.
+    /// Reads the next samples and takes them in, or ends the intake where there are none.
     fn load(&mut self) -> Result<(), TrainError> {
         let clock = &self.session.clocks.load;
         let position = self.loader.cursor().documents();
@@ -378,25 +410,32 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         self.bad_records.append(&mut self.loader.take_bad_records());
         match loaded {
             Ok(Some(documents)) => {
+                // In front of handing out: a backend may have to remember what travels together
+                // before it is sent.
                 self.backend.begin_work(position, documents.len())?;
                 kato_probe::add_items(documents.len() as u64);
                 let group = match work_size {
                     WorkSize::Bytes => None,
                     WorkSize::Documents(number) => {
+                        // From the position in the corpus alone, so that a group has the same
+                        // number in every session.
                         Some(documents.first_index() / number.get() as u64)
                     }
                 };
                 let batch = self.dispatch.add_batch(documents.len(), group);
                 self.batches.insert(batch, Arc::new(documents));
+                // Between two batches, because the position of an epoch is the cursor behind a
+                // whole batch.
                 if self.epoch_start.elapsed() >= self.options.commit_interval {
                     self.close_epoch();
                 }
             }
             Ok(None) => self.end(),
-            // As asked for, which is looked at next.
+            // The reading was ended by the stop signal, which the loop looks at next.
             Err(LoadError::Interrupted) if self.options.stop.is_stopped() => {}
             Err(error) => {
-                // What came before it is kept.
+                // Everything in front of the error is learned and committed before the run ends
+                // with it.
                 self.unreadable = Some(error);
                 self.end();
             }
@@ -404,27 +443,28 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         Ok(())
     }
 
-    /// No more samples are taken in.
+    /// Ends the intake of samples, and closes the last epoch.
     fn end(&mut self) {
         self.is_ended = true;
         self.dispatch.end();
         self.close_epoch();
     }
 
+    /// Closes the open epoch at the present position of the loader.
     fn close_epoch(&mut self) {
         let epoch = self.epochs.entry(self.dispatch.open_epoch()).or_default();
         epoch.position = Some(Position {
             cursor: self.loader.cursor(),
             bad_records: std::mem::take(&mut self.bad_records),
-            // By the position and not by how the session ends: a complete run stays so when a session on it is stopped,
-            // and a limit on documents completes nothing.
+            // By the position and not by how the session ends: a complete run stays complete when a
+            // session on it is stopped, and a limit on documents completes nothing.
             complete: self.loader.is_exhausted(),
         });
         self.dispatch.close_epoch();
         self.epoch_start = Instant::now();
     }
 
-    /// What is due by the clock.
+    /// Does what is due by the clock: progress, the number of workers, memory, notices and stalls.
     fn look_around(&mut self) -> Result<(), TrainError> {
         if self.last_progress.elapsed() >= self.options.progress_interval {
             self.report_progress_now();
@@ -454,6 +494,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         }
     }
 
+    /// Lets the tuner choose the number of active workers.
     fn tune(&mut self) {
         let Some(tuner) = &mut self.tuner else {
             return;
@@ -467,11 +508,13 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             }
         };
         if tuner.observe(self.session.start.elapsed(), learned) {
+            // For progress and the report, which name the workers at work.
             self.tally.workers = tuner.active();
             self.dispatch.activate(tuner.active());
         }
     }
 
+    /// Compares the memory of the process with the ceiling, and slows the run down above it.
     fn heed_memory(&mut self) {
         let Some(ceiling) = self.options.memory_ceiling else {
             return;
@@ -482,7 +525,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         let resident = memory.physical_mem as u64;
         let was_slowed = self.is_slowed;
         self.is_slowed = match was_slowed {
-            // Not back and forth at the ceiling.
+            // Back to full speed only below nine tenths of it, not back and forth at the ceiling.
+            // Divided first, so that no ceiling overflows.
             true => resident > ceiling / 10 * 9,
             false => resident > ceiling,
         };
@@ -492,6 +536,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         }
     }
 
+    /// Sends a progress event, whatever the clock says.
     fn report_progress_now(&mut self) {
         self.last_progress = Instant::now();
         let Session {
@@ -499,6 +544,8 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         } = self.session;
         let session_samples = shared.samples.load(Ordering::Relaxed);
         let session_failed = shared.failed.load(Ordering::Relaxed);
+        // A backend that works while it is waited for counts finer than parts that were handed
+        // over: one long document is seen to go on.
         let finished = self.backend.finished().unwrap_or_else(|| {
             let levels = shared.observations.iter();
             levels.map(|level| level.load(Ordering::Relaxed)).collect()

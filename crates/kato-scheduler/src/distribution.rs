@@ -1,14 +1,16 @@
-//! Which worker learns which sample.
+//! The distribution of samples among workers.
 
 use std::ops::Range;
 
 use kato_loader::{DocumentBatch, DocumentRef};
 
-/// Which worker learns which sample. The result of a run is the same for each of them; what differs is how evenly workers are
-/// kept busy, and whether a second run gives every worker the same samples.
+/// A rule that says which worker learns which sample. The result of a run is the same for each of
+/// them; what differs is how evenly workers are kept busy, and whether a second run gives every
+/// worker the same samples.
 ///
-/// The unit is a sample, or for a backend that takes [documents by number](crate::WorkSize::Documents) such a group of them, which
-/// has to stay the same for any number of workers.
+/// The unit is a sample, or for a backend that takes [documents by
+/// number](crate::WorkSize::Documents) such a group of them, which has to stay the same for any
+/// number of workers.
 ///
 /// ```
 /// use kato_scheduler::Distribution;
@@ -20,14 +22,16 @@ use kato_loader::{DocumentBatch, DocumentRef};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Distribution {
-    /// Whoever is free takes the next samples, and one without work takes over what waits for another. Keeps all workers busy
-    /// whatever the samples are like; who learns what depends on timing.
+    /// Whoever is free takes the next samples, and one without work takes over what waits for
+    /// another. Keeps all workers busy whatever the samples are like; who learns what depends on
+    /// timing.
     #[default]
     WorkStealing,
-    /// Sample `i` of the corpus goes to worker `i mod num_workers`. Reproducible; as fast as the slowest worker.
-    RoundRobin,
-    /// Each batch of samples is cut into one run of neighbours for each worker. Reproducible for equal batches; as fast as the
+    /// Sample `i` of the corpus goes to worker `i mod num_workers`. Reproducible; as fast as the
     /// slowest worker.
+    RoundRobin,
+    /// Each batch of samples is cut into one run of neighbours for each worker. Reproducible for
+    /// equal batches; as fast as the slowest worker.
     Contiguous,
 }
 
@@ -37,10 +41,10 @@ pub enum Distribution {
 pub struct UnknownDistribution(String);
 
 impl Distribution {
-    /// All of them.
+    /// All distributions.
     pub const ALL: [Self; 3] = [Self::WorkStealing, Self::RoundRobin, Self::Contiguous];
 
-    /// The name, as it is parsed.
+    /// Returns the name, as it is parsed.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -67,7 +71,7 @@ impl std::str::FromStr for Distribution {
     }
 }
 
-/// The samples of a batch that an assignment is about.
+/// The samples of a batch that an assignment covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Selection {
     All,
@@ -81,7 +85,7 @@ pub(crate) enum Selection {
 }
 
 impl Selection {
-    /// The samples with their positions in the batch.
+    /// Returns the selected samples, each with its position in the batch.
     pub(crate) fn of<'a>(
         &self,
         batch: &'a DocumentBatch,
@@ -98,8 +102,8 @@ impl Selection {
     }
 }
 
-/// How a batch of `n_documents` is cut: for each assignment its worker, if one is set, and its samples. `group` is the batch's number
-/// where batches must not be cut.
+/// Cuts a batch of `n_documents` into assignments: the worker of each, if one is set, and its
+/// samples. `group` is the number of the batch where batches must not be cut.
 pub(crate) fn assignments_of(
     distribution: Distribution,
     n_workers: usize,
@@ -111,10 +115,13 @@ pub(crate) fn assignments_of(
 
     let worker_of = |number: u64| Some((number % n_workers.max(1) as u64) as usize);
     match (distribution, group) {
+        // Nothing is set in advance: a whole batch waits for whoever is free.
         (Distribution::WorkStealing, _) => vec![(None, Selection::All)],
         (Distribution::RoundRobin, Some(group)) => vec![(worker_of(group), Selection::All)],
         (Distribution::Contiguous, Some(group)) => vec![(worker_of(group / RUN), Selection::All)],
         (Distribution::RoundRobin, None) => {
+            // By the number in the corpus and not in the batch, so that sizes of batches do not
+            // matter.
             let of = n_workers as u64;
             let residue = |worker| Selection::Residue {
                 of,
@@ -125,9 +132,12 @@ pub(crate) fn assignments_of(
                 .collect()
         }
         (Distribution::Contiguous, None) => {
+            // Rounded bounds: the runs cover the batch without gaps, and differ by one sample at
+            // most.
             let bound = |worker: usize| n_documents * worker / n_workers;
             (0..n_workers)
                 .map(|worker| (worker, bound(worker)..bound(worker + 1)))
+                // A batch with fewer samples than workers has no run for some of them.
                 .filter(|(_, positions)| !positions.is_empty())
                 .map(|(worker, positions)| (Some(worker), Selection::Positions(positions)))
                 .collect()

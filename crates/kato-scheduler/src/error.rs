@@ -1,4 +1,4 @@
-//! Why a run ended without its report.
+//! The error of a run that ended without its report.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,21 @@ use kato_learner::LearnError;
 use kato_loader::LoadError;
 use kato_store::StoreError;
 
-/// Why a run ended early. What was committed before is safe and can be resumed, unless the message says otherwise.
+/// The reason why a run ended early. What was committed before is safe and can be resumed, unless
+/// the message says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
     /// The run was started with other settings.
     #[error("this knowledge base was trained with other settings:\n  {}\nuse the same settings, or train into another directory", differences.join("\n  "))]
     OtherConfiguration {
-        /// What differs, in words.
+        /// The differences, in words.
         differences: Vec<String>,
     },
     /// The run was started on another corpus.
     #[error("this knowledge base was trained on another corpus:\n  {}\ngive the same input, or train into another directory", differences.join("\n  "))]
     OtherCorpus {
-        /// What differs, in words.
+        /// The differences, in words.
         differences: Vec<String>,
     },
     /// The loader does not start where the checkpoint ends.
@@ -37,7 +38,7 @@ pub enum TrainError {
         "the knowledge base holds no training position that can be read: it was made by another program or version"
     )]
     Checkpoint {
-        /// What is wrong with it.
+        /// The error of reading it.
         source: serde_json::Error,
     },
     /// The settings join documents, so that the result would depend on timing.
@@ -48,15 +49,15 @@ pub enum TrainError {
     /// The corpus cannot be read on.
     #[error("failed to read the corpus")]
     Load(#[source] LoadError),
-    /// A document cannot be learned. Commits are of whole groups of documents, so the last one may end some documents
-    /// before this one; a resumed run learns those first.
+    /// A document cannot be learned. Commits are of whole groups of documents, so the last one may
+    /// end some documents before this one; a resumed run learns those first.
     #[error(
         "failed to learn {document}: skip such documents with the option for it, or mend the document"
     )]
     Learn {
         /// The document's id.
         document: String,
-        /// Why.
+        /// The error of the learner.
         source: LearnError,
     },
     /// A node refused a sample, or a worker could not learn it.
@@ -66,7 +67,7 @@ pub enum TrainError {
     Refused {
         /// The document's id.
         document: String,
-        /// Why.
+        /// The refusal and its causes, in words.
         reason: String,
     },
     /// More samples failed than the policy allows.
@@ -82,7 +83,7 @@ pub enum TrainError {
     /// Workers died, over one sample or one after the other.
     #[error("a worker died{}: {message}", document.as_ref().map(|id| format!(" over {id}")).unwrap_or_default())]
     WorkerDied {
-        /// The sample that it had in its hands, if any.
+        /// The sample that it was learning, if any.
         document: Option<String>,
         /// The text of the panic.
         message: String,
@@ -90,7 +91,7 @@ pub enum TrainError {
     /// A worker made no progress, and the options say that this ends the run.
     #[error("{stall}; everything committed is safe: mend what it waits for, and resume")]
     Stalled {
-        /// What stalled.
+        /// The worker, and what it waits for.
         stall: crate::Stall,
     },
     /// The workers need more connections than there are.
@@ -117,7 +118,7 @@ pub enum TrainError {
     Unreachable {
         /// The backend, without credentials.
         place: String,
-        /// Why.
+        /// The error of the connection.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The nodes of a server cannot be taught.
@@ -125,10 +126,10 @@ pub enum TrainError {
     Teach {
         /// The node.
         node: String,
-        /// Why.
+        /// The error of the server or the connection.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What a node knows is not what it was taught.
+    /// A node knows something else than it was taught.
     #[error(
         "node {node} does not know what it was taught: {}; a request that was given up acted late, somebody else teaches the node, or the \
          server has lost data: train into new nodes, under another name", differences.join(", ")
@@ -164,7 +165,7 @@ pub enum TrainError {
     /// The state of a run whose nodes are elsewhere cannot be read or kept.
     #[error("failed to {action} the run's state {}", path.display())]
     State {
-        /// What was tried.
+        /// The verb of what was tried.
         action: &'static str,
         /// The file.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! What a run tells while it goes on.
+//! The events that a run reports while it goes on.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::ActivityFrame;
 
-/// Something that happened in a run. A reporter turns events into a bar, lines or nothing.
+/// An event of a run. A reporter turns events into a bar, lines or nothing.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum TrainingEvent {
-    /// How far the run is; sent regularly.
+    /// The progress of the run; sent regularly.
     Progress(Progress),
     /// Everything up to this many documents is safe.
     Committed {
@@ -19,16 +19,17 @@ pub enum TrainingEvent {
     },
     /// A worker panicked; another takes its place and its samples.
     WorkerDied {
-        /// Its number.
+        /// Number of the worker, from 0.
         worker: usize,
-        /// The sample that it had in its hands, if any.
+        /// The sample that it was learning, if any.
         document: Option<String>,
         /// The text of the panic.
         message: String,
     },
     /// A worker has made no progress for [`stall_timeout`](crate::TrainingOptions::stall_timeout).
     Stalled(Stall),
-    /// The process has more memory than [`memory_ceiling`](crate::TrainingOptions::memory_ceiling); the run goes on slowly.
+    /// The process has more memory than [`memory_ceiling`](crate::TrainingOptions::memory_ceiling);
+    /// the run goes on slowly.
     Slowed {
         /// Memory of the process, in bytes.
         resident: u64,
@@ -37,7 +38,7 @@ pub enum TrainingEvent {
     },
     /// Something about the nodes that the user should know, such as that they are slow.
     Notice {
-        /// What it is, and what can be done.
+        /// The text: what it is, and what can be done.
         text: String,
     },
     /// A stop was asked for; the run commits and ends.
@@ -46,7 +47,7 @@ pub enum TrainingEvent {
     Counting,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Progress {
@@ -58,7 +59,7 @@ pub struct Progress {
     pub session_tokens: u64,
     /// Documents and records that could not be learned, over all sessions.
     pub errors: u64,
-    /// Rows and lines of the corpus come to, over all sessions, whatever became of them.
+    /// Rows and lines of the corpus that were reached, over all sessions, whatever became of them.
     pub records: u64,
     /// Bytes of the corpus read, over all sessions, as they lie on the disk.
     pub bytes_read: u64,
@@ -68,21 +69,21 @@ pub struct Progress {
     pub observations: Vec<u64>,
     /// Workers that are given work.
     pub workers: usize,
-    /// What a worker waits for, when it has told nothing for some seconds.
+    /// What a worker waits for, when it has reported nothing for some seconds.
     pub waiting: Option<String>,
     /// Time since this session began.
     pub elapsed: Duration,
 }
 
-/// A worker without progress.
+/// A stall: a worker without progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Stall {
-    /// Its number.
+    /// Number of the worker, from 0.
     pub worker: usize,
-    /// Time since it last told anything.
+    /// Time since its last report.
     pub silence: Duration,
-    /// What it is doing, from the outside in: the last entry is what it waits for.
+    /// The activities under way, outermost first: the last entry is what it waits for.
     pub stack: Vec<ActivityFrame>,
 }
 

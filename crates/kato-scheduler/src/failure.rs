@@ -1,13 +1,15 @@
-//! What becomes of samples that cannot be learned, and how they are told.
+//! Samples that cannot be learned: the policy for them, their kinds and counts, and their entries
+//! in the ledger.
 
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-/// What a run does about samples that cannot be learned and about workers that die.
+/// A policy for samples that cannot be learned and for workers that die.
 ///
-/// A sample over which a worker dies (a panic in a tokenizer, for example) is tried again by another one; so is everything that the
-/// dead worker had not staged. A sample that has failed [`attempts`](Self::attempts) times is recorded, and the rest goes on.
+/// A sample over which a worker dies (a panic in a tokenizer, for example) is tried again by
+/// another one; so is everything that the dead worker had not staged. A sample that has failed
+/// [`attempts`](Self::attempts) times is recorded, and the rest goes on.
 ///
 /// ```
 /// use kato_scheduler::{FailurePolicy, OnFailure};
@@ -17,18 +19,19 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailurePolicy {
-    /// What happens when a sample has failed for good. Default: the run ends with its error.
+    /// The action when a sample has failed for good. Default: the run ends with its error.
     pub on_failure: OnFailure,
-    /// Attempts at a sample that takes a worker down, the first included. What is refused for its content is not tried
-    /// again: it would be refused again. Default: 2.
+    /// Attempts at a sample that takes a worker down, the first included. What is refused for its
+    /// content is not tried again: it would be refused again. Default: 2.
     pub attempts: NonZeroU32,
-    /// Samples that may fail in one session, bad records not included; one more ends the run. Default: any number.
+    /// Samples that may fail in one session, bad records not included; one more ends the run.
+    /// Default: any number.
     pub most_failures: Option<u64>,
     /// Workers that may be replaced in one session; one more ends the run. Default: 16.
     pub worker_restarts: u32,
 }
 
-/// What happens when a sample has failed for good.
+/// The action of a run when a sample has failed for good.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// The run ends with the error; what was committed is safe.
@@ -49,7 +52,7 @@ impl Default for FailurePolicy {
     }
 }
 
-/// Why a sample failed.
+/// The reason why a sample failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -58,7 +61,7 @@ pub enum FailureKind {
     Unlearnable,
     /// A node refused what was to be learned.
     Refused,
-    /// Workers died over it.
+    /// Workers died while they learned it.
     WorkerDied,
 }
 
@@ -76,7 +79,7 @@ pub struct FailureCounts {
 }
 
 impl FailureCounts {
-    /// Counts one more.
+    /// Counts one more failure of a kind.
     pub(crate) fn count(&mut self, kind: FailureKind) {
         match kind {
             FailureKind::Unlearnable => self.unlearnable += 1,
@@ -85,12 +88,13 @@ impl FailureCounts {
         }
     }
 
-    /// All of them.
+    /// Returns the sum over all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.unlearnable + self.refused + self.worker_died
     }
 
+    /// Adds the counts of another part.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.unlearnable += other.unlearnable;
         self.refused += other.refused;
@@ -104,13 +108,14 @@ pub(crate) struct FailedSample {
     pub(crate) document: String,
     pub(crate) sample_idx: u64,
     pub(crate) kind: FailureKind,
-    /// Level at which it failed; what lies below was learned, unless the sample was refused at several levels.
+    /// Level at which it failed; what lies below was learned, unless the sample was refused at
+    /// several levels.
     pub(crate) level: usize,
     pub(crate) attempts: u32,
     pub(crate) reason: String,
 }
 
-/// An error with its causes, in one line.
+/// Returns the text of an error with its causes, in one line.
 pub(crate) fn reason(error: &dyn std::error::Error) -> String {
     let mut reason = error.to_string();
     let mut cause = error.source();

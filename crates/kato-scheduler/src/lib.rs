@@ -1,19 +1,20 @@
-//! Parallel training: documents in, committed knowledge out, the same result for any worker count.
+#![doc = include_str!("../README.md")]
 //!
-//! [`train_parallel`] runs a session: the caller's thread reads samples and hands them out, workers learn them, a committer makes
-//! them durable together with the position behind them. They share nothing and talk by messages; who holds what is decided
-//! in one place, which is tested by simulation. A session can end at any moment, by a [`StopSignal`], an error or a crash; the next one,
-//! with a loader from [`loader_at_checkpoint`], goes on from the last commit to exactly the uninterrupted result.
+//! ## Where to start
 //!
-//! | promise | how |
-//! |---|---|
-//! | every document counts once | position and counts are one commit ([`Checkpoint`]) |
-//! | any number of workers, one result | learning is commutative; epochs are committed in the corpus's order |
-//! | no mixing of runs | configuration and corpus are compared before anything is learned ([`RunConfiguration`]) |
-//! | bounded memory | a budget for learned content, bounded queues, a ceiling that slows down ([`TrainingOptions`]) |
-//! | a bad sample or a dead worker ends nothing | tried again by another worker, then listed ([`FailurePolicy`]) |
-//! | nothing hangs in silence | workers without progress are told, with what they wait for ([`Stall`]) |
-//! | nothing silent | counts of everything dropped, a ledger of everything skipped ([`TrainingReport`]) |
+//! Start with [`train_parallel`], which runs a session: the caller's thread reads samples and hands
+//! them out, workers learn them, a committer makes them durable together with the position behind
+//! them. They share nothing but counters and talk by messages; who holds what is decided in one
+//! place, which is tested by simulation.
+//!
+//! * [`RunConfiguration`] says what a run learns, [`TrainingOptions`] how: [`Workers`],
+//!   [`Distribution`], [`FailurePolicy`], [`StopSignal`].
+//! * [`loader_at_checkpoint`] builds the loader that goes on at the last [`Checkpoint`].
+//! * [`TrainingEvent`] and [`Progress`] report on a session while it runs, [`TrainingReport`] when
+//!   it has ended; [`TrainError`] says why it ended early.
+//! * [`train_parallel_with`] trains any [`Backend`] and its [`Teacher`]s: nodes behind a network,
+//!   for example. They name what they wait for by an [`Activity`], which a [`Stall`] shows.
+//! * [`STAGES`] are the stages that a profiler sees.
 
 mod activity;
 mod backend;

@@ -8,7 +8,7 @@ use kato_probe::Probe;
 
 use crate::{Distribution, FailurePolicy, StopSignal, Workers};
 
-/// Settings of a run. None of them changes what is learned, only how fast and how safely.
+/// The settings of a run. None of them changes what is learned, only how fast and how safely.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TrainingOptions {
@@ -16,40 +16,49 @@ pub struct TrainingOptions {
     pub num_workers: Workers,
     /// Which worker learns which sample. Default: [`Distribution::WorkStealing`].
     pub distribution: Distribution,
-    /// Text handed to a worker at once, in bytes; less where the memory budget is too small for it. Default 512 KiB.
+    /// Text handed to a worker at once, in bytes; less where the memory budget is too small for it.
+    /// Default 512 KiB.
     pub batch_bytes: usize,
-    /// Memory for what was learned and is not written yet, with its texts, in bytes, over all workers. Default 256 MiB. The
-    /// process needs about twice this, and some 100 MB for tokenizer tables and buffers.
+    /// Memory for what was learned and is not written yet, with its texts, in bytes, over all
+    /// workers. Default 256 MiB. The process needs about twice this, and some 100 MB for tokenizer
+    /// tables and buffers.
     pub memory_budget: usize,
-    /// Memory of the process, in bytes, above which the run slows down: what is learned is written at once, and one worker works
-    /// at a time until there is less. Default: none.
+    /// Memory of the process, in bytes, above which the run slows down: what is learned is written
+    /// at once, and one worker works at a time until there is less. Default: none.
     pub memory_ceiling: Option<u64>,
-    /// Longest time between commits while documents arrive: a crash loses no more work than this. Default 10 s.
+    /// Longest time between commits while documents arrive: a crash loses no more work than this.
+    /// Default 10 s.
     pub commit_interval: Duration,
-    /// What happens when samples cannot be learned or workers die. Default: the run ends with the first such sample.
+    /// The policy for samples that cannot be learned and workers that die. Default: the run ends
+    /// with the first such sample.
     pub failures: FailurePolicy,
-    /// Time without progress of a worker after which it is told as stalled, with what it waits for. Default 120 s.
+    /// Time without progress of a worker after which it is reported as stalled, with what it waits
+    /// for. Default 120 s.
     pub stall_timeout: Duration,
-    /// What happens then. Default: it is told, and the run goes on.
+    /// The action when a worker stalls. Default: it is reported, and the run goes on.
     pub on_stall: OnStall,
-    /// Where skipped records and documents are listed, as JSON Lines; exactly once each, also over crashes and resumes.
-    /// The file is the run's own: what its last commit does not count is cut off when a session begins.
+    /// Where skipped records and documents are listed, as JSON Lines; exactly once each, also over
+    /// crashes and resumes. The file is the run's own: what its last commit does not count is cut
+    /// off when a session begins.
     pub ledger: Option<PathBuf>,
     /// Ends the run early, with everything committed.
     pub stop: StopSignal,
     /// Shortest time between progress events. Default 100 ms.
     pub progress_interval: Duration,
-    /// Hears what the threads of the run are doing, by the stages in [`STAGES`](crate::STAGES). Default: nobody listens.
+    /// An observer of what the threads of the run are doing, by the stages in
+    /// [`STAGES`](crate::STAGES). Default: off.
     pub probe: Probe,
 }
 
-/// What happens when a worker stalls.
+/// The action of a run when a worker stalls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnStall {
-    /// [`TrainingEvent::Stalled`](crate::TrainingEvent::Stalled), and nothing else: a slow server is not a dead one.
+    /// The event [`TrainingEvent::Stalled`](crate::TrainingEvent::Stalled), and nothing else: a
+    /// slow server is not a dead one.
     #[default]
     Tell,
-    /// The run ends with [`TrainError::Stalled`](crate::TrainError::Stalled); what was committed is safe.
+    /// The run ends with [`TrainError::Stalled`](crate::TrainError::Stalled); what was committed is
+    /// safe.
     End,
 }
 
@@ -73,7 +82,7 @@ impl Default for TrainingOptions {
     }
 }
 
-/// Cores that the process may use.
+/// Returns the number of cores that the process may use; 1 where the system does not say.
 pub(crate) fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

@@ -1,11 +1,12 @@
-//! What a run reports at its end.
+//! The report at the end of a run.
 
 use kato_learner::Dropped;
 use serde::Serialize;
 
 use crate::FailureCounts;
 
-/// The result of a run. Counts are over all sessions of the run, times and rates are this session's.
+/// The result of a run. Counts are over all sessions of the run, times and rates are this
+/// session's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TrainingReport {
@@ -49,7 +50,8 @@ pub struct TrainingReport {
     pub session_samples: u64,
     /// Documents passed over because a split holds them out.
     pub held_out_samples: u64,
-    /// Whether the corpus was read to its end; otherwise, also after a limit on documents, the run can be resumed.
+    /// Whether the corpus was read to its end; otherwise, also after a limit on documents, the run
+    /// can be resumed.
     pub complete: bool,
     /// Bytes of the store on the disk, if it has a disk of its own.
     pub disk_bytes: Option<u64>,
@@ -58,15 +60,18 @@ pub struct TrainingReport {
 }
 
 impl TrainingReport {
-    /// Share of their time that the workers of this session waited for documents, from 0 to 1.
+    /// Returns the share of their time that the workers of this session waited for documents, from
+    /// 0 to 1.
     ///
-    /// Formula: `stage_seconds.starved` / (`num_workers` · `total_time_seconds`); 0 for a session that took no time. It bounds
-    /// from above what a faster loader could save: the wait for the first documents is part of it, and so is the wait of a
-    /// worker while the last documents are with others.
+    /// Formula: `stage_seconds.starved` / (`num_workers` · `total_time_seconds`); 0 for a session
+    /// that took no time. It bounds from above what a faster loader could save: the wait for the
+    /// first documents is part of it, and so is the wait of a worker while the last documents are
+    /// with others.
     #[must_use]
     pub fn starved_share(&self) -> f64 {
         let available = self.num_workers as f64 * self.total_time_seconds;
         if available > 0.0 {
+            // Clamped, because clocks are read one after the other and may add up to a little more.
             (self.stage_seconds.starved / available).clamp(0.0, 1.0)
         } else {
             0.0

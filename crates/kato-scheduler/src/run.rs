@@ -1,4 +1,4 @@
-//! What a run was started with, as its knowledge base remembers it.
+//! The configuration of a run, as its knowledge base keeps it.
 
 use kato_learner::{HierarchicalConceptLearner, LearnerConfig};
 use kato_loader::Split;
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::json::plain_json;
 
-/// Everything that decides what a run learns from its documents; stored with the knowledge base and compared on resume.
+/// Everything that decides what a run learns from its documents; stored with the knowledge base and
+/// compared on resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunConfiguration {
     /// The tokenizer as it was asked for: `gpt2`, a path, a name.
@@ -22,7 +23,7 @@ pub struct RunConfiguration {
 }
 
 impl RunConfiguration {
-    /// The configuration of a run with this learner that holds no document out.
+    /// Creates the configuration of a run with this learner that holds no document out.
     #[must_use]
     pub fn of(learner: &HierarchicalConceptLearner) -> Self {
         Self {
@@ -33,14 +34,15 @@ impl RunConfiguration {
         }
     }
 
-    /// The same on one side of a split; the loader's [`split`](kato_loader::StreamingDatasetLoader::split) must be the same.
+    /// Sets the side of a split that is learned; the loader's
+    /// [`split`](kato_loader::StreamingDatasetLoader::split) must be the same.
     #[must_use]
     pub fn with_split(mut self, split: Option<Split>) -> Self {
         self.split = split;
         self
     }
 
-    /// As JSON, for the store's configuration.
+    /// Returns the configuration as JSON, for the store.
     #[must_use]
     pub fn to_json(&self) -> Value {
         plain_json(self)
@@ -55,10 +57,12 @@ impl RunConfiguration {
         Self::deserialize(configuration)
     }
 
-    /// What another run's configuration has that is different, in words; empty when both learn the same.
+    /// Describes what is different in the configuration of another run; empty when both learn the
+    /// same.
     #[must_use]
     pub fn diff(&self, other: &Self) -> Vec<String> {
         let mut differences = Vec::new();
+        // By the fingerprint alone: the same tokenizer may be asked for by a name or by a path.
         if self.tokenizer_fingerprint != other.tokenizer_fingerprint {
             differences.push(format!(
                 "tokenizer: it was {:?}, now it is {:?}",
@@ -76,7 +80,7 @@ impl RunConfiguration {
     }
 }
 
-/// What a run leaves out of its corpus.
+/// Describes what a run leaves out of its corpus.
 fn in_words(split: Option<Split>) -> String {
     split.map_or("none".to_owned(), |split| {
         let side = if split.is_held_out() { "all but " } else { "" };
@@ -91,6 +95,7 @@ fn in_words(split: Option<Split>) -> String {
 /// Lists the leaves that differ, with their path.
 fn diff_values(path: &str, was: &Value, now: &Value, differences: &mut Vec<String>) {
     match (was, now) {
+        // Objects of other keys are of another form, and are shown as a whole below.
         (Value::Object(was), Value::Object(now)) if was.keys().eq(now.keys()) => {
             for (key, value) in was {
                 let path = if path.is_empty() {

@@ -22,16 +22,17 @@ use crate::{Checkpoint, Distribution, RunConfiguration, TrainError, TrainingOpti
 
 /// Learns all documents of a corpus into a store, on several threads, and commits as it goes.
 ///
-/// The result is that of one thread learning one document after the other, for any number of workers, any sizes of
-/// batches, and any number of interruptions: position and counts are committed together, in the order of the corpus.
-/// The loader must start where the store's checkpoint ends ([`Checkpoint::cursor`]); a store without a checkpoint starts
-/// at the beginning.
+/// The result is that of one thread learning one document after the other, for any number of
+/// workers, any sizes of batches, and any number of interruptions: position and counts are
+/// committed together, in the order of the corpus. The loader must start where the store's
+/// checkpoint ends ([`Checkpoint::cursor`]); a store without a checkpoint starts at the beginning.
 ///
 /// `on_event` is called on the caller's thread.
 ///
 /// # Errors
 ///
-/// Every [`TrainError`]. What was committed before is safe; build the loader at the checkpoint's cursor and call again.
+/// Every [`TrainError`]. What was committed before is safe; build the loader at the checkpoint's
+/// cursor and call again.
 ///
 /// ```
 /// use kato_learner::HierarchicalConceptLearner;
@@ -59,7 +60,8 @@ pub fn train_parallel(
     train_parallel_with(loader, learner, &StoreBackend(store), options, on_event)
 }
 
-/// [`train_parallel`] for any [`Backend`]: nodes behind a network, for example.
+/// Trains any [`Backend`] as [`train_parallel`] trains a store: nodes behind a network, for
+/// example.
 ///
 /// # Errors
 ///
@@ -73,6 +75,8 @@ pub fn train_parallel_with<B: Backend>(
 ) -> Result<TrainingReport, TrainError> {
     let start = Instant::now();
     let checkpoint = check_resumable(loader, learner, backend)?;
+    // Before any thread is started: a ledger that cannot be used ends the run while nothing is
+    // learned.
     let ledger = options
         .ledger
         .as_deref()
@@ -109,6 +113,8 @@ pub fn train_parallel_with<B: Backend>(
         },
     };
     let (checkpoint, tally) = thread::scope(|scope| {
+        // Unbounded, so that no worker ever waits to report; and yet short, since workers have few
+        // assignments at a time.
         let (report_sender, reports) = unbounded();
         // The dispatcher sends no epoch before the one in front of it is committed.
         let (commits, epochs) = unbounded();
@@ -120,6 +126,8 @@ pub fn train_parallel_with<B: Backend>(
             clock: &session.clocks.commit,
             probe: &options.probe,
         };
+        // Should this fail, the crew is dropped with its mailboxes and the workers end, as the
+        // scope wants.
         let committer = thread::Builder::new()
             .name("committer".to_owned())
             .spawn_scoped(scope, move || committer.run(&epochs, &report_sender))
@@ -134,12 +142,17 @@ pub fn train_parallel_with<B: Backend>(
             &mut on_event,
         );
         let dispatched = dispatcher.run(&reports, &committer);
+        // The dispatcher is dropped by now, and with it the sender of epochs: the committer ends
+        // behind the last one. Its error comes first: the dispatcher gives up without one of its
+        // own when it finds the committer gone.
         let checkpoint = join(committer)?;
         Ok((checkpoint, dispatched?))
     })?;
+    // A run that was stopped is resumed; it is compared with what it taught when it is complete.
     if !options.stop.is_stopped() {
         backend.conclude()?;
     }
+    // Up to the last commit: counting patterns is work for the report alone.
     let seconds = start.elapsed().as_secs_f64();
     on_event(TrainingEvent::Counting);
     let levels = session.clocks.count.time(|| levels(learner, backend))?;
@@ -154,7 +167,7 @@ pub fn train_parallel_with<B: Backend>(
     Ok(session.report(outcome))
 }
 
-/// What the dispatcher and the report know of a session.
+/// The state of a session that the dispatcher and the report use.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) start: Instant,
@@ -165,7 +178,7 @@ pub(crate) struct Session {
     pub(crate) probes: WorkerProbes,
 }
 
-/// Clocks of the stages that are not the workers'.
+/// Clocks of the stages that do not run on workers.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
     pub(crate) load: StageClock,
@@ -174,7 +187,7 @@ pub(crate) struct Clocks {
     pub(crate) count: StageClock,
 }
 
-/// What earlier sessions of the run did.
+/// The counts of the earlier sessions of a run.
 #[derive(Debug)]
 pub(crate) struct Earlier {
     pub(crate) samples: u64,
@@ -184,6 +197,7 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
+    /// Reads the counts of the earlier sessions.
     fn of(
         backend: &impl Backend,
         checkpoint: &Checkpoint,
@@ -208,6 +222,8 @@ fn check_resumable(
     learner: &HierarchicalConceptLearner,
     backend: &impl Backend,
 ) -> Result<Checkpoint, TrainError> {
+    // A carried tail joins two documents: the result would depend on which document a worker learns
+    // next.
     if learner.config().tail_policy == TailPolicy::Carry {
         return Err(TrainError::OrderDependent);
     }
@@ -232,7 +248,8 @@ fn check_resumable(
             return Err(TrainError::OtherCorpus { differences });
         }
     }
-    // Where an order begins is for the loader to say: a new run begins anywhere with nothing behind it.
+    // Where an order begins is for the loader to decide: a new run may begin anywhere, with nothing
+    // read yet.
     let is_in_place = match &committed {
         Some(committed) => loader.cursor() == committed.cursor,
         None => loader.counts() == Counts::default(),
@@ -244,19 +261,21 @@ fn check_resumable(
     }
     let checkpoint = committed.unwrap_or_else(|| Checkpoint::at_start(corpus, loader.cursor()));
     if is_new {
-        // The corpus is remembered before anything is learned from it, and not before all is checked.
+        // Remembered before anything is learned from the corpus, and only when all checks have
+        // passed: a run that is refused leaves a new store free for any corpus.
         backend.commit(Vec::new(), checkpoint.to_json())?;
     }
     Ok(checkpoint)
 }
 
-/// The result of a thread; a panic goes on in the caller.
+/// Returns the result of a thread; a panic of it goes on in the caller.
 fn join<T>(handle: ScopedJoinHandle<'_, Result<T, TrainError>>) -> Result<T, TrainError> {
     handle
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// Collects the levels of the report, counting distinct patterns where that is known.
 fn levels(
     learner: &HierarchicalConceptLearner,
     backend: &impl Backend,
@@ -272,7 +291,7 @@ fn levels(
     learner.nodes().iter().enumerate().map(level).collect()
 }
 
-/// How a session ended.
+/// The outcome of a session, from which its report is made.
 struct Outcome {
     checkpoint: Checkpoint,
     levels: Vec<LevelReport>,
@@ -283,6 +302,7 @@ struct Outcome {
 }
 
 impl Session {
+    /// Creates the report of the session.
     fn report(&self, outcome: Outcome) -> TrainingReport {
         let Self {
             shared,
@@ -300,6 +320,7 @@ impl Session {
         } = outcome;
         let counters = checkpoint.counters;
         let counts = checkpoint.cursor.counts();
+        // No underflow: the counters of this session started from those of the earlier ones.
         let session_samples = counters.samples - earlier.samples;
         let rate = |count: u64| {
             if seconds > 0.0 {

@@ -1,9 +1,9 @@
-//! Where threads spend their time, added up without locks.
+//! Clocks of the stages of a run, added up without locks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time that one stage has taken, over all threads.
+/// The time that one stage has taken, over all threads.
 #[derive(Debug, Default)]
 pub(crate) struct StageClock(AtomicU64);
 
@@ -16,11 +16,14 @@ impl StageClock {
         result
     }
 
+    /// Adds a time.
     pub(crate) fn add(&self, time: Duration) {
+        // 2⁶⁴ nanoseconds are 584 years of thread time: the sum does not wrap.
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.0.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
+    /// Returns the sum in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         Duration::from_nanos(self.0.load(Ordering::Relaxed)).as_secs_f64()
     }

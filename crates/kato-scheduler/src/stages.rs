@@ -15,13 +15,14 @@ pub const STAGE: &str = "stage";
 /// Committing what was staged; its items are commits.
 pub const COMMIT: &str = "commit";
 
-/// The stages of a run, upstream first. Threads of the loader come before them, as [`kato_loader::DECODE_STAGE`].
+/// The stages of a run, upstream first. Threads of the loader come before them, as
+/// [`kato_loader::DECODE_STAGE`].
 pub const STAGES: [&str; 4] = [LOAD, LEARN, STAGE, COMMIT];
 
-/// Of so many samples one is timed node by node: clocks cost more than short samples do.
+/// Number of samples of which one is timed node by node: clocks cost more than short samples do.
 const TIMED_SAMPLES: u64 = 16;
 
-/// What the workers of a session feed.
+/// The probes that the workers of a session report to.
 #[derive(Debug)]
 pub(crate) struct WorkerProbes {
     pub(crate) probe: Probe,
@@ -34,6 +35,7 @@ pub(crate) struct WorkerProbes {
 }
 
 impl WorkerProbes {
+    /// Creates the probes; `are_here` says whether the nodes are in this process.
     pub(crate) fn new(
         probe: &Probe,
         node_names: &[&str],
@@ -51,6 +53,8 @@ impl WorkerProbes {
     /// Decides whether the next sample is timed.
     pub(crate) fn prepare(&self, sample_idx: u64, scratch: &mut LearnScratch) {
         if self.are_timed {
+            // By the number in the corpus: the samples that are timed are the same for any number
+            // of workers.
             let clock = sample_idx
                 .is_multiple_of(TIMED_SAMPLES)
                 .then_some(now as fn() -> _);
@@ -58,15 +62,16 @@ impl WorkerProbes {
         }
     }
 
-    /// Tells how long the nodes took for a sample, if it was timed.
+    /// Reports how long the nodes took for a sample, if it was timed.
     pub(crate) fn tell(&self, scratch: &LearnScratch) {
+        // Where the sample was not timed there are no times, and nothing is reported.
         for (node_idx, (node, time)) in self.nodes.iter().zip(scratch.node_times()).enumerate() {
             node.timed(scratch.plan().calls(node_idx).len() as u64, *time);
         }
     }
 }
 
-/// Time since some moment in the past.
+/// Returns the time since some moment in the past.
 fn now() -> Duration {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     ORIGIN.get_or_init(Instant::now).elapsed()

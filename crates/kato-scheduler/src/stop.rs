@@ -1,4 +1,4 @@
-//! Asking a run to stop.
+//! The signal that asks a run to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,9 +22,10 @@ impl StopSignal {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether someone asked to stop.
+    /// Returns whether someone asked to stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
+        // No other memory is published by the flag, so its order does not matter.
         self.0.load(Ordering::Relaxed)
     }
 }

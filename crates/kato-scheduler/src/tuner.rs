@@ -1,4 +1,4 @@
-//! How many workers pay, found out while a run goes on. No clock of its own.
+//! The search for the number of workers that pays, while a run goes on. It has no clock of its own.
 
 use std::time::Duration;
 
@@ -12,11 +12,12 @@ const LEARNED: u64 = 400;
 const LONGEST: Duration = Duration::from_secs(10);
 const SHORTEST: Duration = Duration::from_millis(500);
 
-/// Measurements to wait before another look at whether more, or fewer, would be better.
+/// Measurements to wait before another look at whether more workers would be better.
 const REST: u32 = 20;
 
-/// Climbs to the number of workers beyond which throughput grows no more: doubles it while that pays, goes back one step when it
-/// does not, and looks again now and then, because servers and their load change.
+/// A search for the number of workers beyond which throughput grows no more: it doubles the number
+/// while that pays, goes back one step when it does not, and looks again now and then, because
+/// servers and their load change.
 #[derive(Debug)]
 pub(crate) struct Tuner {
     most: usize,
@@ -28,7 +29,7 @@ pub(crate) struct Tuner {
 }
 
 impl Tuner {
-    /// Begins with one worker: a stock server is busy with it.
+    /// Creates a tuner that begins with one worker: a stock server is busy with it.
     pub(crate) fn new(most: usize) -> Self {
         let most = most.max(1);
         Self {
@@ -40,18 +41,21 @@ impl Tuner {
         }
     }
 
-    /// Workers that are to be given work.
+    /// Returns the number of workers that are to be given work.
     pub(crate) fn active(&self) -> usize {
         self.active
     }
 
-    /// Told how many learn calls the nodes have finished until now; returns whether the number of workers changed.
+    /// Takes in how many learn calls the nodes have finished until now; returns whether the number
+    /// of workers changed.
     pub(crate) fn observe(&mut self, now: Duration, finished: u64) -> bool {
         let Some((since, before)) = self.since else {
             self.since = Some((now, finished));
             return false;
         };
         let (elapsed, learned) = (now.saturating_sub(since), finished.saturating_sub(before));
+        // Enough calls for chance to be small, or, of a slow server, the longest measurement.
+        // Without a single call nothing is known, however long it takes.
         let is_enough = learned >= LEARNED && elapsed >= SHORTEST;
         if learned == 0 || !(is_enough || elapsed >= LONGEST) {
             return false;
@@ -61,22 +65,26 @@ impl Tuner {
         let was = self.active;
         self.active = self.next(rate);
         if self.active != was {
-            // What was begun by the old number belongs to neither measurement.
+            // What the old number of workers had begun belongs to neither measurement: the next one
+            // starts at the next look.
             self.since = None;
         }
         self.active != was
     }
 
+    /// Returns the number of workers that follows from a measurement of the present one.
     fn next(&mut self, rate: f64) -> usize {
         if self.rest > 0 {
             self.rest -= 1;
             return self.active;
         }
         match self.before.take() {
+            // The last doubling did not pay.
             Some((fewer, slower)) if rate < slower * GAIN => {
                 self.rest = REST;
                 fewer
             }
+            // It paid, or this is the first look: double, and remember what to compare with.
             _ if self.active < self.most => {
                 self.before = Some((self.active, rate));
                 self.most.min(self.active * 2)
@@ -93,7 +101,8 @@ impl Tuner {
 mod tests {
     use super::*;
 
-    /// Runs the tuner against a throughput by number of workers for some seconds; the number at the end.
+    /// Runs the tuner against a throughput by number of workers for some seconds; the number at the
+    /// end.
     fn settle(tuner: &mut Tuner, start: u64, seconds: u64, rate: impl Fn(usize) -> f64) -> usize {
         let mut samples = start as f64 * 1e6;
         for tick in 0..seconds * 10 {

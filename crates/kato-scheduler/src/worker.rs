@@ -1,4 +1,4 @@
-//! Workers: samples in, staged parts out.
+//! The workers, which learn samples and hand over staged parts.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,24 +26,24 @@ pub(crate) struct Work {
     pub(crate) epoch: u64,
     pub(crate) batch: Arc<DocumentBatch>,
     pub(crate) selection: Selection,
-    /// Positions that are left out.
+    /// Positions in the batch that are left out.
     pub(crate) excluded: Vec<usize>,
 }
 
-/// Asks a worker to stage what it has learned.
+/// A request to a worker to stage what it has learned.
 #[derive(Debug)]
 pub(crate) struct StageNow;
 
-/// What a worker tells the dispatcher.
+/// A report of a worker or of the committer to the dispatcher.
 #[derive(Debug)]
 pub(crate) enum Report<P> {
-    /// It has taken its mail.
+    /// A worker has begun the assignment from its mailbox.
     Began { worker: usize, id: AssignmentId },
-    /// It has learned what it had in its hands.
+    /// A worker has learned the assignment that it had begun.
     Learned { worker: usize, id: AssignmentId },
-    /// It has staged what it had learned.
+    /// A worker has staged what it had learned.
     Staged { worker: usize, part: StagedPart<P> },
-    /// It panicked.
+    /// A worker has panicked.
     Died {
         worker: usize,
         over: Option<(AssignmentId, usize)>,
@@ -55,7 +55,7 @@ pub(crate) enum Report<P> {
     Committed { documents: u64 },
 }
 
-/// What a worker has staged.
+/// A part that a worker has staged.
 #[derive(Debug)]
 pub(crate) struct StagedPart<P> {
     pub(crate) epoch: u64,
@@ -65,7 +65,7 @@ pub(crate) struct StagedPart<P> {
     pub(crate) failures: Vec<FailedSample>,
 }
 
-/// What all threads of a session see.
+/// The counts and clocks that all threads of a session share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) samples: AtomicU64,
@@ -79,6 +79,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Creates the counts of a session with so many nodes.
     pub(crate) fn of_nodes(n_nodes: usize) -> Self {
         Self {
             observations: (0..n_nodes).map(|_| AtomicU64::new(0)).collect(),
@@ -87,7 +88,7 @@ impl Shared {
     }
 }
 
-/// A worker's settings.
+/// The settings of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerOptions {
     /// Bytes of learned content and its texts above which a part is staged.
@@ -95,8 +96,8 @@ pub(crate) struct WorkerOptions {
     pub(crate) on_failure: OnFailure,
 }
 
-/// One worker thread: learns what it is mailed, and stages when its part is full, another epoch begins, it is asked to, or all
-/// is done.
+/// A worker on its thread: it learns what it is mailed, and stages when its part is full, another
+/// epoch begins, it is asked to, or all is done.
 pub(crate) struct Worker<'a, P> {
     pub(crate) idx: usize,
     pub(crate) learner: &'a HierarchicalConceptLearner,
@@ -107,7 +108,7 @@ pub(crate) struct Worker<'a, P> {
     pub(crate) activity: Activity,
     /// Whether another worker may do again what this one leaves behind when it dies.
     pub(crate) can_repeat: bool,
-    /// The sample in hand, for whoever finds the worker dead.
+    /// The sample that is being learned, for the thread that finds the worker dead.
     pub(crate) over: &'a Cell<Option<(AssignmentId, usize)>>,
     pub(crate) scratch: LearnScratch,
     pub(crate) part: Part,
@@ -118,7 +119,7 @@ pub(crate) struct Worker<'a, P> {
 #[error("{0}")]
 struct Panicked(String);
 
-/// What was learned since the last part was staged.
+/// The counts of what was learned since the last part was staged.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     epoch: u64,
@@ -129,7 +130,7 @@ pub(crate) struct Part {
 }
 
 impl<P> Worker<'_, P> {
-    /// Works until the mailbox is closed and empty, or nobody hears any more.
+    /// Runs until the mailbox is closed and empty, or the dispatcher is gone.
     pub(crate) fn run(
         mut self,
         mailbox: &Receiver<Work>,
@@ -150,7 +151,7 @@ impl<P> Worker<'_, P> {
                         }
                         continue;
                     }
-                    // Both end together; the mailbox tells.
+                    // Both channels are closed together; the mailbox may still hold work.
                     Err(_) => mailbox.recv(),
                 },
                 recv(mailbox) -> work => work,
@@ -161,11 +162,13 @@ impl<P> Worker<'_, P> {
                 return Ok(());
             };
             self.probes.mail.popped(1);
+            // A part is of one epoch, with whose commit all of it becomes final.
             if work.epoch != self.part.epoch && !self.stage(reports)? {
                 return Ok(());
             }
             self.part.epoch = work.epoch;
             let (worker, id) = (self.idx, work.id);
+            // Reported first, so that the next assignment can be mailed while this one is learned.
             if reports.send(Report::Began { worker, id }).is_err() {
                 return Ok(());
             }
@@ -174,6 +177,8 @@ impl<P> Worker<'_, P> {
             if reports.send(Report::Learned { worker, id }).is_err() {
                 return Ok(());
             }
+            // The texts count, too: they are kept until they are staged, in case another worker has
+            // to learn them again.
             let held = self.teacher.heap_bytes() + self.part.text_bytes;
             if held >= self.options.batch_budget && !self.stage(reports)? {
                 return Ok(());
@@ -181,6 +186,7 @@ impl<P> Worker<'_, P> {
         }
     }
 
+    /// Learns the samples of an assignment.
     fn learn(&mut self, work: &Work) -> Result<(), TrainError> {
         let _busy = kato_probe::during(State::Busy);
         let start = Instant::now();
@@ -191,6 +197,7 @@ impl<P> Worker<'_, P> {
         ));
         let _span =
             tracing::debug_span!("learn", first = indices.start, end = indices.end).entered();
+        // A part spans assignments: what this one adds is the difference at its end.
         let before = self.part.counters;
         let n_nodes = self.learner.nodes().len();
         let observed: Vec<u64> = (0..n_nodes)
@@ -204,8 +211,10 @@ impl<P> Worker<'_, P> {
             self.learn_one(&document)?;
             self.part.text_bytes += document.text.len();
         }
+        // No single sample is to blame for a panic from here on.
         self.over.set(None);
         let learned: u64 = self.part.counters.samples - before.samples;
+        // Where nothing was learned there is nothing to wait for.
         if learned > 0 {
             for refused in self.teacher.finish_work(indices, &self.activity)? {
                 let document = work
@@ -213,6 +222,7 @@ impl<P> Worker<'_, P> {
                     .iter()
                     .find(|document| document.index == refused.sample_idx);
                 if let Some(document) = document {
+                    // It was counted when the teacher took it, before any node had seen it.
                     self.part.counters.samples -= 1;
                     self.fail(
                         &document,
@@ -225,6 +235,7 @@ impl<P> Worker<'_, P> {
         }
         self.part.assignments.push(work.id);
         let (shared, counters) = (self.shared, &self.part.counters);
+        // For progress and limits alone: what a commit counts comes from the parts.
         let add = |sum: &AtomicU64, n: u64| sum.fetch_add(n, Ordering::Relaxed);
         add(&shared.samples, counters.samples - before.samples);
         add(&shared.failed, counters.failed - before.failed);
@@ -239,14 +250,17 @@ impl<P> Worker<'_, P> {
         Ok(())
     }
 
+    /// Learns a sample, or records why it cannot be learned.
     fn learn_one(&mut self, document: &DocumentRef<'_>) -> Result<(), TrainError> {
         let recording = self.learner.config().recording;
+        // The text of an id is made only where it is kept.
         let id = if recording.provenance || recording.metadata {
             document.id().to_string()
         } else {
             String::new()
         };
-        // What the original notes of a sample: it comes alone, as the first book, and names no author.
+        // The metadata that the Python original keeps of a sample: it hands each over alone, as
+        // book 1, and its plain segmentation names no author.
         let metadata = [
             ("title", id.as_str()),
             ("author", "Unknown"),
@@ -260,13 +274,18 @@ impl<P> Worker<'_, P> {
         };
         self.probes.prepare(document.index, &mut self.scratch);
         let learned = match self.can_repeat {
+            // A panic ends the worker here: another one repeats what it had not staged.
             true => self.teacher.learn(text, &mut self.scratch),
+            // Nobody may repeat the part, so the panic must cost this one document and not the
+            // worker.
             false => {
                 let (teacher, scratch) = (&mut self.teacher, &mut self.scratch);
                 let learned = catch_unwind(AssertUnwindSafe(|| teacher.learn(text, scratch)));
                 match learned {
                     Ok(learned) => learned,
                     Err(panic) => {
+                        // The panic may have left it half-filled. The teacher is as before by the
+                        // contract of `Backend::can_repeat`.
                         self.scratch = self.learner.new_scratch();
                         let panic = Panicked(message_of(&*panic));
                         return self.fail(document, FailureKind::WorkerDied, 0, &panic);
@@ -319,9 +338,11 @@ impl<P> Worker<'_, P> {
         Ok(())
     }
 
-    /// Stages what was learned and hands it over; false when nobody takes it any more.
+    /// Stages what was learned and hands it over; returns `false` when the dispatcher is gone.
     fn stage(&mut self, reports: &Sender<Report<P>>) -> Result<bool, TrainError> {
         if self.part.assignments.is_empty() {
+            // Nothing to hand over, as when a request crosses a staging of its own: the report of
+            // that one answers the request, too.
             return Ok(true);
         }
         let _activity = self.activity.enter("staging what was learned");
@@ -332,6 +353,7 @@ impl<P> Worker<'_, P> {
         kato_probe::add_items(1);
         let epoch = self.part.epoch;
         let part = std::mem::take(&mut self.part);
+        // Kept: the next assignment is compared with it.
         self.part.epoch = epoch;
         let part = StagedPart {
             epoch,

@@ -1,17 +1,17 @@
-//! How many workers a run has.
+//! The number of workers of a run.
 
 use std::num::NonZeroUsize;
 
 use crate::TrainError;
 use crate::options::cores;
 
-/// Memory without which a worker only stages, in bytes.
+/// Memory of one worker, in bytes: with less it would do nothing but stage.
 const MEMORY_OF_A_WORKER: usize = 4 << 20;
 
-/// Workers over a network beyond which nothing was ever gained.
+/// Workers over a network at most: beyond it nothing was ever gained.
 const MOST_REMOTE: usize = 32;
 
-/// How many workers a run has.
+/// The number of workers of a run.
 ///
 /// ```
 /// use kato_scheduler::Workers;
@@ -30,24 +30,24 @@ pub enum Workers {
     Exactly(NonZeroUsize),
 }
 
-/// A text that is no number of workers.
+/// A text that is not a number of workers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no number of workers: use auto, or a number from 1 on")]
 pub struct InvalidWorkers(String);
 
-/// Connections that a backend over a network may open.
+/// The connections that a backend over a network may open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionBudget {
     /// All of them together.
     pub pool: usize,
-    /// What one worker needs at a time: one for each level.
+    /// Connections that one worker needs at a time: one for each level.
     pub per_worker: usize,
 }
 
-/// Workers that [`Workers::Auto`] has at most.
+/// Returns the number of workers that [`Workers::Auto`] has at most.
 ///
-/// Formula: in this process min(cores, memory budget / 4 MiB); over a network min(pool / connections of a worker, 32, memory budget /
-/// 4 MiB); at least 1.
+/// Formula: in this process min(cores, memory budget / 4 MiB); over a network min(pool /
+/// connections of a worker, 32, memory budget / 4 MiB); at least 1.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -66,14 +66,17 @@ pub fn most_workers(
 ) -> NonZeroUsize {
     let reachable = match connections {
         None => cores.get(),
+        // The fields are public: a backend may say that a worker needs no connection.
         Some(ConnectionBudget { pool, per_worker }) => (pool / per_worker.max(1)).min(MOST_REMOTE),
     };
     let affordable = memory_budget / MEMORY_OF_A_WORKER;
+    // At least one, whatever the budgets. If even that needs more connections than there are,
+    // `resolve` refuses it.
     NonZeroUsize::new(reachable.min(affordable)).unwrap_or(NonZeroUsize::MIN)
 }
 
 impl Workers {
-    /// The number of threads, once it is known that they fit the connections.
+    /// Returns the number of threads, once it is known that they fit the connections.
     pub(crate) fn resolve(
         self,
         memory_budget: usize,
@@ -84,6 +87,7 @@ impl Workers {
             Self::Exactly(workers) => workers,
         };
         if let Some(ConnectionBudget { pool, per_worker }) = connections {
+            // Checked for both kinds: with more levels than connections not even one worker fits.
             let needed = workers.get().saturating_mul(per_worker);
             if needed > pool {
                 return Err(TrainError::Connections {

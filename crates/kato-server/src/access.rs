@@ -1,8 +1,11 @@
-//! Who may ask at all: programs may, and a web page that somebody with a way to the server happens to visit may not.
+//! Protection against web pages: programs may use the server, a page of another origin that
+//! somebody near the server happens to visit may not.
 //!
-//! A browser sends requests for any page to any address that it reaches, this machine's own included. What it sends tells that:
-//! `Origin` and `Sec-Fetch-Site` say that it was another page, and `Host` says by which name the server was asked, which is a foreign
-//! one where a page's own name was made to lead here. A token is something that no page has, so with one none of this matters.
+//! A browser sends requests for any page to any address that it reaches, this machine's own
+//! included. Its headers reveal that: `Origin` and `Sec-Fetch-Site` name another page, and `Host`
+//! holds the name by which the server was asked, which is a foreign one if the domain of a page was
+//! made to lead here (DNS rebinding). No page has the token, so a server that requires one needs
+//! none of these checks.
 
 use std::net::IpAddr;
 
@@ -12,14 +15,15 @@ use crate::json::excerpt_of_text;
 use crate::options::Options;
 use crate::refusal::Refusal;
 
-/// Names of servers and origins of pages that the operator allows beside the server's own.
+/// Names of the server and origins of pages that the operator allows in addition to the server's
+/// own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Allowed {
     pub(crate) hosts: Vec<String>,
     pub(crate) origins: Vec<String>,
 }
 
-/// Refuses requests that a page elsewhere had a browser send.
+/// Refuses requests that a browser sent for a page of another origin.
 pub(crate) fn check(
     options: &Options,
     method: &Method,
@@ -29,9 +33,13 @@ pub(crate) fn check(
     if options.cors || options.tokens.are_required() {
         return Ok(());
     }
+    // A value that is not ASCII becomes `…`, which is no name of any server and so is refused.
     let named = headers.get_all(header::HOST).iter();
     let named = named.map(|host| host.to_str().unwrap_or("…"));
     let asked = uri.authority().map(|authority| authority.as_str());
+    // All `Host` headers, and the authority of an absolute target as well: a second name must not
+    // be a way around the check of the first. A request without any name passes, because browsers
+    // always send one.
     for host in named.chain(asked) {
         if !is_own(options, host) {
             return Err(refusal(&format!(
@@ -40,6 +48,8 @@ pub(crate) fn check(
             )));
         }
     }
+    // After the names, because `is_same` compares the origin with `Host`: a page of a rebound
+    // domain would pass here as one of the server's own.
     let origin = headers.get(header::ORIGIN);
     if let Some(origin) = origin {
         let origin = origin.to_str().unwrap_or("…");
@@ -50,6 +60,7 @@ pub(crate) fn check(
             )));
         }
     } else if is_of_another_page(method, headers) {
+        // Browsers send no `Origin` for images, scripts and the like.
         return Err(refusal(
             "pages elsewhere may not use the server; its operator can allow their origin",
         ));
@@ -57,11 +68,13 @@ pub(crate) fn check(
     Ok(())
 }
 
+/// Creates the refusal of a request by a page.
 fn refusal(detail: &str) -> Refusal {
     Refusal::new(StatusCode::FORBIDDEN, detail)
 }
 
 impl Allowed {
+    /// Returns whether the operator has allowed the origin.
     pub(crate) fn has_origin(&self, origin: &str) -> bool {
         self.origins
             .iter()
@@ -69,7 +82,8 @@ impl Allowed {
     }
 }
 
-/// Is the server asked by a name of its own? Addresses are: no page's name leads to a server by its address.
+/// Returns whether the server was asked by a name of its own. Addresses are such names: no page has
+/// a domain that is an address.
 fn is_own(options: &Options, host: &str) -> bool {
     let name = without_port(host);
     let is = |own: &str| own.eq_ignore_ascii_case(name);
@@ -78,22 +92,27 @@ fn is_own(options: &Options, host: &str) -> bool {
     }
     let address = name.trim_start_matches('[').trim_end_matches(']');
     let listening = options.addr.ip();
+    // A server on a loopback address is reached by loopback addresses only. One that listens
+    // elsewhere may be reached by addresses that it does not know, such as a translated one.
     address.parse::<IpAddr>().is_ok_and(|address| {
+        // An IPv4 address may come in its IPv6 form, `::ffff:127.0.0.1`.
         let address = address.to_canonical();
         address.is_loopback() || address == listening || !listening.is_loopback()
     })
 }
 
-/// A name or address without the port behind it.
+/// Returns a name or address without the port behind it.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
+        // What follows the last colon of a bare `[::1]` is no port, because of the bracket.
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     }
 }
 
-/// Is the page one of this server's?
+/// Returns whether the page is one of this server's own.
 fn is_same(origin: &str, headers: &HeaderMap) -> bool {
+    // Either scheme: behind a proxy that ends TLS, pages come by https and requests by http.
     let of_page = origin
         .strip_prefix("http://")
         .or_else(|| origin.strip_prefix("https://"));
@@ -105,12 +124,15 @@ fn is_same(origin: &str, headers: &HeaderMap) -> bool {
         .is_some_and(|(page, host)| page.eq_ignore_ascii_case(host))
 }
 
-/// Does the browser say that a page elsewhere sent the request, other than by a link that somebody followed?
+/// Returns whether the browser says that another page sent the request, other than by a link that
+/// somebody followed.
 fn is_of_another_page(method: &Method, headers: &HeaderMap) -> bool {
     let is = |name: &str, values: &[&str]| {
         let value = headers.get(name).and_then(|value| value.to_str().ok());
         value.is_some_and(|value| values.contains(&value))
     };
+    // What a link leads to is shown to the person, not to the page. Only GET counts: a form that a
+    // page submits is a navigation, too.
     let follows_link = is("sec-fetch-mode", &["navigate"]) && method == Method::GET;
     is("sec-fetch-site", &["cross-site", "same-site"]) && !follows_link
 }

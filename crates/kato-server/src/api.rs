@@ -1,4 +1,4 @@
-//! What each endpoint does.
+//! The handlers of all endpoints.
 
 pub(crate) mod admin;
 pub(crate) mod documents;
@@ -16,12 +16,14 @@ use kato_service::{Receipt, ServiceError};
 use crate::refusal::Refusal;
 use crate::reply::{Answer, Reply};
 
-/// Answers once a write is durable.
+/// Answers once a write is as durable as the service is set to make it.
 fn acknowledged<T: Send + 'static>(
     receipt: Receipt<T>,
     answer: impl FnOnce(T) -> Reply + Send + 'static,
 ) -> Answer {
     let replayed = receipt.replayed();
+    // The write is done; what is left is waiting for the journal, which holds no thread, so that
+    // any number of writes can share one flush.
     Answer::Later(Box::pin(async move {
         match receipt.acknowledged().await {
             Ok(value) => answer(value).replayed(replayed),
@@ -30,11 +32,13 @@ fn acknowledged<T: Send + 'static>(
     }))
 }
 
-/// As [`acknowledged`], but to its end even if the client goes away meanwhile.
+/// Answers as [`acknowledged`] does, but runs to its end even if the client goes away meanwhile.
 fn acknowledged_to_the_end<T: Send + 'static>(
     receipt: Receipt<T>,
     answer: impl FnOnce(T) -> Reply + Send + 'static,
 ) -> Answer {
+    // A task of its own, because the future of an answer is dropped together with its connection,
+    // and what `answer` announces on the event stream must be announced all the same.
     let task = tokio::spawn(async move {
         match receipt.acknowledged().await {
             Ok(value) => answer(value),
@@ -44,6 +48,7 @@ fn acknowledged_to_the_end<T: Send + 'static>(
     Answer::Later(Box::pin(async move {
         match task.await {
             Ok(reply) => reply,
+            // The task panicked, or the runtime is shutting down.
             Err(_) => Refusal::from(ServiceError::Closed).into(),
         }
     }))

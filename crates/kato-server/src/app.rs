@@ -1,4 +1,4 @@
-//! What all requests of a server share.
+//! The state that all requests of a server share.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ pub(crate) struct App {
     pub(crate) request_memory: Arc<Budget>,
     /// Memory for answers until they are sent.
     pub(crate) answer_memory: Arc<Budget>,
-    /// Requests that failed for a reason that is the log's.
+    /// Bounds the log lines about requests that failed for a reason that only the log may name.
     pub(crate) failed_requests: Repeated,
     pub(crate) started: Instant,
     /// The OpenAPI document, made when it is first asked for.
@@ -45,6 +45,7 @@ impl fmt::Debug for App {
 }
 
 impl App {
+    /// Creates the state of a server that has served no request yet.
     pub(crate) fn new(service: Service, options: Options) -> Self {
         Self {
             service,
@@ -62,12 +63,13 @@ impl App {
         }
     }
 
+    /// Returns the seconds since the start.
     pub(crate) fn uptime_seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
 }
 
-/// Counts the requests that are being answered, up to the last byte of their answers, and bounds them.
+/// A bounded counter of the requests that are being answered, up to the last byte of their answers.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     limit: usize,
@@ -76,6 +78,7 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
+    /// Creates a counter that admits so many requests at a time.
     fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             limit,
@@ -84,8 +87,11 @@ impl InFlight {
         })
     }
 
-    /// A place, unless all are taken.
+    /// Takes a place, or returns `None` if all are taken.
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Place> {
+        // Counted first, and taken back by dropping the place if that was one too many: two
+        // requests can never share the last place. Relaxed, because the counters order no other
+        // memory.
         let before = self.now.fetch_add(1, Ordering::Relaxed);
         let place = Place(Arc::clone(self));
         if before >= self.limit {
@@ -95,20 +101,23 @@ impl InFlight {
         Some(place)
     }
 
+    /// Returns the number of requests in flight.
     pub(crate) fn now(&self) -> usize {
         self.now.load(Ordering::Relaxed)
     }
 
+    /// Returns the most requests that were in flight at one time.
     pub(crate) fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }
 
+    /// Returns the most requests that may be in flight.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 }
 
-/// A place among the requests in flight, given back when dropped.
+/// A place among the requests in flight, returned when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place(Arc<InFlight>);
 

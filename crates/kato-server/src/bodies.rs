@@ -1,7 +1,7 @@
-//! Request bodies: bytes to what the service takes.
+//! Parsing of request bodies into the types of the service.
 //!
-//! Nearly all bodies are plain JSON of the right types and are read straight into their types. Whatever is refused there is
-//! read again as Python would, and either coerced or described to the last detail.
+//! Nearly all bodies are plain JSON of the right types and are deserialized directly. Whatever that
+//! refuses is parsed again as Python would, and then either coerced or described in every detail.
 
 mod plain;
 #[cfg(test)]
@@ -23,11 +23,13 @@ use crate::validate::{
     malformed,
 };
 
-/// Bytes of a body that is not JSON of which a part is shown.
+/// Bytes of a body other than JSON that are decoded in order to show a part of them.
 const LOOKED_AT: usize = 8192;
 
-/// An observation (`observe`).
+/// Parses an observation (`observe`).
 pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Refusal> {
+    // The fast path. It takes nothing that the slow one would read otherwise: property tests
+    // compare the two.
     if is_json(headers)
         && let Some(plain) = plain::observation(body)
     {
@@ -36,6 +38,7 @@ pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observatio
     long_observation(headers, body)
 }
 
+/// Parses an observation with Python's grammar and pydantic's rules.
 fn long_observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Refusal> {
     let json = read(headers, body)?;
     let mut check = Check::of("body");
@@ -43,7 +46,7 @@ fn long_observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Ref
     finish(check, observation.unwrap_or_default())
 }
 
-/// Several observations (`observe-sequence`).
+/// Parses several observations (`observe-sequence`).
 pub(crate) fn sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> {
     if is_json(headers)
         && let Some(plain) = plain::sequence(body)
@@ -53,12 +56,15 @@ pub(crate) fn sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Ref
     long_sequence(headers, body)
 }
 
+/// Parses a sequence with Python's grammar and pydantic's rules.
 fn long_sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> {
     let json = read(headers, body)?;
     let mut check = Check::of("body");
     let mut sequence = Sequence::default();
     if let Some(map) = check.model(&json) {
         let items = check.required(map, "observations", |check, value| {
+            // An item that is no object is a fault and yields nothing; `finish` then refuses the
+            // request, so that no sequence is ever carried out with items left out.
             check.list(value, |check, item| {
                 check.model(item).map(|map| check_item(check, map))
             })
@@ -71,7 +77,7 @@ fn long_sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> 
     finish(check, sequence)
 }
 
-/// Many sequences to learn (`learn-batch`).
+/// Parses sequences to learn (`learn-batch`).
 pub(crate) fn lessons(headers: &HeaderMap, body: &[u8]) -> Result<Vec<Lesson>, Refusal> {
     if is_json(headers)
         && let Some(plain) = plain::lessons(body)
@@ -91,9 +97,9 @@ pub(crate) fn lessons(headers: &HeaderMap, body: &[u8]) -> Result<Vec<Lesson>, R
     finish(check, lessons.into_iter().flatten().collect())
 }
 
-/// A record of a training run, and the version that it replaces (`PUT /runs/{run}`).
+/// Parses a record of a training run and the version that it replaces (`PUT /runs/{run}`).
 pub(crate) fn run_record(headers: &HeaderMap, body: &[u8]) -> Result<(u64, Value), Refusal> {
-    // What is no JSON at all is told as everywhere.
+    // For the refusal alone: a body that is no JSON gets the same answer as on every other route.
     read(headers, body)?;
     match serde_json::from_slice(body) {
         Ok(ReplaceRunRecord { version, record }) => Ok((version, record)),
@@ -104,7 +110,7 @@ pub(crate) fn run_record(headers: &HeaderMap, body: &[u8]) -> Result<(u64, Value
     }
 }
 
-/// A session to make (`POST /sessions`).
+/// Parses a session to create (`POST /sessions`).
 pub(crate) fn new_session(
     headers: &HeaderMap,
     body: &[u8],
@@ -125,6 +131,7 @@ pub(crate) fn new_session(
         new.ttl_seconds = ttl.and_then(|seconds| u64::try_from(seconds).ok());
         config = check.field(map, "config", maybe_map);
     }
+    // Faults come before sizes: a body that is invalid as well as too large gets status 422.
     finish(check, ())?;
     let bytes = metadata
         .iter()
@@ -137,11 +144,12 @@ pub(crate) fn new_session(
     Ok(new)
 }
 
+/// Checks a map that may also be `null`.
 fn maybe_map<'j>(check: &mut Check, value: &'j Json) -> Option<&'j [(Text, Json)]> {
     check.optional(value, Check::any_entries)
 }
 
-/// Settings of a session (`config`), wrapped or not. Those that there are not are left out.
+/// Parses the settings of a session (`config`), wrapped or not. Unknown settings are left out.
 pub(crate) fn settings(
     headers: &HeaderMap,
     body: &[u8],
@@ -154,7 +162,8 @@ pub(crate) fn settings(
     known_settings(entries, most)
 }
 
-/// Genes of a node (`genes/update`), wrapped or not, and the whole body.
+/// Parses the genes of a node (`genes/update`), wrapped or not, and returns the whole body with
+/// them.
 pub(crate) fn genes(
     headers: &HeaderMap,
     body: &[u8],
@@ -168,11 +177,12 @@ pub(crate) fn genes(
     Ok((map_of(entries), json.to_value()))
 }
 
-/// The entries of a map, or of another one that it holds under a key.
+/// Returns the entries of a map, or of the map that it holds under a key.
 fn wrapped<'j>(check: &mut Check, json: &'j Json, key: &str) -> &'j [(Text, Json)] {
     let entries = check.any_entries(json);
     match field(entries, key) {
         Some(Json::Map(inner)) => inner,
+        // KATO answers 500 here (docs/compatibility.md); this is a refusal in its style.
         Some(other) => {
             check.at(key, |check| check.fault(DICT_TYPE, other));
             &[]
@@ -181,7 +191,9 @@ fn wrapped<'j>(check: &mut Check, json: &'j Json, key: &str) -> &'j [(Text, Json
     }
 }
 
+/// Returns the known settings among the entries.
 fn known_settings(entries: &[(Text, Json)], most: usize) -> Result<Map<String, Value>, Refusal> {
+    // Unknown keys are ignored, as KATO does, and so must not count towards the limit either.
     let known = || {
         let entries = entries.iter();
         entries.filter(|(key, _)| SessionConfig::has(&key.text))
@@ -191,6 +203,7 @@ fn known_settings(entries: &[(Text, Json)], most: usize) -> Result<Map<String, V
     Ok(map_of(known()))
 }
 
+/// Converts entries into a JSON object.
 fn map_of<'j>(entries: impl IntoIterator<Item = &'j (Text, Json)>) -> Map<String, Value> {
     let entries = entries.into_iter();
     entries
@@ -198,7 +211,7 @@ fn map_of<'j>(entries: impl IntoIterator<Item = &'j (Text, Json)>) -> Map<String
         .collect()
 }
 
-/// Refuses what is more than may be kept, before it is made larger.
+/// Refuses more than may be kept, before it is converted into larger types.
 fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), Refusal> {
     if found <= limit {
         return Ok(());
@@ -206,6 +219,7 @@ fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), Refusal
     Err(ServiceError::TooLarge { what, found, limit }.into())
 }
 
+/// Checks one observation of a sequence.
 fn check_item(check: &mut Check, map: &[(Text, Json)]) -> SequenceItem {
     SequenceItem {
         observation: check.observation(map),
@@ -215,6 +229,7 @@ fn check_item(check: &mut Check, map: &[(Text, Json)]) -> SequenceItem {
     }
 }
 
+/// Checks one sequence of a batch.
 fn check_lesson(check: &mut Check, map: &[(Text, Json)]) -> Lesson {
     let events: Vec<Vec<String>> = check.required(map, "events", |check, value| {
         check.list(value, Check::strings)
@@ -226,7 +241,7 @@ fn check_lesson(check: &mut Check, map: &[(Text, Json)]) -> Lesson {
         .with_metadata(&metadata)
 }
 
-/// Seconds that a session lives.
+/// Checks the lifetime of a session.
 fn ttl_seconds(check: &mut Check, value: &Json) -> i64 {
     match as_integer(value) {
         Ok(seconds) => ttl_in_range(check, seconds, &value.excerpt()),
@@ -237,8 +252,10 @@ fn ttl_seconds(check: &mut Check, value: &Json) -> i64 {
     }
 }
 
-/// The seconds, if there may be so many: KATO fails for those that are negative or reach beyond its calendar.
+/// Returns the seconds if they are a possible lifetime: KATO fails for those that are negative or
+/// reach beyond its calendar.
 pub(crate) fn ttl_in_range(check: &mut Check, seconds: i128, input: &Value) -> i64 {
+    // 0 stands for a value with a fault: it is never used, because the faults are returned instead.
     match i64::try_from(seconds) {
         Ok(seconds) if (0..=MAX_TTL_SECONDS).contains(&seconds) => return seconds,
         _ if seconds < 0 => {
@@ -253,13 +270,14 @@ pub(crate) fn ttl_in_range(check: &mut Check, seconds: i128, input: &Value) -> i
     0
 }
 
+/// Returns the value, or the refusal with all faults that were found.
 fn finish<T>(check: Check, value: T) -> Result<T, Refusal> {
     check
         .finish(value)
         .map_err(|details| Refusal::invalid(&details))
 }
 
-/// The body as JSON, however it comes; a refusal if there is none, or none that is legal.
+/// Parses the body as JSON; refuses one that is missing or malformed.
 fn read(headers: &HeaderMap, body: &[u8]) -> Result<Json, Refusal> {
     let refuse = |fault, input| {
         let mut check = Check::of("body");
@@ -270,17 +288,19 @@ fn read(headers: &HeaderMap, body: &[u8]) -> Result<Json, Refusal> {
         return refuse(MISSING, Value::Null);
     }
     if !is_json(headers) {
-        // The beginning is enough to be cut to what is shown.
+        // Only the beginning: the excerpt is shorter than this anyway.
         let text = String::from_utf8_lossy(body.get(..LOOKED_AT).unwrap_or(body));
         return refuse(MODEL_TYPE, Value::from(excerpt_of_text(&text)));
     }
     match json::parse(body) {
+        // FastAPI does not tell `null` from a missing body.
         Ok(Json::Null) => refuse(MISSING, Value::Null),
         Ok(json) => Ok(json),
         Err(error) => Err(refuse_malformed(&error)),
     }
 }
 
+/// Creates the refusal of a body that is no JSON.
 fn refuse_malformed(error: &Malformed) -> Refusal {
     match (malformed(error), error) {
         (Some(detail), _) => Refusal::invalid(&[detail]),
@@ -289,7 +309,8 @@ fn refuse_malformed(error: &Malformed) -> Refusal {
     }
 }
 
-/// Is the body to be read as JSON? Without a content type it is, with that of something else it is not.
+/// Returns whether the body is to be read as JSON: without a content type it is, with that of
+/// something else it is not.
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else {
         return true;
@@ -303,6 +324,7 @@ fn is_json(headers: &HeaderMap) -> bool {
         .unwrap_or_default()
         .trim()
         .to_ascii_lowercase();
+    // FastAPI's rule: `application/json`, or a subtype with the suffix `+json`.
     match kind.strip_prefix("application/") {
         Some(sub) => sub == "json" || sub.ends_with("+json"),
         None => kind.is_empty(),

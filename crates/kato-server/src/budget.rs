@@ -1,4 +1,4 @@
-//! Memory that requests may take, all together: a budget of bytes, and the shares that they hold of it.
+//! A budget of memory that all requests share, and the shares that they hold of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 use tokio::time::{self, Instant};
 
-/// Bytes up to which a share is small.
+/// Largest size of a share that counts as small, in bytes.
 pub(crate) const SMALL: usize = 64 << 10;
 
-/// The part of a budget that only small shares may take, so that they are served while large ones fill the rest: one in so many.
+/// Divisor of the part of a budget that only small shares may take, so that they are served while
+/// large ones fill the rest.
 const KEPT_FOR_SMALL: usize = 8;
 
-/// Bytes that may be held at a time.
+/// A number of bytes that may be held at a time.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: usize,
@@ -20,28 +21,29 @@ pub(crate) struct Budget {
     freed: Notify,
 }
 
-/// What somebody holds of a budget, given back when dropped.
+/// A part of a budget that one holder has taken, returned when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Arc<Budget>,
     bytes: AtomicUsize,
 }
 
-/// Why a share does not grow.
+/// The reason why a share cannot grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scarce {
-    /// Others hold too much at the moment.
+    /// Other shares hold too much at the moment.
     Now,
-    /// It would be more than anybody may hold.
+    /// The share would be larger than any may be.
     Ever,
 }
 
-/// The most that one share of a budget may hold.
+/// Returns the largest size of one share of a budget.
 pub(crate) const fn largest_share(limit: usize) -> usize {
     limit - limit / KEPT_FOR_SMALL
 }
 
 impl Budget {
+    /// Creates a budget of so many bytes.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             limit,
@@ -50,7 +52,7 @@ impl Budget {
         })
     }
 
-    /// A share of nothing yet.
+    /// Creates a share that holds nothing yet.
     pub(crate) fn share(self: &Arc<Self>) -> Share {
         Share {
             budget: Arc::clone(self),
@@ -58,11 +60,12 @@ impl Budget {
         }
     }
 
-    /// Bytes that are held now.
+    /// Returns the bytes that all shares hold at the moment.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
+    /// Returns the largest size of one share.
     const fn largest(&self) -> usize {
         largest_share(self.limit)
     }
@@ -72,18 +75,23 @@ impl Budget {
         if total > self.largest() {
             return Err(Scarce::Ever);
         }
+        // By the size of the whole share, not of this step: a large share that grows in small steps
+        // must not use up what is kept for small ones.
         let ceiling = if total <= SMALL {
             self.limit
         } else {
             self.largest()
         };
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= ceiling);
+        // Test and increase in one atomic step, so that the sum never exceeds the ceiling. Relaxed
+        // is enough: the counter guards no other memory.
         let taken = self
             .held
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         taken.map(drop).map_err(|_| Scarce::Now)
     }
 
+    /// Returns bytes to the budget and wakes those that wait for room.
     fn give_back(&self, bytes: usize) {
         if bytes > 0 {
             self.held.fetch_sub(bytes, Ordering::Relaxed);
@@ -93,17 +101,17 @@ impl Budget {
 }
 
 impl Share {
-    /// Bytes that it holds.
+    /// Returns the bytes that the share holds.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The most that it may hold.
+    /// Returns the most bytes that the share may hold.
     pub(crate) fn most(&self) -> usize {
         self.budget.largest()
     }
 
-    /// Takes more, if there is room right now.
+    /// Takes more bytes if there is room right now.
     pub(crate) fn grow(&self, more: usize) -> Result<(), Scarce> {
         self.budget
             .take(more, self.bytes().saturating_add(more))
@@ -112,10 +120,13 @@ impl Share {
             })
     }
 
-    /// Takes more as soon as there is room, or gives up at the deadline. Whoever waits keeps what it holds, so two that wait for
-    /// each other both wait in vain; and nobody stands in a line, so that a large share never holds up a small one.
+    /// Takes more bytes as soon as there is room, or gives up at the deadline. A share that waits
+    /// keeps what it holds, so two that wait for each other both wait in vain; and there is no
+    /// queue, so that a large share never holds up a small one.
     pub(crate) async fn grow_until(&self, more: usize, deadline: Instant) -> Result<(), Scarce> {
         loop {
+            // Before the attempt: the future receives every `notify_waiters` from its creation on,
+            // so bytes that are returned between the attempt and the waiting are not missed.
             let freed = self.budget.freed.notified();
             match self.grow(more) {
                 Err(Scarce::Now) => {}
@@ -127,8 +138,9 @@ impl Share {
         }
     }
 
-    /// Gives back all but so many bytes.
+    /// Returns all but so many bytes to the budget.
     pub(crate) fn shrink_to(&self, bytes: usize) {
+        // One atomic step, so that of two calls at a time each returns only what it has taken off.
         let before = self.bytes.fetch_min(bytes, Ordering::Relaxed);
         self.budget.give_back(before.saturating_sub(bytes));
     }

@@ -1,4 +1,4 @@
-//! One request as handlers see it.
+//! A request as handlers see it.
 
 use std::sync::Arc;
 
@@ -20,37 +20,43 @@ pub(crate) struct Call {
     pub(crate) query: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// The key that makes a repetition harmless, if the server honours keys.
+    /// The idempotency key, if the server honours keys.
     pub(crate) key: Option<String>,
-    /// Ends a prediction when nobody waits for it any more.
+    /// Cancels a prediction when nobody waits for its answer any more.
     pub(crate) cancel: Cancel,
-    /// Kept while the request is worked on, whether or not somebody still waits for it.
+    /// What the request holds, kept while it is worked on, whether or not anybody still waits for
+    /// it.
     pub(crate) held: Arc<Held>,
 }
 
 impl Call {
-    /// The path's only parameter.
+    /// Returns the only parameter of the path.
     pub(crate) fn param(&self) -> &str {
         self.params.first().map_or("", String::as_str)
     }
 
+    /// Returns the idempotency key.
     pub(crate) fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
 
+    /// Returns the value of a header, if it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// Answers something that may be large and may have no JSON form; there is a bound to what all such answers take.
+    /// Answers with a value that may be large and may have no JSON form; the memory that all such
+    /// answers take is bounded.
     pub(crate) fn written<T: Serialize>(&self, answer: &T) -> Outcome {
         let body = self.held.write(answer);
         let body = body.map_err(|error| Refusal::unwritable(&error))??;
         Ok(Reply::new(StatusCode::OK, Some("application/json"), body).into())
     }
 
-    /// The node that an endpoint outside of sessions speaks of.
+    /// Returns the node that an endpoint outside of sessions works on.
     pub(crate) fn node_id(&self) -> String {
+        // KATO's order: the query, the header of its test suite, the header of the node, the
+        // default. A session that the request names has no part in it.
         let header = |name| self.header(name).filter(|value| !value.is_empty());
         if let Some(node_id) = query::parameter(&self.query, "node_id").filter(|id| !id.is_empty())
         {

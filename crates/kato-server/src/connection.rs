@@ -1,4 +1,4 @@
-//! Accepting connections, and serving each until it or the server ends.
+//! Accepting connections, and serving each of them until it or the server ends.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -25,11 +25,11 @@ use crate::stall::StallGuard;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 
-/// How long to wait before accepting again when the system has no more file descriptors.
+/// Pause before accepting again after a failure, such as a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Bytes that a connection reads at once, and beyond which it reads no more of a request's head: a longer one is answered with status
-/// 431.
+/// Bytes that a connection reads at once, and the most that it reads of a request's head: a longer
+/// one is answered with status 431.
 const MAX_BUFFER: usize = 64 << 10;
 
 /// The connections of a server.
@@ -44,8 +44,10 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
+    /// Creates the set of connections, which accepts none yet.
     pub(crate) fn new(app: Arc<App>) -> Self {
-        // Some descriptors are kept back: without them neither knowledge nor the next connection could be opened.
+        // Some descriptors are kept back: without them neither a store nor the next connection
+        // could be opened.
         let places = app
             .options
             .max_connections
@@ -61,18 +63,22 @@ impl Connections {
         }
     }
 
-    /// Has all connections begin with a handshake.
+    /// Makes every connection begin with a TLS handshake.
     #[cfg(feature = "tls")]
     pub(crate) fn secure(&mut self, tls: Option<Tls>) {
         self.tls = tls;
     }
 
-    /// Accepts connections until `stop` is ready. While all places are taken, new ones wait in the system's queue.
+    /// Accepts connections until `stop` is ready. While all places are taken, new ones wait in the
+    /// system's queue.
     pub(crate) async fn accept(&mut self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
         let failures = Repeated::default();
         loop {
             let next = async {
+                // The place first: a connection that was accepted without one would hold a
+                // descriptor while it waits. The semaphore is never closed, so this is never an
+                // error.
                 let place = Arc::clone(&self.places).acquire_owned().await;
                 (listener.accept().await, place)
             };
@@ -80,7 +86,7 @@ impl Connections {
                 () = &mut stop => return,
                 next = next => next,
             };
-            // Forget those that are over.
+            // A set keeps the results of tasks that are done until they are taken out.
             while self.tasks.try_join_next().is_some() {}
             match accepted {
                 Ok((stream, _)) => {
@@ -104,18 +110,22 @@ impl Connections {
                     if let Some(n_left_out) = failures.tell() {
                         tracing::warn!(%error, n_left_out, "a connection was not accepted");
                     }
+                    // Without descriptors `accept` fails at once, again and again: the loop must
+                    // not take a processor for that.
                     time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
     }
 
-    /// Lets running requests finish, within the time; the number of connections that had to be cut off.
+    /// Lets running requests finish within the time; returns the number of connections that had to
+    /// be cut off.
     pub(crate) async fn finish(mut self, within: Duration) -> usize {
         self.closing.send_replace(true);
         self.app.events.close();
         let all = async {
             while self.tasks.join_next().await.is_some() {}
+            // Event streams are not among the tasks: a connection's task ends when it is upgraded.
             self.app.events.finish().await;
         };
         if time::timeout(within, all).await.is_ok() {
@@ -127,15 +137,16 @@ impl Connections {
     }
 }
 
+/// Prepares an accepted stream for answers and for clients that do not read them.
 fn guarded(app: &App, stream: TcpStream) -> StallGuard {
-    // Answers are written whole: waiting for more would only delay them.
+    // Answers are written as a whole, so waiting for more to fill a packet would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection waits for full packets");
     }
     StallGuard::new(stream, app.options.write_timeout)
 }
 
-/// Shakes hands, then serves one connection.
+/// Completes the TLS handshake, then serves the connection.
 #[cfg(feature = "tls")]
 async fn serve_securely(
     app: Arc<App>,
@@ -146,6 +157,7 @@ async fn serve_securely(
     let within = app.options.read_timeout;
     let shaken = tokio::select! {
         shaken = tls.accept(stream, within) => shaken,
+        // No request has begun on this connection, so there is nothing to finish.
         _ = closing.changed() => return,
     };
     match shaken {
@@ -162,6 +174,7 @@ where
     let io = TokioIo::new(stream);
     let mut builder = http1::Builder::new();
     builder
+        // hyper panics on a read time-out without a timer.
         .timer(TokioTimer::new())
         .header_read_timeout(app.options.read_timeout)
         .max_buf_size(MAX_BUFFER);
@@ -175,6 +188,7 @@ where
     let mut is_closing = *closing.borrow();
     loop {
         if is_closing {
+            // Ends an idle connection at once and a busy one after its present answer.
             connection.as_mut().graceful_shutdown();
         }
         tokio::select! {

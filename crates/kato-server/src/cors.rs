@@ -1,4 +1,5 @@
-//! Cross-origin requests of pages that are allowed: any method and header, as Starlette's middleware answers them.
+//! Cross-origin headers for pages that are allowed: any method and header, as Starlette's
+//! middleware has them.
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
@@ -7,7 +8,7 @@ use crate::reply::Reply;
 
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 
-/// The origin of the page that sent the request, if its answer is one that the page may read.
+/// Returns the origin of the page that sent the request, if the page may read the answer.
 fn allowed_origin<'h>(options: &Options, request: &'h HeaderMap) -> Option<&'h HeaderValue> {
     let origin = request.get(header::ORIGIN)?;
     let is_listed = || {
@@ -17,9 +18,10 @@ fn allowed_origin<'h>(options: &Options, request: &'h HeaderMap) -> Option<&'h H
     (options.cors || is_listed()).then_some(origin)
 }
 
-/// The answer if the request is a preflight.
+/// Answers a preflight request; returns `None` for any other request.
 pub(crate) fn preflight(options: &Options, method: &Method, headers: &HeaderMap) -> Option<Reply> {
     let origin = allowed_origin(options, headers)?;
+    // Without this header OPTIONS is a method like others, and most routes answer it with 405.
     let wanted = headers.get(header::ACCESS_CONTROL_REQUEST_METHOD)?;
     if method != Method::OPTIONS {
         return None;
@@ -38,17 +40,19 @@ pub(crate) fn preflight(options: &Options, method: &Method, headers: &HeaderMap)
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
         (header::ACCESS_CONTROL_ALLOW_CREDENTIALS, "true"),
     ];
+    // Starlette sends the same headers with its refusal of a method.
     for (name, value) in fixed {
         reply = reply.with_header(name, HeaderValue::from_static(value));
     }
     reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    // Echoed, because a wildcard does not count in requests with credentials.
     if let Some(names) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
         reply = reply.with_header(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
     }
     Some(reply)
 }
 
-/// Adds what an answer to a cross-origin request carries.
+/// Adds the headers that the answer to a cross-origin request carries.
 pub(crate) fn allow(options: &Options, request: &HeaderMap, answer: &mut HeaderMap) {
     let Some(origin) = allowed_origin(options, request) else {
         return;
@@ -57,8 +61,10 @@ pub(crate) fn allow(options: &Options, request: &HeaderMap, answer: &mut HeaderM
         header::ACCESS_CONTROL_ALLOW_CREDENTIALS,
         HeaderValue::from_static("true"),
     );
-    // Browsers accept no wildcard in answers to requests with cookies, and where not all are allowed it would say too much.
+    // Browsers accept no wildcard for requests with cookies, and where only some origins are
+    // allowed it would be untrue.
     let allowed = if request.contains_key(header::COOKIE) || !options.cors {
+        // The answer depends on the origin now, and a cache must not give it to another one.
         answer.append(header::VARY, HeaderValue::from_static("Origin"));
         origin.clone()
     } else {

@@ -1,4 +1,5 @@
-//! The way of a request: limits, who may ask, cross-origin rules, token, session, route, work, answer.
+//! The way of a request through the server: limits, access, cross-origin rules, token, session,
+//! route, handler, answer.
 
 mod body;
 
@@ -37,6 +38,8 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     let (mut parts, mut body) = request.into_parts();
     let trace_id = trace_id(&parts.headers);
     let mut about = About::default();
+    // Before anything of the request is read: to refuse must stay cheap when there is too much to
+    // do.
     let mut response = match app.in_flight.enter() {
         Some(place) => {
             let held = Held::new(&app, place);
@@ -51,12 +54,16 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
         }
     };
     let headers = response.headers_mut();
+    // Also on refusals, so that a page that may use the server can read why. A preflight has
+    // brought headers of its own.
     if !about.is_preflight {
         cors::allow(&app.options, &parts.headers, headers);
     }
     if let Some(id) = about.session_header(&parts.headers) {
         headers.insert(SESSION_ID, id);
     }
+    // `answer` has taken the body if the route reads one; what is still here belongs to nobody and
+    // must not be taken for the next request.
     if !body::discard(&app, &parts.headers, body) {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -64,6 +71,8 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     headers.insert(TRACE_ID, trace_id.clone());
     let took = started.elapsed();
     let status = response.status();
+    // The cause may name files of the server, so it goes into the log alone, where the trace id
+    // finds it.
     if let Some(Cause(cause)) = response.extensions_mut().remove()
         && let Some(n_left_out) = app.failed_requests.tell()
     {
@@ -74,6 +83,8 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
             "request failed"
         );
     }
+    // By the template, not the path: clients choose paths, and the number of series must be
+    // bounded.
     app.meters
         .count(&parts.method, about.template, status, took);
     tracing::info!(
@@ -87,7 +98,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     response
 }
 
-/// What is found out about a request on its way.
+/// Facts about a request that are found on its way.
 struct About {
     /// The route's path, with parameters in braces; bounded in number, unlike paths.
     template: &'static str,
@@ -95,9 +106,9 @@ struct About {
     session: Session,
 }
 
-/// The session of the path.
+/// The session that the path names.
 enum Session {
-    /// The path has none that must exist.
+    /// The path names none that must exist.
     Free,
     Exists(HeaderValue),
     Missing,
@@ -114,7 +125,8 @@ impl Default for About {
 }
 
 impl About {
-    /// The session id that the answer names: of the path, else as the request named one, whether it exists or not.
+    /// Returns the session id for the answer's header: that of the path, else the one that the
+    /// request names, whether or not there is such a session.
     fn session_header(&self, request: &HeaderMap) -> Option<HeaderValue> {
         match &self.session {
             Session::Exists(id) => return Some(id.clone()),
@@ -127,6 +139,7 @@ impl About {
     }
 }
 
+/// Returns the session id of the request's cookies.
 fn session_cookie(headers: &HeaderMap) -> Option<HeaderValue> {
     let cookies = headers.get(header::COOKIE)?.to_str().ok()?;
     let id = cookies
@@ -135,7 +148,7 @@ fn session_cookie(headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::from_str(id).ok().filter(|id| !id.is_empty())
 }
 
-/// The trace id that the request names, or a new one.
+/// Returns the trace id that the request names, or a new one.
 fn trace_id(headers: &HeaderMap) -> HeaderValue {
     let named = headers.get(TRACE_ID).filter(|id| !id.is_empty());
     named.cloned().unwrap_or_else(|| {
@@ -144,7 +157,8 @@ fn trace_id(headers: &HeaderMap) -> HeaderValue {
     })
 }
 
-/// Takes the body if the route has one; else it is left.
+/// Answers a request up to its HTTP form. Takes the body if the route reads one, and leaves it
+/// otherwise.
 async fn answer(
     app: &Arc<App>,
     parts: &mut Parts,
@@ -155,11 +169,16 @@ async fn answer(
     if let Err(refusal) = access::check(&app.options, &parts.method, &parts.uri, &parts.headers) {
         return Reply::from(refusal).into_response(parts.method == Method::HEAD, Some(held));
     }
+    // Before the token: browsers send preflights without credentials, whatever the request behind
+    // them will carry.
     if let Some(reply) = cors::preflight(&app.options, &parts.method, &parts.headers) {
         about.is_preflight = true;
         return reply.into_response(false, Some(held));
     }
+    // Decoded once, and used by the check of the token and by the routes alike, so that no spelling
+    // of a path means one thing here and another there.
     let path = query::decode(parts.uri.path());
+    // Those two are for probes, which have no token; they tell nothing that was learned.
     if !matches!(path.as_str(), "/" | "/health")
         && let Err(refusal) = app.options.tokens.check(&parts.headers)
     {
@@ -171,9 +190,11 @@ async fn answer(
     }
     let reply = match route(app, parts, body, (&path, held), about).await {
         Ok(Answer::Now(reply)) => reply,
+        // Waiting for the journal, with the request's place and memory held.
         Ok(Answer::Later(reply)) => reply.await,
         Err(refusal) => refusal.into(),
     };
+    // Only reads can be refused here: what a write answers never costs more than its body did.
     let reply = match held.settle(reply.len()) {
         Ok(()) => reply,
         Err(no_room) => Refusal::from(no_room).into(),
@@ -181,7 +202,7 @@ async fn answer(
     reply.into_response(parts.method == Method::HEAD, Some(held))
 }
 
-/// Finds the route and does its work.
+/// Finds the route and runs its handler.
 async fn route(
     app: &Arc<App>,
     parts: &Parts,
@@ -193,15 +214,20 @@ async fn route(
     if let Found::Route(route, _) | Found::WrongMethod(route) = &found {
         about.template = route.template;
     }
+    // KATO's middleware looks the session up before routing, so an unknown session comes before an
+    // unknown path or method.
     let guarded = routes::guarded_session(&parts.method, path).map(str::to_owned);
     let (session, outcome) = match found {
         Found::Route(route, params) => {
+            // Before the body, which may be large, is read.
             let key = idempotency_key(app, &parts.headers)?;
             let call = Call {
                 params,
                 query: parts.uri.query().unwrap_or_default().to_owned(),
                 key,
                 body: match route.has_body {
+                    // `take` leaves an empty body behind, which tells `discard` that there is
+                    // nothing to read over.
                     true => body::read(app, mem::take(body), &held.request).await?,
                     false => Bytes::new(),
                 },
@@ -216,6 +242,7 @@ async fn route(
         }
         elsewhere => {
             let reply = no_route(&app.options, parts, elsewhere);
+            // Nothing to do but to look the session up, if the path has one.
             let work = if guarded.is_some() {
                 Work::Short
             } else {
@@ -239,9 +266,11 @@ async fn in_session(
     let app_of_job = Arc::clone(app);
     let job = move || {
         let session = match &id {
+            // The look-up blocks, too: it removes a session that has expired, which is a write.
             Some(id) if !app_of_job.service.check(id) => {
                 return (Session::Missing, Err(Refusal::no_session(id)));
             }
+            // Ids of sessions that exist were made by the service and are valid header values.
             Some(id) => HeaderValue::from_str(id).map_or(Session::Free, Session::Exists),
             None => Session::Free,
         };
@@ -250,9 +279,11 @@ async fn in_session(
     app.workers.run(work, node, cancel, job).await
 }
 
-/// The knowledge base that a request works on, by which threads are shared out; empty if it is none or unknown.
+/// Returns the knowledge base that a request works on, by which threads are shared out; empty if
+/// there is none or it is unknown.
 fn node_of(app: &App, route: &Route, call: &Call) -> String {
     if route.template.starts_with("/sessions/{") {
+        // Without a check whether it has expired: that belongs on a thread that may block.
         let of_session = app.service.processor_id_of_session(call.param());
         return of_session.unwrap_or_default();
     }
@@ -262,10 +293,11 @@ fn node_of(app: &App, route: &Route, call: &Call) -> String {
     }
 }
 
-/// The answer to a request that no route takes.
+/// Answers a request that no route takes.
 fn no_route(options: &Options, parts: &Parts, found: Found) -> Reply {
     match found {
         Found::WrongMethod(route) => {
+            // Of the first route of the path alone, as in Starlette.
             let allow = match (&route.method, route.allows_head()) {
                 (_, true) => "GET, HEAD",
                 (method, false) => method.as_str(),
@@ -281,7 +313,7 @@ fn no_route(options: &Options, parts: &Parts, found: Found) -> Reply {
     }
 }
 
-/// Sends the client to the path without trailing slashes, as itself named the server.
+/// Redirects to the path without trailing slashes, at the host that the client named.
 fn redirect(options: &Options, parts: &Parts, path: &str) -> Option<Reply> {
     let host = parts.headers.get(header::HOST)?.to_str().ok()?;
     let query = parts
@@ -292,11 +324,12 @@ fn redirect(options: &Options, parts: &Parts, path: &str) -> Option<Reply> {
     let scheme = if options.is_https() { "https" } else { "http" };
     let location = format!("{scheme}://{host}{}{query}", query::encode_path(path));
     let location = HeaderValue::from_str(&location).ok()?;
+    // 307 has the client repeat method and body.
     let reply = Reply::empty(StatusCode::TEMPORARY_REDIRECT);
     Some(reply.with_header(header::LOCATION, location))
 }
 
-/// The idempotency key, where the server honours keys.
+/// Returns the idempotency key, where the server honours keys.
 fn idempotency_key(app: &App, headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let Some(key) = headers
         .get(IDEMPOTENCY_KEY)

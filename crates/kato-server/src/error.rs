@@ -1,35 +1,35 @@
-//! What can go wrong with a server as a whole.
+//! Errors of a server as a whole.
 
 use std::io;
 use std::net::SocketAddr;
 
 use kato_service::ServiceError;
 
-/// Why a server did not start or did not end well.
+/// The reason why a server did not start or did not end well.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
     /// The address cannot be listened on.
     #[error("listen on {addr}: choose an address of this machine and a port that is free")]
     Bind {
-        /// The address.
+        /// The address that was to be listened on.
         addr: SocketAddr,
-        /// The system's error.
+        /// The error of the system.
         source: io::Error,
     },
     /// A token is empty or has characters that no HTTP header can carry.
     #[error("accept bearer token number {idx} (from 0): it must be visible ASCII characters")]
     Token {
-        /// Its position among the tokens.
+        /// Position among the tokens, from 0.
         idx: usize,
     },
     /// The certificate or its key cannot be used.
     #[cfg(feature = "tls")]
     #[error("read {}: it must be a PEM file, of a certificate and those that lead to its root or of the certificate's key", path.display())]
     Tls {
-        /// The file.
+        /// Path of the file.
         path: std::path::PathBuf,
-        /// What is wrong with it.
+        /// The reason why it cannot be used.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Requests were answered, but the service could not be closed.

@@ -19,25 +19,26 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::timestamp;
 
-/// Where the stream is.
+/// Path of the stream.
 pub(crate) const PATH: &str = "/ws/events";
 
-/// Events that a client may be behind before it is dropped.
+/// Most events by which a client may be behind before it is dropped.
 const BACKLOG: usize = 1024;
 
-/// How long a client may take to accept a message, if the server allows no less.
+/// Longest time that a client may take to accept a message, unless the server's own write time-out
+/// is shorter.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time between pings at least.
+/// Shortest time between pings: an interval of zero is a panic in tokio.
 const LEAST_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Greatest message that a client may send: it has nothing to say but `ping`.
+/// Largest message that a client may send: it has nothing to say but `ping`.
 const MAX_MESSAGE_BYTES: usize = 4096;
 
-/// Clients at most, whatever is asked for: more than a machine has ports.
+/// Upper bound of the number of clients: more than a machine has ports.
 const MAX_CLIENTS: u32 = 1 << 16;
 
-/// Hands events to all clients.
+/// The sender of events to all clients.
 #[derive(Debug, Clone)]
 pub(crate) struct Events {
     sender: broadcast::Sender<Utf8Bytes>,
@@ -47,6 +48,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
+    /// Creates a stream with places for so many clients.
     pub(crate) fn new(max_clients: usize) -> Self {
         let n_places = u32::try_from(max_clients)
             .unwrap_or(u32::MAX)
@@ -59,6 +61,7 @@ impl Events {
         }
     }
 
+    /// Announces a session that was created.
     pub(crate) fn session_created(&self, session_id: &str, node_id: &str, at: SystemTime) {
         self.send(|| {
             ServerEvent::SessionCreated(SessionCreated {
@@ -69,6 +72,7 @@ impl Events {
         });
     }
 
+    /// Announces a session that was deleted.
     pub(crate) fn session_destroyed(&self, session_id: &str) {
         self.send(|| {
             ServerEvent::SessionDestroyed(SessionDestroyed {
@@ -79,31 +83,34 @@ impl Events {
         });
     }
 
-    /// Ends all streams; what was sent before still arrives.
+    /// Tells all streams to end: each client gets a close message.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
     }
 
     /// Waits until all streams have ended. To be called after [`close`](Self::close).
     pub(crate) async fn finish(&self) {
+        // Each stream holds one place, so all places are free when no stream is left.
         let all = self.places.acquire_many(self.n_places).await;
         drop(all.expect("the places of streams are never closed"));
     }
 
+    /// Returns the number of clients.
     pub(crate) fn n_clients(&self) -> usize {
         self.sender.receiver_count()
     }
 
+    /// Sends an event to all clients, if there are any.
     fn send(&self, event: impl FnOnce() -> ServerEvent) {
         if self.n_clients() > 0 {
             let text = message(&event(), &timestamp::iso_offset(SystemTime::now()));
-            // An error means that nobody listens now.
+            // An error means that the last client has gone in the meantime.
             let _ = self.sender.send(text);
         }
     }
 }
 
-/// The event as it is sent: with its time.
+/// Returns the event as it is sent, with its time.
 fn message(event: &ServerEvent, timestamp: &str) -> Utf8Bytes {
     let mut value = serde_json::to_value(event).expect("events are plain data");
     if let Value::Object(map) = &mut value {
@@ -112,7 +119,7 @@ fn message(event: &ServerEvent, timestamp: &str) -> Utf8Bytes {
     value.to_string().into()
 }
 
-/// Does the request ask for a WebSocket?
+/// Returns whether the request asks for a WebSocket.
 pub(crate) fn is_handshake(method: &Method, headers: &HeaderMap) -> bool {
     let upgrade = headers.get(header::UPGRADE);
     method == Method::GET
@@ -121,15 +128,20 @@ pub(crate) fn is_handshake(method: &Method, headers: &HeaderMap) -> bool {
 
 /// Answers the handshake.
 pub(crate) async fn accept(app: &Arc<App>, parts: &mut Parts, path: &str) -> Response {
+    // Starlette refuses the handshake of a WebSocket that it has no route for with 403, not with
+    // 404.
     if path != PATH {
         return StatusCode::FORBIDDEN.into_response();
     }
+    // Taken before the handshake and held until the stream ends, so that handshakes under way count
+    // as well.
     let Ok(place) = Arc::clone(&app.events.places).try_acquire_owned() else {
         let refusal = Refusal::overloaded("there are as many event streams as the server allows");
         return Reply::from(refusal).into_response(false, None);
     };
     let app = Arc::clone(app);
-    // From here on nothing is missed, whatever happens until the handshake is over.
+    // Before the handshake is complete, so that no event between it and the first message is
+    // missed.
     let events = app.events.sender.subscribe();
     match WebSocketUpgrade::from_request_parts(parts, &()).await {
         Ok(upgrade) => upgrade
@@ -139,7 +151,7 @@ pub(crate) async fn accept(app: &Arc<App>, parts: &mut Parts, path: &str) -> Res
     }
 }
 
-/// Speaks to one client until it goes, falls behind, or the server closes.
+/// Serves one client until it goes or falls behind, or the server stops.
 async fn serve(
     app: Arc<App>,
     mut socket: WebSocket,
@@ -151,13 +163,14 @@ async fn serve(
     let mut heard = Instant::now();
     let mut pings = time::interval((silence / 2).max(LEAST_INTERVAL));
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first tick is at once.
+    // The first tick of an interval is immediate.
     pings.tick().await;
     let within = app.options.write_timeout.min(SEND_TIMEOUT);
     let snapshot = ServerEvent::StateSnapshot(StateSnapshot {
         active_sessions: app.service.n_sessions() as u64,
         system_status: "healthy".to_owned(),
     });
+    // KATO stamps this one message with its local time, without a zone.
     let snapshot = message(&snapshot, &timestamp::iso_local(SystemTime::now()));
     if !send(&mut socket, Message::Text(snapshot), within).await {
         return;
@@ -166,6 +179,8 @@ async fn serve(
         let answer = tokio::select! {
             event = events.recv() => match event {
                 Ok(event) => Message::Text(event),
+                // Events were overwritten before this client took them. A stream with a gap would
+                // look like a whole one, so it ends: code 1013, try again later.
                 Err(broadcast::error::RecvError::Lagged(n_missed)) => {
                     tracing::warn!(n_missed, "an event stream fell behind and is closed");
                     return close(&mut socket, 1013, "too slow", within).await;
@@ -173,6 +188,7 @@ async fn serve(
                 Err(broadcast::error::RecvError::Closed) => return,
             },
             message = socket.recv() => {
+                // Any message is a sign of life, also the answer to a ping.
                 heard = Instant::now();
                 match message {
                     Some(Ok(Message::Text(text))) if text.as_str() == "ping" => Message::text("pong"),
@@ -188,16 +204,18 @@ async fn serve(
                 }
                 Message::Ping(Bytes::new())
             }
+            // The condition of the loop ends it, with a close message.
             _ = closing.changed() => continue,
         };
         if !send(&mut socket, answer, within).await {
             return;
         }
     }
+    // 1012 announces a restart, so a client knows that it may connect again.
     close(&mut socket, 1012, "the server is shutting down", within).await;
 }
 
-/// Sends a message; `false` if the client is gone or does not take it in time.
+/// Sends a message; returns `false` if the client has gone or does not take it in time.
 async fn send(socket: &mut WebSocket, message: Message, within: Duration) -> bool {
     matches!(
         time::timeout(within, socket.send(message)).await,
@@ -205,6 +223,7 @@ async fn send(socket: &mut WebSocket, message: Message, within: Duration) -> boo
     )
 }
 
+/// Sends a close message. Whether the client takes it does not matter: the stream ends anyway.
 async fn close(socket: &mut WebSocket, code: u16, reason: &'static str, within: Duration) {
     let frame = CloseFrame {
         code,

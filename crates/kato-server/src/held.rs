@@ -1,4 +1,5 @@
-//! What a request holds from its head to the last byte of its answer: a place among the requests, and memory.
+//! What a request holds from its head to the last byte of its answer: a place among the requests,
+//! and memory.
 
 use std::io;
 use std::sync::Arc;
@@ -9,21 +10,23 @@ use serde::Serialize;
 use crate::app::{App, Place};
 use crate::budget::{SMALL, Scarce, Share};
 
-/// What one request holds. Shared by whoever works on it: given back when the last one is done.
+/// The resources of one request. Shared by all that work on it, and returned when the last of them
+/// is done.
 #[derive(Debug)]
 pub(crate) struct Held {
     /// Memory for the body and what is made of it.
     pub(crate) request: Share,
-    /// Memory for the answer, where that of the request is not enough.
+    /// Memory for the answer, where that for the request is not enough.
     answer: Share,
     _place: Place,
 }
 
-/// An answer is larger than the memory that there is for it.
+/// The error of an answer that is larger than the memory for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoRoom(pub(crate) Scarce);
 
 impl Held {
+    /// Creates the resources of a request that has its place and no memory yet.
     pub(crate) fn new(app: &App, place: Place) -> Arc<Self> {
         Arc::new(Self {
             request: app.request_memory.share(),
@@ -32,7 +35,8 @@ impl Held {
         })
     }
 
-    /// Writes an answer, and pays for it while it grows, so that one for which there is no room is never there as a whole.
+    /// Writes an answer as JSON, and pays for it while it grows, so that one for which there is no
+    /// room never exists as a whole.
     pub(crate) fn write<T: Serialize + ?Sized>(
         &self,
         value: &T,
@@ -44,6 +48,7 @@ impl Held {
         };
         let written = serde_json::to_writer(&mut paid, value);
         match (written, paid.refused) {
+            // The error of the writer is then only the consequence.
             (_, Some(scarce)) => Ok(Err(NoRoom(scarce))),
             (Ok(()), None) => {
                 paid.bytes.shrink_to_fit();
@@ -53,8 +58,9 @@ impl Held {
         }
     }
 
-    /// Pays for an answer that is ready, and gives back what was held for more. One up to 64 KiB costs nothing: there are no more of
-    /// them than requests. Nor does one that is no larger than what the body took: those of writes never are, so that a write that was
+    /// Pays for an answer that is ready, and returns what was held beyond that. An answer of up to
+    /// 64 KiB costs nothing: there are no more of them than requests. Nor does one that is no
+    /// larger than what the body took: answers to writes never are, so that a write that was
     /// carried out is never refused.
     pub(crate) fn settle(&self, bytes: usize) -> Result<(), NoRoom> {
         if bytes <= SMALL || bytes <= self.request.bytes() {
@@ -62,7 +68,9 @@ impl Held {
             self.answer.shrink_to(0);
             return Ok(());
         }
+        // The body has been worked off; a large answer is paid for from the budget of answers.
         self.request.shrink_to(0);
+        // `write` has paid for its buffer already; other answers pay here.
         let more = bytes.saturating_sub(self.answer.bytes());
         self.answer.grow(more).map_err(NoRoom)?;
         self.answer.shrink_to(bytes);
@@ -70,7 +78,7 @@ impl Held {
     }
 }
 
-/// Bytes that are paid for before they are written.
+/// A buffer that is paid for before it grows.
 struct Paid<'a> {
     bytes: Vec<u8>,
     share: &'a Share,
@@ -81,7 +89,9 @@ impl io::Write for Paid<'_> {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
         let needed = self.bytes.len().saturating_add(part.len());
         if needed > self.bytes.capacity() {
+            // By a quarter rather than to the double: the spare room is charged as well.
             let capacity = needed.saturating_add(needed / 4);
+            // Small answers are free, see `settle`.
             let more = match capacity > SMALL {
                 true => capacity.saturating_sub(self.share.bytes()),
                 false => 0,
@@ -101,7 +111,8 @@ impl io::Write for Paid<'_> {
     }
 }
 
-/// The bytes of an answer, together with what the request holds: the connection drops both when it has sent the last byte.
+/// Ties the bytes of an answer to what the request holds: the connection drops both when it has
+/// sent the last byte.
 pub(crate) fn until_sent(body: Bytes, held: Arc<Held>) -> Bytes {
     Bytes::from_owner(Sending { body, _held: held })
 }

@@ -1,6 +1,7 @@
-//! JSON as Python reads it: literals `NaN` and `Infinity`, integers of any size, strings with lone surrogates.
+//! JSON as Python reads it: with the literals `NaN` and `Infinity`, integers of any size, and
+//! strings with lone surrogates.
 //!
-//! Requests that are plain JSON of the right types never come here: see [`bodies`](crate::bodies).
+//! Bodies that are plain JSON of the right types never come here: see [`bodies`](crate::bodies).
 
 mod excerpt;
 mod number;
@@ -18,7 +19,7 @@ pub(crate) use self::excerpt::{excerpt_of_map, excerpt_of_text};
 pub(crate) use self::parse::{Malformed, parse};
 pub(crate) use self::weight::{BATCH_BYTE, Weight};
 
-/// A JSON value, in the order in which it came.
+/// A JSON value, in the order in which it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Json {
     Null,
@@ -27,7 +28,7 @@ pub(crate) enum Json {
     Float(f64),
     Text(Text),
     List(Vec<Self>),
-    /// Keys once each, in the order of first appearance, with the last value.
+    /// Each key once, in the order of first appearance, with its last value.
     Map(Vec<(Text, Self)>),
 }
 
@@ -35,7 +36,7 @@ pub(crate) enum Json {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Integer {
     Small(i128),
-    /// Digits with a sign, beyond 128 bits.
+    /// Sign and digits of an integer beyond 128 bits.
     Large(String),
 }
 
@@ -48,25 +49,26 @@ pub(crate) struct Text {
 }
 
 impl Integer {
+    /// Returns the nearest float.
     pub(crate) fn to_f64(&self) -> f64 {
         match self {
             Self::Small(value) => *value as f64,
-            // Digits are always a number, perhaps an infinite one.
+            // Digits are always a number, though perhaps an infinite one.
             Self::Large(digits) => digits.parse().unwrap_or(f64::INFINITY),
         }
     }
 }
 
 impl Json {
-    /// Bytes of the value as JSON text, in the shortest form.
+    /// Returns the length of the value as JSON text, in the shortest form.
     pub(crate) fn text_bytes(&self) -> usize {
         let mut counted = Counted(0);
-        // Counting cannot fail, nor does a value have keys that are no texts.
+        // Cannot fail: the writer takes everything, and all keys are texts.
         drop(serde_json::to_writer(&mut counted, self));
         counted.0
     }
 
-    /// The value that metadata keeps. Integers beyond 128 bits become numbers with a point.
+    /// Converts the value to what metadata keeps. Integers beyond 128 bits become floats.
     pub(crate) fn to_metadata(&self) -> MetadataValue {
         match self {
             Self::Null => MetadataValue::Null,
@@ -83,12 +85,15 @@ impl Json {
         }
     }
 
-    /// The value for those who take any JSON. Numbers that JSON does not have become `null`, as everywhere in answers.
+    /// Converts the value for callers that take any JSON. Numbers that JSON does not have become
+    /// `null`, as everywhere in answers.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(*value),
             Self::Integer(Integer::Small(value)) => {
+                // The two integer types of serde_json first, so that an integer stays one as far as
+                // possible.
                 let small = i64::try_from(*value).map(Value::from);
                 small
                     .or_else(|_| u64::try_from(*value).map(Value::from))
@@ -106,13 +111,13 @@ impl Json {
     }
 }
 
-/// The value of a key.
+/// Returns the value of a key.
 pub(crate) fn field<'m>(map: &'m [(Text, Json)], name: &str) -> Option<&'m Json> {
     let found = map.iter().find(|(key, _)| key.text == name);
     found.map(|(_, value)| value)
 }
 
-/// Counts bytes.
+/// A writer that only counts bytes.
 struct Counted(usize);
 
 impl io::Write for Counted {

@@ -1,41 +1,14 @@
-//! A KATO server: KATO 3.10.1's HTTP and WebSocket API over a [`kato_service::Service`], for clients in any language.
+#![doc = include_str!("../README.md")]
 //!
-//! * [`Server::builder`] sets limits and switches; [`ServerBuilder::bind`] opens the port; [`BoundServer::serve`] answers until it
-//!   is told to stop, then finishes what it has begun and closes the service.
-//! * [`ServerBuilder::router`] is the same as an [`axum::Router`], for tests and for programs that have more to serve.
+//! # Where to start
 //!
-//! ```
-//! use kato_server::Server;
-//! use kato_service::{Service, ServiceOptions};
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let service = Service::in_memory(ServiceOptions::default());
-//! let server = Server::builder(service).with_addr(([127, 0, 0, 1], 0).into()).bind().await?;
-//! assert_ne!(server.local_addr().port(), 0);
-//! // A program waits for a signal instead.
-//! let stop = async {};
-//! server.serve(stop).await?;
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! # What is promised
-//!
-//! * An answer with status 200 to a write means that it is as durable as [`kato_service::Durability`] says.
-//! * What has begun runs to its end, whether or not the client still listens: a lost connection never leaves half an operation.
-//!   Only predictions, which change nothing, end when nobody waits for them.
-//! * No node keeps others waiting: threads are shared out by node.
-//! * Memory is bounded: bodies, connections, requests, streams of events and series of figures all have limits. Beyond them a
-//!   request is answered with status 503 or 413 and has not acted.
-//! * A web page is not a user: without a token, requests that a page elsewhere has a browser send are refused.
-//! * Answers name no files of the server: what an operator must know to mend something is in the log, under the trace id of the
-//!   answer.
-//! * No async thread matches patterns, waits for a session or touches a disk.
-//!
-//! The feature `tls` has the server speak HTTPS itself: `ServerBuilder::with_tls`.
-//!
-//! Logs go to the crate `tracing`, one event a request with its trace id; bodies and tokens never do.
+//! * [`Server::builder`] takes a [`kato_service::Service`] and returns the settings: limits,
+//!   tokens, what web pages may do, which groups of endpoints exist.
+//! * [`ServerBuilder::bind`] opens the port; [`BoundServer::serve`] answers requests until it is
+//!   told to stop, then finishes what has begun, closes the service and returns how it [`Stopped`].
+//! * [`ServerBuilder::router`] is the same as an [`axum::Router`], for tests and for programs that
+//!   serve more than KATO.
+//! * [`ServerError`] says why a server did not start or did not end well.
 
 mod access;
 mod api;

@@ -1,4 +1,4 @@
-//! Counts and time series of a server, in bounded memory.
+//! Counters and time series of a server, in bounded memory.
 
 mod machine;
 mod prometheus;
@@ -21,38 +21,39 @@ pub(crate) const BUCKETS: [f64; 12] = [
     0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0,
 ];
 
-/// Seconds over which rates are counted.
+/// Seconds over which rates are computed.
 const RATE_WINDOW: u64 = 60;
 
-/// What a server counts.
+/// The counters of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Meters(Mutex<Counts>);
 
-/// Everything that was counted.
+/// The values of all counters.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) requests: u64,
-    /// Answers with status 500 and above.
+    /// Number of answers with status 500 and above.
     pub(crate) errors: u64,
     pub(crate) seconds: f64,
     pub(crate) routes: HashMap<(&'static str, &'static str), RouteCounts>,
     pub(crate) series: Series,
     pub(crate) machine: Machine,
     pub(crate) sampled_at: Option<SystemTime>,
+    // One slot for each second of the window, at the position of the second modulo the window.
     seconds_ring: Vec<SecondCounts>,
 }
 
-/// What was counted of one route.
+/// The counters of one route.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct RouteCounts {
-    /// Answers by status.
+    /// Number of answers by status.
     pub(crate) statuses: HashMap<u16, u64>,
-    /// Answers by upper bound of their latency; the last one is for all above.
+    /// Number of answers by upper bound of their latency; the last one is for all above.
     pub(crate) buckets: [u64; BUCKETS.len() + 1],
     pub(crate) seconds: f64,
 }
 
-/// What was counted in one second.
+/// The counters of one second.
 #[derive(Debug, Default, Clone, Copy)]
 struct SecondCounts {
     second: u64,
@@ -60,7 +61,7 @@ struct SecondCounts {
     errors: u64,
 }
 
-/// Requests and errors of late.
+/// Rates of requests and errors over the last minute.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Rates {
     pub(crate) requests_per_second: f64,
@@ -87,6 +88,8 @@ impl Meters {
         counts.seconds += seconds;
         let route = counts.routes.entry((method, template)).or_default();
         *route.statuses.entry(status.as_u16()).or_default() += 1;
+        // Each answer is in one bucket here; Prometheus's cumulative buckets are summed up when
+        // they are written.
         let bucket = BUCKETS.iter().position(|bound| seconds <= *bound);
         route.buckets[bucket.unwrap_or(BUCKETS.len())] += 1;
         route.seconds += seconds;
@@ -97,10 +100,11 @@ impl Meters {
         if is_error {
             counts.series.error(now, errors, [method, template]);
         }
+        // Seconds since 1970 are not negative, so the cast only drops the fraction.
         counts.tick(now as u64, is_error);
     }
 
-    /// Takes in a sample of the machine and the service.
+    /// Records a sample of the machine and the service.
     pub(crate) fn sample(&self, machine: Machine, figures: &Figures) {
         let now = SystemTime::now();
         let mut counts = self.lock();
@@ -111,17 +115,21 @@ impl Meters {
         counts.sampled_at = Some(now);
     }
 
+    /// Returns the counters, locked.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Counts> {
-        // Counts are right after every step, so a thread that ended unexpectedly leaves nothing broken.
+        // The counters are consistent after every step, so a thread that panicked has left nothing
+        // broken.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Counts {
+    /// Counts an answer for the rates.
     fn tick(&mut self, second: u64, is_error: bool) {
         self.seconds_ring
             .resize(RATE_WINDOW as usize, SecondCounts::default());
         let slot = &mut self.seconds_ring[(second % RATE_WINDOW) as usize];
+        // The slot was last used a window ago or earlier.
         if slot.second != second {
             *slot = SecondCounts {
                 second,
@@ -132,9 +140,11 @@ impl Counts {
         slot.errors += u64::from(is_error);
     }
 
-    /// Rates over the last minute, or since the start if that was later.
+    /// Returns the rates over the last minute, or since the start if that was later.
     pub(crate) fn rates(&self, uptime_seconds: f64) -> Rates {
         let now = timestamp::seconds(SystemTime::now()) as u64;
+        // Slots are only overwritten when their second comes round again, so old ones must be left
+        // out here.
         let recent = self
             .seconds_ring
             .iter()
@@ -142,6 +152,7 @@ impl Counts {
         let (requests, errors) = recent.fold((0, 0), |(requests, errors), slot| {
             (requests + slot.requests, errors + slot.errors)
         });
+        // At least a second, so that the first requests after the start do not make enormous rates.
         let window = uptime_seconds.clamp(1.0, RATE_WINDOW as f64);
         let requests_per_second = requests as f64 / window;
         Rates {
@@ -151,6 +162,7 @@ impl Counts {
         }
     }
 
+    /// Returns the mean time of an answer, in seconds.
     pub(crate) fn mean_seconds(&self) -> f64 {
         if self.requests == 0 {
             0.0
@@ -159,6 +171,7 @@ impl Counts {
         }
     }
 
+    /// Returns the share of the answers that are errors.
     pub(crate) fn error_rate(&self) -> f64 {
         if self.requests == 0 {
             0.0
@@ -168,8 +181,9 @@ impl Counts {
     }
 }
 
-/// The method's name; those that no route has are one.
+/// Returns the method's name, or one name for all methods that no route has.
 fn known_method(method: &Method) -> &'static str {
+    // Clients may make up methods; each would be another label of the series.
     const KNOWN: [&str; 7] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
     KNOWN
         .into_iter()

@@ -1,5 +1,5 @@
-//! The OpenAPI document: the table of routes, with the descriptions of `openapi/operations.rs` and the schemas of
-//! `openapi/schemas.rs`.
+//! The OpenAPI document: the table of routes, with the descriptions of `openapi/operations.rs` and
+//! the schemas of `openapi/schemas.rs`.
 
 mod operations;
 mod schemas;
@@ -11,7 +11,8 @@ use self::operations::Operation;
 use crate::api::monitoring::KATO_VERSION;
 use crate::routes::{Group, Route};
 
-/// The document of the routes that are switched on. Documentation itself is not in it.
+/// Returns the document of the routes that are switched on, without those of the documentation
+/// itself.
 pub(crate) fn document(routes: &[&Route]) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes.iter().filter(|route| route.group != Group::Docs) {
@@ -37,6 +38,7 @@ pub(crate) fn document(routes: &[&Route]) -> Value {
     })
 }
 
+/// Describes the operation of a route.
 fn described(route: &Route, operation: &Operation) -> Value {
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     let content = |name: &str| json!({"application/json": {"schema": reference(name)}});
@@ -80,8 +82,11 @@ fn described(route: &Route, operation: &Operation) -> Value {
         "summary": operation.summary,
         "operationId": operation_id(route),
         "responses": responses,
+        // Either without or with a token: whether one is required is the operator's choice.
         "security": [{}, {"bearer": []}],
     });
+    // Keys are an extension of operations that a stock KATO has as well, so the parameter is
+    // marked, not the operation.
     if route.method != Method::GET && route.template.contains("{session_id}") && operation.takes_key
     {
         parameters.push(json!({
@@ -105,6 +110,7 @@ fn described(route: &Route, operation: &Operation) -> Value {
     described
 }
 
+/// Returns an id that is unique among the operations, and an identifier in any language.
 fn operation_id(route: &Route) -> String {
     let path = route
         .template

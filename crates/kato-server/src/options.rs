@@ -1,4 +1,4 @@
-//! What can be set about a server.
+//! The settings of a server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -11,7 +11,8 @@ use crate::auth::Tokens;
 use crate::budget::largest_share;
 use crate::json::BATCH_BYTE;
 
-/// What can be set about a server. Starts from safe defaults; see the methods of [`ServerBuilder`](crate::ServerBuilder).
+/// The settings of a server. They start from safe defaults; see the methods of
+/// [`ServerBuilder`](crate::ServerBuilder).
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) addr: SocketAddr,
@@ -51,7 +52,8 @@ impl Default for Options {
             max_connections: 16_384,
             max_event_clients: 256,
             event_timeout: Duration::from_secs(60),
-            // A worker may wait for a session that another one holds.
+            // More than there are cores, because a worker may wait for a session that another one
+            // holds.
             workers: (2 * cores).max(4),
             prediction_timeout: Duration::from_secs(60),
             read_timeout: Duration::from_secs(30),
@@ -70,7 +72,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether clients speak HTTPS to the server itself.
+    /// Returns whether clients speak HTTPS to the server itself.
     pub(crate) fn is_https(&self) -> bool {
         #[cfg(feature = "tls")]
         let is_https = self.tls.is_some();
@@ -82,7 +84,7 @@ impl Options {
         is_https
     }
 
-    /// Bytes of a batch of learns that are read whatever its sequences are.
+    /// Returns the size up to which a batch of learns is read whatever its sequences are.
     pub(crate) fn max_batch_bytes(&self) -> usize {
         let room = largest_share(self.max_request_memory);
         self.max_body_bytes.min(room / BATCH_BYTE)

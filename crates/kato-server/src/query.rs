@@ -1,4 +1,5 @@
-//! Query strings, as Starlette reads them: the last of equal names counts, an empty value is a value.
+//! Query strings, as Starlette reads them: the last of equal names counts, an empty value is a
+//! value.
 
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use crate::json::excerpt_of_text;
 use crate::refusal::Refusal;
 use crate::validate::{Check, integer_of_text};
 
-/// The value of a parameter, decoded.
+/// Returns the value of a parameter, decoded.
 pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     let mut found = None;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -19,20 +20,23 @@ pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     found.map(decode_form)
 }
 
-/// An integer parameter, or its default.
+/// Returns an integer parameter, or its default.
 pub(crate) fn integer(query: &str, name: &str, default: i64) -> Result<i64, Refusal> {
     checked(query, name, default, |_, value, _| {
+        // Python's integers have no bound; for what these parameters mean the nearest one does as
+        // well.
         i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
     })
 }
 
-/// Seconds that a session lives, or the default.
+/// Returns a lifetime in seconds, or its default.
 pub(crate) fn ttl_seconds(query: &str, name: &str, default: i64) -> Result<i64, Refusal> {
     checked(query, name, default, |check, value, input| {
         ttl_in_range(check, value, input)
     })
 }
 
+/// Returns an integer parameter that a further check accepts, or its default.
 fn checked(
     query: &str,
     name: &str,
@@ -56,12 +60,13 @@ fn checked(
         .map_err(|details| Refusal::invalid(&details))
 }
 
-/// Decodes a form value: `+` is a blank.
+/// Decodes a form value, in which `+` is a space.
 fn decode_form(text: &str) -> String {
     decode(&text.replace('+', " "))
 }
 
-/// Decodes percent signs; what is no UTF-8 becomes U+FFFD, and a percent sign that begins no code stays.
+/// Decodes percent signs; what is no UTF-8 becomes U+FFFD, and a percent sign that begins no code
+/// stays.
 pub(crate) fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -77,6 +82,7 @@ pub(crate) fn decode(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Returns the byte that two hexadecimal digits stand for.
 fn hex_pair(bytes: &[u8]) -> Option<u8> {
     let digit = |idx: usize| {
         bytes
@@ -86,10 +92,11 @@ fn hex_pair(bytes: &[u8]) -> Option<u8> {
     u8::try_from(digit(0)? * 16 + digit(1)?).ok()
 }
 
-/// Encodes a path for a header, leaving what a path may hold.
+/// Encodes a path for a header, except for the characters that a path may hold.
 pub(crate) fn encode_path(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for byte in path.bytes() {
+        // The characters that Starlette leaves as they are in redirects.
         if byte.is_ascii_alphanumeric() || b"-._~:/%#?=@[]!$&'()*+,;".contains(&byte) {
             text.push(char::from(byte));
         } else {

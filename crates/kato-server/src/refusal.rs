@@ -1,4 +1,4 @@
-//! Refusals: every way in which a request fails, as KATO says it.
+//! Refusals: all ways in which a request fails, in KATO's words.
 
 use std::error::Error;
 
@@ -13,23 +13,24 @@ use crate::budget::Scarce;
 use crate::held::NoRoom;
 use crate::reply::{Answer, Reply};
 
-/// Seconds after which a client may try again when there was too much to do.
+/// Seconds after which a client may try again when the server has too much to do.
 const RETRY_SOON: u64 = 1;
 
-/// Seconds after which a client may try again when the server goes down.
+/// Seconds after which a client may try again when the server is going down.
 const RETRY_LATER: u64 = 5;
 
-/// A refusal, small enough to be an error.
+/// A refusal, boxed so that results stay small.
 #[derive(Debug)]
 pub(crate) struct Refusal(Box<Reply>);
 
 impl Refusal {
+    /// Creates a refusal with a detail.
     pub(crate) fn new(status: StatusCode, detail: impl Into<Value>) -> Self {
         let detail = detail.into();
         Reply::json(status, &ErrorBody::Detail { detail }).into()
     }
 
-    /// A request whose parts are wrong.
+    /// Creates the refusal of a request whose parts are invalid.
     pub(crate) fn invalid(details: &[ValidationDetail]) -> Self {
         Reply::json(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -38,9 +39,9 @@ impl Refusal {
         .into()
     }
 
-    /// A body that Python gives up on.
+    /// Creates the refusal of a body that Python cannot parse.
     pub(crate) fn bad_body(reason: &str) -> Self {
-        // FastAPI says no more than the first half.
+        // FastAPI says no more than this; the reason is given where it is ours.
         let detail = match reason {
             "it is not UTF-8" => "There was an error parsing the body".to_owned(),
             reason => format!("There was an error parsing the body: {reason}"),
@@ -48,11 +49,12 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
+    /// Creates the refusal of an unknown path.
     pub(crate) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Not Found")
     }
 
-    /// A session that the look-up before all handlers does not find.
+    /// Creates the refusal of a session that the look-up before all handlers does not find.
     pub(crate) fn no_session(id: &str) -> Self {
         let error = SessionError {
             code: "SESSION_NOT_FOUND".to_owned(),
@@ -62,30 +64,32 @@ impl Refusal {
         Reply::json(StatusCode::NOT_FOUND, &ErrorBody::Session { error }).into()
     }
 
-    /// There is too much to do at the moment, and nothing was done.
+    /// Creates the refusal of a request for which there is too much to do at the moment, and which
+    /// has not acted.
     pub(crate) fn overloaded(detail: &str) -> Self {
         Self::try_later(detail, RETRY_SOON)
     }
 
-    /// Something is wrong with the server or its files. What it is the log says, under the answer's trace id: the text may
-    /// name files, which are nobody's business but the operator's.
+    /// Creates the refusal for a fault of the server or its files. The reason goes into the log,
+    /// under the answer's trace id: its text may name files, which concern nobody but the operator.
     fn internal(error: &dyn Error) -> Self {
         let detail = "the server failed; its log says why, under the X-Trace-ID of this answer";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(chain(error))
     }
 
-    /// An answer has a part that is no JSON.
+    /// Creates the refusal for an answer that has a part without a JSON form.
     pub(crate) fn unwritable(error: &serde_json::Error) -> Self {
         tracing::error!(%error, "an answer has no JSON form");
         let detail = format!("the answer has no JSON form: {error}");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
     }
 
-    /// Tells the log why.
+    /// Adds the cause, for the log.
     pub(crate) fn caused_by(self, cause: String) -> Self {
         Reply::from(self).with_cause(cause).into()
     }
 
+    /// Creates a refusal that tells when to try again.
     fn try_later(detail: &str, seconds: u64) -> Self {
         let reply = Reply::json(StatusCode::SERVICE_UNAVAILABLE, &json!({"detail": detail}));
         reply
@@ -126,7 +130,7 @@ impl From<Refusal> for Answer {
     }
 }
 
-/// The one place where errors become statuses.
+/// Maps every error of the service to its status; nothing else does.
 impl From<ServiceError> for Refusal {
     fn from(error: ServiceError) -> Self {
         const INVALID: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
@@ -146,12 +150,15 @@ impl From<ServiceError> for Refusal {
                 }),
             ),
             ServiceError::Engine(error) => engine(&error),
+            // Another server may soon take the place of this one, or the same after a restart.
             ServiceError::Closed => Self::try_later(&error.to_string(), RETRY_LATER),
             ServiceError::StorageFailed { ref source } => {
+                // With what the system said, such as that the disk is full, but not with paths.
                 let detail = format!("{error}{}", because(source));
                 Self::try_later(&detail, RETRY_LATER).caused_by(chain(&error))
             }
-            // Who did not wait for it is not told.
+            // Only a prediction that took too long gets this answer: one that was abandoned has no
+            // reader.
             ServiceError::Cancelled(_) => Self::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "the prediction took longer than the server allows and was ended; it would again: ask with a shorter \
@@ -173,14 +180,18 @@ impl From<ServiceError> for Refusal {
             | ServiceError::TooManyRuns { .. }
             | ServiceError::BatchTooLarge { .. }
             | ServiceError::EmptySequence { .. } => Self::new(INVALID, chain(&error)),
+            // What remains is the server's own failure. Errors that the service will add count as
+            // that until they are listed here.
             other => Self::internal(&other),
         }
     }
 }
 
+/// Maps an error of the engine to its status.
 fn engine(error: &EngineError) -> Refusal {
     const BAD: StatusCode = StatusCode::BAD_REQUEST;
     match error {
+        // Two causes, one answer: KATO has one error for the length of vectors.
         EngineError::Vectors(VectorError::LengthMismatch {
             expected, found, ..
         })
@@ -207,13 +218,14 @@ fn engine(error: &EngineError) -> Refusal {
     }
 }
 
-/// What the system said of a failure, in brackets, if it is known. The whole text may name files, and is for the log.
+/// Returns what the system said of a failure, in brackets, or nothing if that is not known. The
+/// whole text may name files and is for the log.
 pub(crate) fn because(failure: &StorageFailure) -> String {
     let said = failure.system_error();
     said.map(|said| format!(" ({said})")).unwrap_or_default()
 }
 
-/// An error and its causes in one line.
+/// Returns an error and its causes in one line.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,40 +1,46 @@
-//! Failures that repeat: told at a bounded rate, so that a disk that is full for a week does not fill the log as well.
+//! Logging of failures that repeat, at a bounded rate, so that a disk that is full for a week does
+//! not fill the log as well.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lines that may come at once.
+/// Most lines that may be logged at once.
 const AT_ONCE: u32 = 10;
 
-/// Time in which one more may come, afterwards.
+/// Time after which one more line may be logged.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Decides which failures of one kind get a line in the log.
+/// A rate limit for the log lines of one kind of failure.
 #[derive(Debug, Default)]
 pub(crate) struct Repeated(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Lines that were written and are not made up for by time.
+    /// Lines that were logged and not yet made up for by time.
     n_lines: u32,
-    /// Since when time makes up for them.
+    /// Time from which the next pause is counted.
     since: Option<Instant>,
     n_left_out: u64,
 }
 
 impl Repeated {
-    /// Whether a failure is to be told: then how many were not since the last one that was.
+    /// Returns whether a failure is to be logged: if so, the number of those left out since the
+    /// last one that was.
     pub(crate) fn tell(&self) -> Option<u64> {
         self.tell_at(Instant::now())
     }
 
+    /// Decides as [`tell`](Self::tell) does, for a failure at a given time.
     fn tell_at(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut since = state.since.unwrap_or(now);
+        // Whole pauses only: what is left of the present one counts on.
         while state.n_lines > 0 && now.saturating_duration_since(since) >= PAUSE {
             since += PAUSE;
             state.n_lines -= 1;
         }
+        // With nothing to make up for, quiet time must not be saved: a burst after an hour gets the
+        // same lines as the first one.
         state.since = match state.n_lines {
             0 => Some(now),
             _ => Some(since),

@@ -1,4 +1,4 @@
-//! Answers, before they are HTTP.
+//! Answers before they become HTTP.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use serde::Serialize;
 use crate::held::{Held, until_sent};
 use crate::refusal::Refusal;
 
-/// What a handler makes of a request.
+/// The result of a handler.
 pub(crate) enum Answer {
-    /// It is done.
+    /// The answer is complete.
     Now(Reply),
-    /// It is carried out, and becomes an answer once it is as durable as it has to be.
+    /// The request has been carried out, and its answer is complete once it is as durable as it has
+    /// to be.
     Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
 }
 
-/// What handlers return.
+/// The return type of handlers.
 pub(crate) type Outcome = Result<Answer, Refusal>;
 
 /// One answer.
@@ -33,30 +34,35 @@ pub(crate) struct Reply {
     cause: Option<Cause>,
 }
 
-/// Why a request failed, for the log alone; travels with the answer until that is written.
+/// The reason why a request failed, for the log alone; travels with the answer until that line is
+/// written.
 #[derive(Debug, Clone)]
 pub(crate) struct Cause(pub(crate) String);
 
 impl Reply {
-    /// JSON with status 200.
+    /// Creates a JSON answer with status 200.
     pub(crate) fn ok<T: Serialize + ?Sized>(value: &T) -> Self {
         Self::json(StatusCode::OK, value)
     }
 
+    /// Creates a JSON answer.
     pub(crate) fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Self {
         let body =
             serde_json::to_vec(value).expect("answers have string keys and no failing parts");
         Self::new(status, Some("application/json"), body)
     }
 
+    /// Creates an answer of plain text.
     pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> Self {
         Self::new(status, Some("text/plain; charset=utf-8"), text)
     }
 
+    /// Creates an answer without a body.
     pub(crate) fn empty(status: StatusCode) -> Self {
         Self::new(status, None, Bytes::new())
     }
 
+    /// Creates an answer.
     pub(crate) fn new(
         status: StatusCode,
         content_type: Option<&'static str>,
@@ -71,16 +77,18 @@ impl Reply {
         }
     }
 
-    /// Bytes of the body.
+    /// Returns the bytes of the body.
     pub(crate) fn len(&self) -> usize {
         self.body.len()
     }
 
+    /// Adds a header.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
+    /// Adds the cause of a failure, for the log.
     pub(crate) fn with_cause(mut self, cause: String) -> Self {
         self.cause = Some(Cause(cause));
         self
@@ -96,18 +104,22 @@ impl Reply {
         }
     }
 
-    /// As HTTP; without its body where the request's method asks for the headers alone. What the request holds is given back when
-    /// the body is sent.
+    /// Converts the answer to HTTP, without its body if the request's method asks for the headers
+    /// alone. What the request holds is returned when the body has been sent.
     pub(crate) fn into_response(self, head_only: bool, held: Option<&Arc<Held>>) -> Response {
         let length = HeaderValue::from(self.body.len());
         let body = match held {
             _ if head_only || self.body.is_empty() => Body::empty(),
+            // The connection owns body and resources from here on, so a client that reads slowly
+            // keeps its place among the requests.
             Some(held) => Body::from(until_sent(self.body, Arc::clone(held))),
             None => Body::from(self.body),
         };
         let mut response = Response::new(body);
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
+        // hyper derives the length from the body, and here there is none: HEAD tells what GET would
+        // send.
         if head_only {
             headers.insert(header::CONTENT_LENGTH, length);
         }

@@ -1,7 +1,8 @@
-//! Which request goes where: a table, matched as Starlette matches.
+//! Routing: a table, matched as Starlette matches.
 //!
-//! Not axum's own router, because clients can see the difference: Starlette decodes a path before it cuts it into segments,
-//! takes the first route in order, names in `Allow` only the first route of the path, and redirects a trailing slash.
+//! Not axum's own router, because clients can see the difference: Starlette decodes a path before
+//! it cuts it into segments, takes the first route in order, names in `Allow` only the first route
+//! of the path, and redirects a trailing slash.
 
 mod table;
 
@@ -17,15 +18,15 @@ pub(crate) use self::table::ROUTES;
 /// How heavy the work of a route is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// Nothing that blocks: done where the request is read.
+    /// Nothing that blocks: carried out where the request is read.
     Light,
     /// Some microseconds on a thread that may block.
     Short,
-    /// As long as predictions and batches take; never all threads at once.
+    /// As long as predictions and batches take; never on all threads at once.
     Long,
 }
 
-/// To whom a route belongs; options switch groups off.
+/// The group of a route; options switch groups off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Kato,
@@ -42,16 +43,16 @@ pub(crate) struct Route {
     pub(crate) template: &'static str,
     pub(crate) group: Group,
     pub(crate) work: Work,
-    /// Is the body read? That of another route is read over.
+    /// Whether the body is read. That of other routes is skipped.
     pub(crate) has_body: bool,
     pub(crate) handler: fn(&App, &Call) -> Outcome,
 }
 
-/// What a path and method come to.
+/// The result of looking up a path and method.
 #[derive(Debug)]
 pub(crate) enum Found {
     Route(&'static Route, Vec<String>),
-    /// There is the path, but not with this method.
+    /// The path exists, but not with this method.
     WrongMethod(&'static Route),
     /// The path without its trailing slashes exists.
     Redirect(String),
@@ -59,29 +60,31 @@ pub(crate) enum Found {
 }
 
 impl Route {
-    /// Answers of documentation can be asked for without their bodies.
+    /// Returns whether HEAD is allowed, which it is for documentation alone.
     pub(crate) fn allows_head(&self) -> bool {
         self.group == Group::Docs
     }
 
-    /// Whether it looks at or changes the node that [`Call::node_id`] tells.
+    /// Returns whether it reads or changes the node that [`Call::node_id`] returns.
     pub(crate) fn is_of_node(&self) -> bool {
         ["/pattern/", "/symbols/", "/gene/", "/genes/"]
             .iter()
             .any(|path| self.template.starts_with(path))
     }
 
+    /// Returns whether the route takes the method.
     fn takes(&self, method: &Method) -> bool {
         self.method == *method || (method == Method::HEAD && self.allows_head())
     }
 
-    /// The values of the parameters if the path is one of this route's.
+    /// Returns the values of the parameters if the path is one of this route's.
     fn parameters(&self, path: &str) -> Option<Vec<String>> {
         let mut values = Vec::new();
         let mut segments = path.split('/');
         for expected in self.template.split('/') {
             let found = segments.next()?;
             if expected.starts_with('{') {
+                // A parameter matches one character or more in Starlette.
                 if found.is_empty() {
                     return None;
                 }
@@ -94,7 +97,7 @@ impl Route {
     }
 }
 
-/// The routes that are switched on, in order.
+/// Returns the routes that are switched on, in order.
 pub(crate) fn active(options: &Options) -> Vec<&'static Route> {
     let is_on = |route: &&Route| match route.group {
         Group::Kato => true,
@@ -115,11 +118,13 @@ pub(crate) fn find(routes: &[&'static Route], method: &Method, path: &str) -> Fo
         if route.takes(method) {
             return Found::Route(route, parameters);
         }
+        // A later route may have the same path and the right method.
         wrong_method = wrong_method.or(Some(*route));
     }
     if let Some(route) = wrong_method {
         return Found::WrongMethod(route);
     }
+    // Starlette redirects only where the shorter path exists, with whatever method.
     let bare = path.trim_end_matches('/');
     if bare.len() < path.len() && routes.iter().any(|route| route.parameters(bare).is_some()) {
         return Found::Redirect(bare.to_owned());
@@ -127,13 +132,16 @@ pub(crate) fn find(routes: &[&'static Route], method: &Method, path: &str) -> Fo
     Found::Nothing
 }
 
-/// The session that a path belongs to, if it has to exist before anything else is looked at.
+/// Returns the session that a path belongs to, if it has to exist before anything else is looked
+/// at.
 pub(crate) fn guarded_session<'p>(method: &Method, path: &'p str) -> Option<&'p str> {
     let rest = path.strip_prefix("/sessions/")?;
     let (id, tail) = match rest.split_once('/') {
         Some((id, tail)) => (id, Some(tail)),
         None => (rest, None),
     };
+    // KATO's middleware leaves these two to their handlers, which answer for an unknown session in
+    // their own way.
     let is_free = match tail {
         None => method == Method::GET,
         Some(tail) => tail == "exists",

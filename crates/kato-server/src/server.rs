@@ -21,7 +21,7 @@ use crate::dispatch;
 use crate::error::ServerError;
 use crate::options::Options;
 
-/// Makes servers.
+/// The entry point: creates servers.
 ///
 /// ```
 /// use kato_server::Server;
@@ -35,7 +35,8 @@ use crate::options::Options;
 #[derive(Debug)]
 pub struct Server(());
 
-/// Settings of a server. Defaults are safe for one machine: loopback only, no token, no pages of others.
+/// The settings of a server. Defaults are safe for one machine: loopback only, no token, no pages
+/// of other origins.
 #[derive(Clone)]
 #[must_use = "a server does nothing before it is bound"]
 pub struct ServerBuilder {
@@ -53,7 +54,7 @@ impl fmt::Debug for ServerBuilder {
 }
 
 impl Server {
-    /// A server of a service, to be configured.
+    /// Creates the settings of a server for a service.
     pub fn builder(service: Service) -> ServerBuilder {
         ServerBuilder {
             service,
@@ -75,93 +76,106 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Where to listen. Default 127.0.0.1:8000; port 0 takes any that is free.
+    /// Sets the address to listen on. Default 127.0.0.1:8000; port 0 takes any that is free.
     with_addr addr: SocketAddr;
-    /// Bytes of a request's body at most; larger ones are answered with status 413. Default 100 MiB.
+    /// Sets the maximum size of a request's body in bytes; larger ones are answered with
+    /// status 413. Default 100 MiB.
     with_max_body_bytes max_body_bytes: usize;
-    /// Bytes of memory at most that the bodies of all requests take together with what is read out of them. A body counts ten times
-    /// its bytes, 128 for each value and 768 for each object; one that takes more than seven eighths alone is answered with status
-    /// 413, one for which there is no room beside others with status 503 and `Retry-After`. Default 512 MiB.
+    /// Sets the maximum memory in bytes that the bodies of all requests take together with what is
+    /// parsed out of them. A body counts ten times its bytes, 128 for each value and 768 for each
+    /// object; one that takes more than seven eighths alone is answered with status 413, one for
+    /// which there is no room beside others with status 503 and `Retry-After`. Default 512 MiB.
     with_max_request_memory max_request_memory: usize;
-    /// Bytes at most of all answers together that clients have not read yet, those up to 64 KiB not counted. Reads for whose answers
-    /// there is no room get status 503 and `Retry-After`, those larger than seven eighths alone status 507; writes are never refused
+    /// Sets the maximum total size in bytes of all answers together that clients have not read yet,
+    /// those up to 64 KiB not counted. Reads for whose answers there is no room get status 503 and
+    /// `Retry-After`, those larger than seven eighths alone status 507; writes are never refused
     /// for it. Default 256 MiB.
     with_max_answer_memory max_answer_memory: usize;
-    /// Requests at most that are answered at a time, up to the last byte of their answers, those that wait for a thread included; others get status 503 and
+    /// Sets the maximum number of requests that are answered at a time, up to the last byte of
+    /// their answers, those that wait for a thread included; others get status 503 and
     /// `Retry-After`. Default 4096.
     with_max_concurrent_requests max_concurrent_requests: usize;
-    /// Connections at most; others wait to be accepted. Default 16,384, and never more than half of the files that the process may
-    /// open (see [`Descriptors`]), so that knowledge can always be read and written.
+    /// Sets the maximum number of connections; others wait to be accepted. Default 16,384, and
+    /// never more than half of the files that the process may open (see [`Descriptors`]), so that
+    /// stores can always be read and written.
     with_max_connections max_connections: usize;
-    /// Clients of the event stream at most. Default 256.
+    /// Sets the maximum number of clients of the event stream. Default 256.
     with_max_event_clients max_event_clients: usize;
-    /// How long a client of the event stream may say nothing: it is pinged when half of that has passed, as every library answers by
-    /// itself, and loses its place when all of it has. Default 60 s.
+    /// Sets how long a client of the event stream may be silent: it is pinged after half of that
+    /// time, which every library answers on its own, and dropped after all of it. Default 60 s.
     with_event_timeout event_timeout: Duration;
-    /// Threads at most for the short requests of one node, at least 2. Half as many are for what takes long, as predictions do,
-    /// and twice as many of either for all nodes together; so short requests are not held up, nor is a node by another one.
-    /// Default: twice the processor's cores, at least 4.
+    /// Sets the maximum number of threads for the short requests of one node, at least 2. Half as
+    /// many are for long work such as predictions, and twice as many of either for all nodes
+    /// together; so neither short requests nor other nodes are held up. Default: twice the
+    /// processor's cores, at least 4.
     with_workers workers: usize;
-    /// How long a thread works for one prediction; then it is ended and answered with status 504. One that nobody waits for is
-    /// ended at once. Default 60 s.
+    /// Sets how long a thread works for one prediction; after that it is ended, with status 504 as
+    /// its answer. One that nobody waits for is ended at once. Default 60 s.
     with_prediction_timeout prediction_timeout: Duration;
-    /// How long a client may take to send a request's head, how long a connection may be idle, and how long a body may take
-    /// before it must come at 16 KiB a second. Default 30 s.
+    /// Sets how long a client may take to send a request's head, how long a connection may be idle,
+    /// and how long a body may take before it must come at 16 KiB a second. Default 30 s.
     with_read_timeout read_timeout: Duration;
-    /// How long a client may take less of its answer than 16 KiB a second; then its connection ends. Default 60 s.
+    /// Sets how long a client may take less of its answer than 16 KiB a second; then its connection
+    /// ends. Default 60 s.
     with_write_timeout write_timeout: Duration;
-    /// How long clients may wait for their answers when the server stops; then they are cut off. What has begun for them still
-    /// runs to its end, but for predictions. Default 30 s.
+    /// Sets how long clients may wait for their answers when the server stops; then they are cut
+    /// off. What has begun for them still runs to its end, except for predictions. Default 30 s.
     with_shutdown_timeout shutdown_timeout: Duration;
-    /// Whether every web page may use the server, as KATO allows. It opens all of the server to all pages that anybody visits whose
-    /// browser reaches it: they read what was learned, teach, and clear nodes. Without a token that is everybody who follows a link.
-    /// Default `false`: pages of the server alone, and those that [`with_allowed_origin`](Self::with_allowed_origin) names.
+    /// Sets whether every web page may use the server, as KATO allows. That opens all of the server
+    /// to all pages that anybody visits whose browser reaches it: they read what was learned,
+    /// teach, and clear nodes. Without a token that is everybody who follows a link. Default
+    /// `false`: only pages of the server itself, and those that
+    /// [`with_allowed_origin`](Self::with_allowed_origin) names.
     with_cors cors: bool;
-    /// Whether `/openapi.json`, `/docs` and `/redoc` are there. Default `true`.
+    /// Sets whether `/openapi.json`, `/docs` and `/redoc` exist. Default `true`.
     with_docs docs: bool;
-    /// Whether there is more than KATO has: `learn-batch`, idempotency keys, Prometheus figures, `/extensions`. Without, the
-    /// server is to its clients a stock KATO. Default `true`.
+    /// Sets whether the server has more than KATO: `learn-batch`, idempotency keys, Prometheus
+    /// figures, `/extensions`. Without them it is a stock KATO to its clients. Default `true`.
     with_extensions extensions: bool;
-    /// Whether the endpoints are there that only the 2025-10 generation has: `POST /genes/update` and `GET /gene/{name}`. A stock
-    /// 3.10.1 answers 404 to them. Default `true`.
+    /// Sets whether the endpoints exist that only the 2025-10 generation has: `POST /genes/update`
+    /// and `GET /gene/{name}`. A stock 3.10.1 answers 404 to them. Default `true`.
     with_generation_2025_10 generation_2025_10: bool;
 }
 
 impl ServerBuilder {
-    /// Requires a bearer token of all requests but `/` and `/health`; called again, one of several. Only a hash of it is kept
-    /// once the server is built.
+    /// Requires a bearer token of all requests but `/` and `/health`; called again, one of several.
+    /// Only a hash of it is kept once the server is built.
     pub fn with_token(mut self, token: impl Into<String>) -> Self {
         self.tokens.push(token.into());
         self
     }
 
-    /// Allows pages of an origin such as `https://kato.example` or `http://localhost:3000` to use the server; called again, of one
-    /// more.
+    /// Allows pages of an origin such as `https://kato.example` or `http://localhost:3000` to use
+    /// the server; called again, of one more.
     pub fn with_allowed_origin(mut self, origin: impl Into<String>) -> Self {
         self.options.allowed.origins.push(origin.into());
         self
     }
 
-    /// Allows a name by which the server is asked, such as `kato.example` or that of a container; called again, one more.
+    /// Allows a name by which the server is asked, such as `kato.example` or that of a container;
+    /// called again, one more.
     ///
-    /// Without a token a server answers only those that ask it by an address or as `localhost`, as a page could have a name of its own
-    /// lead to the server's address, and would then be taken for one of the server's. Listening on a loopback address, the address
-    /// must be that or another one of loopback. With a token names do not matter.
+    /// Without a token a server answers only requests that ask it by an address or as `localhost`:
+    /// the domain of a page could be made to lead to the server's address, and the page would then
+    /// be taken for one of the server's. If the server listens on a loopback address, the address
+    /// must be that or another loopback address. With a token names do not matter.
     pub fn with_allowed_host(mut self, name: impl Into<String>) -> Self {
         self.options.allowed.hosts.push(name.into());
         self
     }
 
-    /// Has `POST /admin/backups` copy the running service ([`Service::backup`]) into a new directory below this one, named by the time.
-    /// Whoever may use the server may then fill the disk with copies: with a token, or where nobody but programs of one's own
-    /// reaches it. Without, the path is answered with status 404.
+    /// Enables `POST /admin/backups`, which copies the running service ([`Service::backup`]) into a
+    /// new directory below this one, named by the time. Whoever may use the server may then fill
+    /// the disk with copies, so use it with a token, or where only programs of your own reach the
+    /// server. Without it the path is answered with status 404.
     pub fn with_backups(mut self, dir: impl Into<PathBuf>) -> Self {
         self.options.backups = Some(dir.into());
         self
     }
 
-    /// Speaks HTTPS with a certificate, PEM with those that lead to its root, and its key, PEM as well. The files are read by
-    /// [`bind`](Self::bind), and a new certificate when the server is started again.
+    /// Serves HTTPS with a certificate, as PEM together with those that lead to its root, and its
+    /// key, as PEM too. The files are read by [`bind`](Self::bind), so a new certificate is used
+    /// when the server is started again.
     #[cfg(feature = "tls")]
     pub fn with_tls(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         self.options.tls = Some(crate::tls::TlsFiles {
@@ -171,8 +185,11 @@ impl ServerBuilder {
         self
     }
 
+    /// Builds the state of the server.
     fn app(mut self) -> Result<Arc<App>, ServerError> {
         for (idx, token) in self.tokens.iter().enumerate() {
+            // An empty token would open the server to anybody; one that no header can carry, to
+            // nobody.
             if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(ServerError::Token { idx });
             }
@@ -181,8 +198,9 @@ impl ServerBuilder {
         Ok(Arc::new(App::new(self.service, self.options)))
     }
 
-    /// The server as a router, to be served or tested by other means. Time-outs of connections, TLS, the periodic work of the service
-    /// ([`Service::maintain`]) and samples of the machine's load are then the caller's.
+    /// Creates the server as a router, to be served or tested by other means. Time-outs of
+    /// connections, TLS, the periodic work of the service ([`Service::maintain`]) and samples of
+    /// the machine's load are then up to the caller.
     ///
     /// # Errors
     ///
@@ -192,14 +210,14 @@ impl ServerBuilder {
         Ok(Router::new().fallback(move |request| dispatch::handle(Arc::clone(&app), request)))
     }
 
-    /// Opens the port, and raises the process's limit of open files as far as it goes. Must be called, as all that follows, within a
-    /// tokio runtime with its timer and I/O on.
+    /// Opens the port, and raises the process's limit of open files as far as possible. Must be
+    /// called, like all that follows, within a tokio runtime with its timer and I/O enabled.
     ///
     /// # Errors
     ///
     /// [`ServerError::Bind`], [`ServerError::Token`]; with the feature `tls`, `ServerError::Tls`.
     pub async fn bind(self) -> Result<BoundServer, ServerError> {
-        // Before the connections are shared out.
+        // First, because connections get a share of the limit.
         Descriptors::raise();
         let app = self.app()?;
         #[cfg(feature = "tls")]
@@ -234,25 +252,26 @@ pub struct BoundServer {
     tls: Option<crate::tls::Tls>,
 }
 
-/// How a server ended.
+/// The report of a server that has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// Connections that were cut off because their requests took longer than the shutdown may.
+    /// Number of connections that were cut off because their requests took longer than the shutdown
+    /// may.
     pub n_cut_off: usize,
-    /// How long it took from the signal to the end.
+    /// Time from the signal to the end.
     pub took: Duration,
 }
 
 impl BoundServer {
-    /// The address that it listens on.
+    /// Returns the address that it listens on.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// Serves until `shutdown` is ready; then takes no more connections, lets running requests finish, and closes the service,
-    /// so that everything acknowledged is in the stores.
+    /// Serves until `shutdown` is ready; then accepts no more connections, lets running requests
+    /// finish, and closes the service, so that everything acknowledged is in the stores.
     ///
     /// # Errors
     ///
@@ -269,6 +288,8 @@ impl BoundServer {
             tls,
         } = self;
         tracing::info!(%local_addr, "serving");
+        // Not the signal of the shutdown: the periodic work goes on until no request writes any
+        // more.
         let ending = watch::Sender::new(false);
         let maintaining = Periodic::of(maintain(Arc::clone(&app), ending.subscribe()));
         let sampling = Periodic::of(sample(Arc::clone(&app), ending.subscribe()));
@@ -279,12 +300,14 @@ impl BoundServer {
         let stopping = Instant::now();
         tracing::info!("stopping");
         let n_cut_off = connections.finish(app.options.shutdown_timeout).await;
-        // What has begun runs to its end, also for clients that were cut off.
+        // Writes run to their end, also for clients that were cut off: they must be in the journal
+        // before the service is closed.
         app.workers.finish().await;
         ending.send_replace(true);
         maintaining.finish().await;
         sampling.finish().await;
         let service = app.service.clone();
+        // Folds everything into the stores, which takes disk and time.
         let closed = task::spawn_blocking(move || service.close()).await;
         // A panic in there is passed on as it is: nothing can be promised about the service.
         closed

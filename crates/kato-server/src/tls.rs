@@ -1,4 +1,4 @@
-//! HTTPS: the certificate and its key, and the handshake of a connection.
+//! HTTPS: loading the certificate and its key, and the handshake of a connection.
 
 use std::fmt;
 use std::io;
@@ -17,14 +17,14 @@ use tokio_rustls::server::TlsStream;
 use crate::error::ServerError;
 use crate::stall::StallGuard;
 
-/// Files of a certificate, with those that lead to its root, and of its key; PEM both.
+/// The files of a certificate, with those that lead to its root, and of its key; both PEM.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsFiles {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
 }
 
-/// Shakes hands with clients.
+/// Completes handshakes with clients.
 #[derive(Clone)]
 pub(crate) struct Tls(TlsAcceptor);
 
@@ -39,6 +39,8 @@ impl TlsFiles {
     pub(crate) fn read(&self) -> Result<Tls, ServerError> {
         let certificates = certificates(&self.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&self.key).map_err(fault(&self.key))?;
+        // A provider of its own, so that the server does not depend on a default that the program
+        // has or has not installed.
         let versions = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(fault(&self.certificate))?;
@@ -46,11 +48,13 @@ impl TlsFiles {
             .with_no_client_auth()
             .with_single_cert(certificates, key)
             .map_err(fault(&self.key))?;
+        // The server speaks nothing else, and a client must not choose HTTP/2.
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Tls(TlsAcceptor::from(Arc::new(config))))
     }
 }
 
+/// Reads the certificates of a file; at least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServerError> {
     let certificates = CertificateDer::pem_file_iter(path).map_err(fault(path))?;
     let certificates = certificates
@@ -63,6 +67,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServerError
     Ok(certificates)
 }
 
+/// Returns a function that makes an error about a file.
 fn fault<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     path: &Path,
 ) -> impl FnOnce(E) -> ServerError {
@@ -74,12 +79,13 @@ fn fault<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
 }
 
 impl Tls {
-    /// Shakes hands within the time.
+    /// Completes the handshake within the time.
     pub(crate) async fn accept(
         &self,
         stream: StallGuard,
         within: Duration,
     ) -> io::Result<TlsStream<StallGuard>> {
+        // A client that opens a connection and says nothing would hold one of the places for ever.
         let shaken = time::timeout(within, self.0.accept(stream)).await;
         shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }

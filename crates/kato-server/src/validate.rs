@@ -1,4 +1,5 @@
-//! Checks of request data with pydantic's rules, words and order: all faults of a request are found, each with its place.
+//! Checks of request data with pydantic's rules, words and order: all faults of a request are
+//! found, each with its place.
 
 mod fault;
 mod scalar;
@@ -15,23 +16,27 @@ pub(crate) use self::fault::{
 pub(crate) use self::scalar::{as_bool, as_float, as_integer, integer_of_text};
 use crate::json::{Json, Malformed, Text, excerpt_of_map, excerpt_of_text, field};
 
-/// Longest life of a session: a hundred years, in seconds.
+/// Longest lifetime of a session: a hundred years, in seconds.
 pub(crate) const MAX_TTL_SECONDS: i64 = 3_153_600_000;
 
-/// Faults that are listed at most: a request may have one for every item.
+/// Most faults that are listed: a request may have one for every item.
 const MAX_DETAILS: usize = 100;
 
-/// Collects what is wrong with a request, and knows where it is looking. Looks no further once there is more than it lists.
+/// Collects the faults of a request, each with its place. Stops checking once there are more than
+/// it lists.
+///
+/// A value with a fault is replaced by a default, so that the check can go on; `finish` makes sure
+/// that no such value is ever used.
 #[derive(Debug)]
 pub(crate) struct Check {
     loc: Vec<Value>,
     details: Vec<ValidationDetail>,
-    /// Are there more faults than are listed, or parts that were not looked at?
+    /// Whether there are more faults than are listed, or parts that were not checked.
     is_cut: bool,
 }
 
 impl Check {
-    /// A check of the `body`, the `query` or the `path`.
+    /// Creates a check of the `body`, the `query` or the `path`.
     pub(crate) fn of(part: &str) -> Self {
         Self {
             loc: vec![Value::from(part)],
@@ -40,7 +45,7 @@ impl Check {
         }
     }
 
-    /// What was found; `Ok` if nothing.
+    /// Returns the value if no fault was found, else all faults.
     pub(crate) fn finish<T>(mut self, value: T) -> Result<T, Vec<ValidationDetail>> {
         if self.details.is_empty() {
             return Ok(value);
@@ -52,27 +57,29 @@ impl Check {
         Err(self.details)
     }
 
+    /// Adds a fault of an input.
     pub(crate) fn fault(&mut self, fault: Fault, input: &Json) {
         if !self.is_over() {
+            // Excerpts cost time and memory, so they are made only for faults that are listed.
             self.fault_with(fault, input.excerpt(), None);
         }
     }
 
-    /// As [`fault`](Self::fault), of an input that is short.
+    /// Adds a fault as [`fault`](Self::fault) does, with an input that is short.
     pub(crate) fn fault_with(&mut self, fault: Fault, input: Value, ctx: Option<Value>) {
         if !self.is_over() {
             self.details.push(detail(fault, &self.loc, input, ctx));
         }
     }
 
-    /// Whether nothing more is to be looked at, as nothing more would be listed.
+    /// Returns whether nothing more is to be checked because nothing more would be listed.
     fn is_over(&mut self) -> bool {
         let is_full = self.details.len() >= MAX_DETAILS;
         self.is_cut |= is_full;
         is_full
     }
 
-    /// Looks at a part.
+    /// Checks a part.
     pub(crate) fn at<T>(
         &mut self,
         place: impl Into<Value>,
@@ -84,7 +91,7 @@ impl Check {
         value
     }
 
-    /// Looks at a field if it is there.
+    /// Checks a field if it is there.
     pub(crate) fn field<'m, T: Default>(
         &mut self,
         map: &'m [(Text, Json)],
@@ -97,7 +104,7 @@ impl Check {
         }
     }
 
-    /// Looks at a field that must be there.
+    /// Checks a field that must be there.
     pub(crate) fn required<T: Default>(
         &mut self,
         map: &[(Text, Json)],
@@ -108,6 +115,7 @@ impl Check {
             Some(value) => self.at(name, |check| look(check, value)),
             None => {
                 if !self.is_over() {
+                    // pydantic shows the object in which the field is missing.
                     let input = excerpt_of_map(map);
                     self.at(name, |check| check.fault_with(MISSING, input, None));
                 }
@@ -116,6 +124,7 @@ impl Check {
         }
     }
 
+    /// Checks a string.
     pub(crate) fn string(&mut self, value: &Json) -> String {
         match value {
             Json::Text(text) => self.text(text),
@@ -126,6 +135,7 @@ impl Check {
         }
     }
 
+    /// Checks that a text has no half of a surrogate pair, which no UTF-8 could store.
     fn text(&mut self, text: &Text) -> String {
         if text.has_lone_surrogate {
             let input = Value::from(excerpt_of_text(&text.text));
@@ -134,7 +144,7 @@ impl Check {
         text.text.clone()
     }
 
-    /// A value that may also be `null`.
+    /// Checks a value that may also be `null`.
     pub(crate) fn optional<'v, T>(
         &mut self,
         value: &'v Json,
@@ -143,6 +153,7 @@ impl Check {
         (*value != Json::Null).then(|| look(self, value))
     }
 
+    /// Checks a list and its items.
     pub(crate) fn list<T>(
         &mut self,
         value: &Json,
@@ -162,6 +173,7 @@ impl Check {
         looked_at
     }
 
+    /// Checks a map.
     pub(crate) fn map<'v>(&mut self, value: &'v Json) -> &'v [(Text, Json)] {
         match value {
             Json::Map(entries) => entries,
@@ -172,7 +184,7 @@ impl Check {
         }
     }
 
-    /// A map whose keys are known.
+    /// Checks a map whose keys are known.
     pub(crate) fn model<'v>(&mut self, value: &'v Json) -> Option<&'v [(Text, Json)]> {
         match value {
             Json::Map(entries) => Some(entries),
@@ -183,7 +195,7 @@ impl Check {
         }
     }
 
-    /// A number that is neither infinite nor NaN: KATO takes those in and fails later.
+    /// Checks a number that is neither infinite nor NaN: KATO accepts those and fails later.
     fn finite(&mut self, value: &Json) -> f64 {
         match as_float(value) {
             Ok(number) if number.is_finite() => number,
@@ -198,6 +210,7 @@ impl Check {
         }
     }
 
+    /// Checks a boolean.
     pub(crate) fn boolean(&mut self, value: &Json) -> bool {
         as_bool(value).unwrap_or_else(|fault| {
             self.fault(fault, value);
@@ -205,10 +218,12 @@ impl Check {
         })
     }
 
+    /// Checks a list of strings.
     pub(crate) fn strings(&mut self, value: &Json) -> Vec<String> {
         self.list(value, Self::string)
     }
 
+    /// Checks emotives: finite numbers by name.
     pub(crate) fn emotives(&mut self, value: &Json) -> EmotiveMap {
         let mut emotives = EmotiveMap::new();
         for (key, value) in self.map(value) {
@@ -225,6 +240,7 @@ impl Check {
         emotives
     }
 
+    /// Checks metadata: any JSON by name.
     pub(crate) fn metadata<M: FromIterator<(String, MetadataValue)>>(&mut self, value: &Json) -> M {
         let entries = self.any_entries(value).iter();
         entries
@@ -232,7 +248,7 @@ impl Check {
             .collect()
     }
 
-    /// The entries of a map from anything to anything.
+    /// Checks a map from any keys to any values.
     pub(crate) fn any_entries<'j>(&mut self, value: &'j Json) -> &'j [(Text, Json)] {
         let entries = self.map(value);
         for (key, value) in entries {
@@ -247,7 +263,7 @@ impl Check {
         entries
     }
 
-    /// Any JSON, but no half characters.
+    /// Checks any JSON for halves of surrogate pairs.
     fn any(&mut self, value: &Json) {
         match value {
             Json::Text(text) => {
@@ -276,6 +292,7 @@ impl Check {
         }
     }
 
+    /// Checks an observation.
     pub(crate) fn observation(&mut self, map: &[(Text, Json)]) -> Observation {
         Observation {
             strings: self.field(map, "strings", Self::strings),
@@ -288,7 +305,7 @@ impl Check {
     }
 }
 
-/// A fault at a place, of whose keys no more than the beginning is told.
+/// Describes a fault at a place, with no more than the beginning of long keys.
 fn detail(fault: Fault, loc: &[Value], input: Value, ctx: Option<Value>) -> ValidationDetail {
     let place = |place: &Value| match place {
         Value::String(key) => Value::from(excerpt_of_text(key)),
@@ -303,13 +320,14 @@ fn detail(fault: Fault, loc: &[Value], input: Value, ctx: Option<Value>) -> Vali
     }
 }
 
-/// What FastAPI says of a body that is no JSON, where it says where.
+/// Returns FastAPI's description of a body that is no JSON, if it tells the position.
 pub(crate) fn malformed(error: &Malformed) -> Option<ValidationDetail> {
     let Malformed::Syntax { message, position } = error else {
         return None;
     };
     Some(ValidationDetail {
         kind: "json_invalid".to_owned(),
+        // FastAPI puts the position where an index would be.
         loc: vec![Value::from("body"), Value::from(*position)],
         msg: "JSON decode error".to_owned(),
         input: Value::Object(serde_json::Map::new()),

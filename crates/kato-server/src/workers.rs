@@ -13,24 +13,24 @@ use self::places::Places;
 use crate::refusal::Refusal;
 use crate::routes::Work;
 
-/// Workers at most, whatever is asked for: more threads than any system has.
+/// Upper bound of the number of workers: more threads than any system has.
 const MAX_WORKERS: usize = 1 << 16;
 
-/// Bounds how many requests work at once; others wait for their node's turn. How many may wait is bounded by the requests in
-/// flight.
+/// Bounds how many requests work at once; others wait for their node's turn. How many may wait is
+/// bounded by the requests in flight.
 #[derive(Debug)]
 pub(crate) struct Workers {
     short: Places,
-    /// Places of their own, so that short work always finds a thread.
+    /// Places for long work, apart from the others so that short work always finds a thread.
     long: Places,
-    /// How long a thread works for one prediction.
+    /// Longest time that a thread works for one prediction.
     longest_prediction: Duration,
-    /// Work that has begun and has not ended.
+    /// Number of jobs that have begun and not ended.
     begun: watch::Sender<usize>,
 }
 
-/// Ends a prediction when nobody waits for its answer any more: hyper drops whoever waits when the connection is closed, and so
-/// does a server that stops.
+/// Cancels a prediction when nobody waits for its answer any more: hyper drops the future of a
+/// request when its connection is closed, and so does a server that stops.
 struct Waiting<'a>(&'a Cancel);
 
 impl Drop for Waiting<'_> {
@@ -39,10 +39,11 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Counts as work that has begun until it is dropped.
+/// Counts as a job that has begun until it is dropped.
 struct Begun(watch::Sender<usize>);
 
 impl Begun {
+    /// Counts a job that begins.
     fn new(begun: &watch::Sender<usize>) -> Self {
         begun.send_modify(|n| *n += 1);
         Self(begun.clone())
@@ -56,9 +57,11 @@ impl Drop for Begun {
 }
 
 impl Workers {
-    /// So many threads for the short work of one node, half as many for what takes long, and twice as many for all nodes
-    /// together. That many wait for locks more often than they work.
+    /// Creates threads for the short work of one node, half as many for long work, and twice as
+    /// many for all nodes together. There are more than cores, because they wait for locks more
+    /// often than they work.
     pub(crate) fn new(n_workers: usize, longest_prediction: Duration) -> Self {
+        // At least 2, so that a half of them is not none.
         let n_workers = n_workers.clamp(2, MAX_WORKERS);
         Self {
             short: Places::new(2 * n_workers, n_workers),
@@ -68,8 +71,9 @@ impl Workers {
         }
     }
 
-    /// Does the work on a thread that may block, when it is its node's turn. Once begun it runs to its end, whether or not
-    /// somebody still waits for it; only what looks at the switch ends as soon as nobody waits, or when it takes too long.
+    /// Runs a job on a thread that may block, when it is its node's turn. Once begun it runs to its
+    /// end, whether or not anybody still waits for it; only a job that checks `cancel` ends early,
+    /// as soon as nobody waits or when it takes too long.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: Work,
@@ -82,17 +86,22 @@ impl Workers {
             Work::Short => &self.short,
             Work::Long => &self.long,
         };
+        // Before the queue, so that a request that is abandoned there is cancelled as well.
         let _waiting = Waiting(cancel);
         let place = places.enter(node).await;
         let begun = Begun::new(&self.begun);
         let mut done = task::spawn_blocking(move || {
             let value = job();
+            // By the thread itself, not by the future, which may be gone: a place is free only when
+            // its thread is.
             drop((place, begun));
             value
         });
         let done = tokio::select! {
             done = &mut done => done,
+            // Writes that are long, such as batches, do not check `cancel` and so run to their end.
             () = time::sleep(self.longest_prediction), if work == Work::Long => {
+                // The job still decides: a prediction that was just complete is answered.
                 cancel.cancel();
                 done.await
             }
@@ -103,10 +112,10 @@ impl Workers {
         })
     }
 
-    /// Waits for all work that has begun. Must be called when nobody asks for more.
+    /// Waits for all jobs that have begun. Must be called when nobody starts any more.
     pub(crate) async fn finish(&self) {
         let mut begun = self.begun.subscribe();
-        // The sender is ours, so there is no error.
+        // The sender lives in `self`, so there is no error.
         let _ = begun.wait_for(|n| *n == 0).await;
     }
 }

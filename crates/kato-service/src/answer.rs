@@ -1,4 +1,4 @@
-//! What the service is asked for and what it answers.
+//! The requests and answers of the service.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,21 +8,23 @@ use kato_prediction::Predictions;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A session to be created.
+/// A request for a new session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewSession {
-    /// The node that it speaks to.
+    /// The id of its node.
     pub node_id: String,
-    /// Anything; comes back with the session.
+    /// Data of the client's own, which comes back with the session.
     pub metadata: Map<String, Value>,
-    /// Seconds that it lives without a write; 0 and `None` mean [`session_ttl`](crate::ServiceOptions::session_ttl).
+    /// Seconds that it lives without a write; 0 and `None` mean
+    /// [`session_ttl`](crate::ServiceOptions::session_ttl).
     pub ttl_seconds: Option<u64>,
-    /// Settings that differ from the defaults. As in KATO, one that is out of range makes all of them count as not given.
+    /// Settings that differ from the defaults. As in KATO, one that is out of range makes all of
+    /// them count as not given.
     pub config: Option<Map<String, Value>>,
 }
 
 impl NewSession {
-    /// A session with a node, and defaults for the rest.
+    /// Creates a request for a session with a node, with defaults for the rest.
     pub fn of(node_id: impl Into<String>) -> Self {
         Self {
             node_id: node_id.into(),
@@ -47,13 +49,13 @@ pub struct SessionView {
     pub ttl_seconds: u64,
     /// Whole seconds left until it ends.
     pub remaining_seconds: u64,
-    /// What its maker gave.
+    /// The metadata that it was created with.
     pub metadata: Map<String, Value>,
     /// Its settings, all of them.
     pub config: SessionConfig,
 }
 
-/// A session in a list: what an administrator has to know of it.
+/// A session in a list: what an administrator needs to know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListedSession {
@@ -63,7 +65,8 @@ pub struct ListedSession {
     pub node_id: String,
     /// When it was created.
     pub created_at: SystemTime,
-    /// When an operation used it last, reads included; after a restart, when it was last written to.
+    /// When an operation used it last, reads included; after a restart, when it was last written
+    /// to.
     pub last_used_at: SystemTime,
     /// When it ends without a further write.
     pub expires_at: SystemTime,
@@ -71,18 +74,19 @@ pub struct ListedSession {
     pub ttl_seconds: u64,
 }
 
-/// Which part of the list of sessions is wanted.
+/// A page of the list of sessions that is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionPage {
     /// Those of a node, given by any of its ids; `None` for all.
     pub node_id: Option<String>,
-    /// Those whose ids are greater than this one: the last of the page before; empty for the first page.
+    /// Those whose ids are greater than this one: the last of the page before; empty for the first
+    /// page.
     pub after: String,
     /// Sessions at most.
     pub limit: usize,
 }
 
-/// Whether a session exists.
+/// The answer to whether a session exists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Existence {
     /// It exists and has not expired.
@@ -91,7 +95,7 @@ pub struct Existence {
     pub expired: bool,
 }
 
-/// What became of an observation.
+/// The outcome of an observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ObserveOutcome {
@@ -99,21 +103,22 @@ pub struct ObserveOutcome {
     pub node_id: String,
     /// Made for this observation: `obs-` and 32 hexadecimal digits.
     pub unique_id: String,
-    /// What the session says.
+    /// The answer of the session.
     pub observed: Observed,
 }
 
-/// What became of a sequence.
+/// The outcome of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SequenceAnswer {
     /// The session's node.
     pub node_id: String,
-    /// What the session says; every step has a unique id, `seq-obs-` and 32 hexadecimal digits where none was given.
+    /// The answer of the session; every step has a unique id, `seq-obs-` and 32 hexadecimal digits
+    /// where none was given.
     pub outcome: SequenceOutcome,
 }
 
-/// What became of a learn.
+/// The outcome of a learn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Learned {
@@ -123,7 +128,7 @@ pub struct Learned {
     pub outcome: LearnOutcome,
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BatchOutcome {
@@ -133,15 +138,16 @@ pub struct BatchOutcome {
     pub outcomes: Vec<LearnOutcome>,
 }
 
-/// Everything that goes on in a session (KATO's `cognition-data`).
+/// The state of a session as KATO's `cognition-data` shows it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Cognition {
     /// The session's node.
     pub node_id: String,
-    /// Predictions with the service's default settings; none where the session's `process_predictions` is off.
+    /// Predictions with the service's default settings; none where the session's
+    /// `process_predictions` is off.
     pub predictions: Predictions,
-    /// The emotives that gathered last; empty if none.
+    /// The emotives that were observed last; empty if none.
     pub emotives: EmotiveMap,
     /// The short-term memory, oldest event first.
     pub short_term_memory: Vec<Event>,
@@ -149,7 +155,7 @@ pub struct Cognition {
     pub time: u64,
 }
 
-/// What became of finalising a node's training.
+/// The outcome of finalising a node's training.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finalized {
@@ -157,7 +163,7 @@ pub struct Finalized {
     pub node_id: String,
     /// Patterns whose entropies were computed.
     pub patterns: usize,
-    /// How long it took.
+    /// The time that it took.
     pub took: Duration,
 }
 
@@ -173,6 +179,6 @@ pub struct NodeView {
     pub created_at: SystemTime,
     /// When a session or a look-up used it last.
     pub last_accessed: SystemTime,
-    /// What it knows, in numbers; `None` while it is not in memory.
+    /// Numbers of what it knows; `None` while it is not in memory.
     pub totals: Option<NodeTotals>,
 }

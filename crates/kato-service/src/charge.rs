@@ -1,13 +1,13 @@
-//! What sessions take of the memory that there is for all of them.
+//! Accounting of the memory that sessions take of what there is for all of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that all sessions take.
+/// The bytes that all sessions take.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Charges(Arc<AtomicUsize>);
 
-/// Bytes that one session takes; given back when it is dropped.
+/// The bytes that one session takes; given back when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     all: Charges,
@@ -15,11 +15,12 @@ pub(crate) struct Charge {
 }
 
 impl Charges {
+    /// Returns the bytes that all sessions take.
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The charge of one more session.
+    /// Charges one more session.
     pub(crate) fn charge(&self, bytes: usize) -> Charge {
         let charge = Charge {
             all: self.clone(),
@@ -31,10 +32,10 @@ impl Charges {
 }
 
 impl Charge {
-    /// Takes so many bytes from now on.
+    /// Sets the bytes that the session takes.
     pub(crate) fn set(&self, bytes: usize) {
         let before = self.bytes.swap(bytes, Ordering::Relaxed);
-        // Sums that wrap around come right again.
+        // A smaller charge is added as a difference that wraps around, which leaves the right sum.
         self.all
             .0
             .fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);

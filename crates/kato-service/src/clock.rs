@@ -1,17 +1,18 @@
-//! Where the time comes from that sessions live by.
+//! Clocks: the source of the time by which sessions and keys end.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Tells the time of day.
+/// A source of the time of day.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Now.
+    /// Returns the present time.
     fn now(&self) -> SystemTime;
 }
 
-/// The machine's clock as it was when this one was made, going on evenly from there: setting the machine's clock while a service
-/// runs neither ends sessions nor makes it forget keys. Services that are opened later go by the machine's clock of then.
+/// The machine's clock as it was when this one was made, going on evenly from there: setting the
+/// machine's clock while a service runs neither ends sessions nor makes it forget keys. Services
+/// that are opened later go by the machine's clock of that time.
 ///
 /// Where the system stands still, as in a machine that is suspended, so does this clock.
 #[derive(Debug, Clone, Copy)]
@@ -21,13 +22,13 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// The machine's clock, looked at now and never again.
+    /// Creates a clock that starts at the time of the machine's clock, which is read once.
     #[must_use]
     pub fn new() -> Self {
         Self::starting_at(SystemTime::now())
     }
 
-    /// A clock that shows this time now.
+    /// Creates a clock that shows this time now.
     ///
     /// ```
     /// use std::time::{Duration, UNIX_EPOCH};
@@ -54,13 +55,13 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> SystemTime {
-        // A start near the end of what the system can tell: time stands still.
+        // A start near the end of what the system can represent: time stands still.
         let now = self.start.checked_add(self.since.elapsed());
         now.unwrap_or(self.start)
     }
 }
 
-/// A clock that moves only when told to, for programs that must not depend on when they run.
+/// A clock that moves only when it is moved, for programs that must not depend on when they run.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
@@ -75,7 +76,7 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// A clock that stands at a time; earlier than 1970 counts as 1970.
+    /// Creates a clock that stands at a time; earlier than 1970 counts as 1970.
     #[must_use]
     pub fn at(time: SystemTime) -> Self {
         Self(AtomicU64::new(Micros::of(time).0))
@@ -85,7 +86,7 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
         let add = |now: u64| Some(now.saturating_add(micros));
-        // Never `Err`: the closure always gives a value.
+        // Never `Err`: the closure always returns a value.
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add);
     }
 }
@@ -96,7 +97,8 @@ impl Clock for ManualClock {
     }
 }
 
-/// Microseconds since 1970: how times are kept, so that arithmetic cannot overflow and files are small.
+/// Microseconds since 1970: the form in which times are kept, so that arithmetic cannot overflow
+/// and files are small.
 #[derive(
     Debug,
     Clone,
@@ -115,27 +117,30 @@ pub(crate) struct Micros(pub(crate) u64);
 const LATEST: u64 = 253_402_300_799_999_999;
 
 impl Micros {
+    /// Converts a time of the system: 1970 at the earliest, the end of 9999 at the latest.
     pub(crate) fn of(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(since.as_micros()).map_or(LATEST, |micros| micros.min(LATEST)))
     }
 
+    /// Returns the time so many seconds later.
     pub(crate) fn plus_seconds(self, seconds: u64) -> Self {
         self.plus(Duration::from_secs(seconds))
     }
 
+    /// Returns the time so much later; the end of 9999 at the latest.
     pub(crate) fn plus(self, duration: Duration) -> Self {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(LATEST);
         Self(self.0.saturating_add(micros).min(LATEST))
     }
 
-    /// So long before; 1970 at the earliest.
+    /// Returns the time so many seconds earlier; 1970 at the earliest.
     pub(crate) fn minus_seconds(self, seconds: u64) -> Self {
         let micros = seconds.saturating_mul(1_000_000);
         Self(self.0.saturating_sub(micros))
     }
 
-    /// How long after another time; zero if before.
+    /// Returns how long this is after another time; zero if before.
     pub(crate) fn since(self, other: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(other.0))
     }
@@ -143,6 +148,8 @@ impl Micros {
 
 impl From<Micros> for SystemTime {
     fn from(micros: Micros) -> Self {
+        // No overflow: systems that Rust runs on represent the year 9999. Times read from a file
+        // may be later.
         UNIX_EPOCH + Duration::from_micros(micros.0.min(LATEST))
     }
 }

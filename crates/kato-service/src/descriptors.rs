@@ -1,22 +1,25 @@
-//! File descriptors: how many the process may have, and who of a server may have how many.
+//! File descriptors: how many the process may have, and how many of them each part of a server may
+//! take.
 
-/// Descriptors that are nobody's share: standard streams, the journal, what is being folded, the runtime.
+/// Descriptors that are not shared out: standard streams, the journal, what is being folded, the
+/// runtime.
 const KEPT_BACK: u64 = 64;
 
 /// Most open segment files of all stores: more would not be used.
 const MAX_SEGMENTS: u64 = 128;
 
-/// The process's limit of open files, shared out among connections, nodes in memory and open segments, so that none of them can
-/// take what the others need.
+/// The limit of open files of the process, shared out among connections, nodes in memory and open
+/// segments, so that none of them can take what the others need.
 ///
-/// Connections may take half of it, nodes a quarter; every node in memory takes one, whatever it knows.
+/// Connections may take half of it, nodes a quarter; every node in memory takes one, whatever it
+/// knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptors {
     limit: u64,
 }
 
 impl Descriptors {
-    /// What the process may have at the moment.
+    /// Returns the limit that the process has at the moment.
     #[must_use]
     pub fn of_process() -> Self {
         Self {
@@ -24,56 +27,59 @@ impl Descriptors {
         }
     }
 
-    /// Raises the process's limit as far as it may itself, which is usually far: the lower one guards programs that wait with
-    /// `select`. A server calls it before it serves; [`Server::bind`] of kato-server does.
+    /// Raises the limit of the process as far as it may itself, which is usually far: the lower one
+    /// guards programs that wait with `select`. A server calls it before it serves;
+    /// [`Server::bind`] of kato-server does.
     ///
     /// [`Server::bind`]: https://docs.rs/kato-server
     #[expect(clippy::must_use_candidate, reason = "the limit is a by-product")]
     pub fn raise() -> Self {
         #[cfg(unix)]
         if let Err(_refused) = rlimit::increase_nofile_limit(u64::MAX) {
-            // Then the limit stays as it is, and everybody's share is of that.
+            // Then the limit stays as it is, and all shares are of that.
         }
         let raised = Self::of_process();
         raised.limit_segments();
         raised
     }
 
-    /// The limit.
+    /// Returns the limit.
     #[must_use]
     pub const fn limit(self) -> u64 {
         self.limit
     }
 
-    /// Connections at most.
+    /// Returns the greatest number of connections.
     #[must_use]
     pub fn connections(self) -> usize {
         count(self.shared() / 2)
     }
 
-    /// Nodes in memory at most.
+    /// Returns the greatest number of nodes in memory.
     #[must_use]
     pub fn nodes(self) -> usize {
         count(self.shared() / 4)
     }
 
-    /// Keeps the stores of the process to their share.
+    /// Limits the stores of the process to their share.
     pub(crate) fn limit_segments(self) {
         kato_store::set_max_open_segments(count((self.shared() / 8).min(MAX_SEGMENTS)));
     }
 
+    /// Returns the descriptors that are shared out.
     const fn shared(self) -> u64 {
         self.limit.saturating_sub(KEPT_BACK)
     }
 }
 
 fn count(share: u64) -> usize {
+    // At least one, however low the limit: with none at all nothing could be served.
     usize::try_from(share).unwrap_or(usize::MAX).max(1)
 }
 
 #[cfg(unix)]
 fn limit_of_process() -> u64 {
-    // A system that does not say has one that does not matter.
+    // Where the system names no limit, there is none to keep to.
     rlimit::Resource::NOFILE.get_soft().unwrap_or(u64::MAX)
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong in the service, by what the caller can do about it.
+//! The errors of the service, by what the caller can do about them.
 
 use std::error::Error;
 use std::fmt;
@@ -11,7 +11,8 @@ use kato_prediction::Cancelled;
 
 use crate::loss::Loss;
 
-/// Why the service did not do what it was asked. Session and node are as before the call, where a variant says nothing else.
+/// The reason why the service did not do what it was asked. Session and node are as before the
+/// call, where a variant says nothing else.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
@@ -36,7 +37,7 @@ pub enum ServiceError {
     /// A lifetime is less than zero.
     #[error("let a session live for {ttl_seconds} seconds: send 0 or more")]
     TtlNegative {
-        /// What was sent.
+        /// The lifetime that was sent.
         ttl_seconds: i64,
     },
     /// The idempotency key belongs to another request.
@@ -67,11 +68,11 @@ pub enum ServiceError {
     /// Something that would be kept is larger than allowed.
     #[error("keep {found} {what}: the limit is {limit}; send less")]
     TooLarge {
-        /// What it is.
+        /// What there is too much of.
         what: &'static str,
-        /// How much there is.
+        /// The amount that there is.
         found: usize,
-        /// How much is allowed.
+        /// The amount that is allowed.
         limit: usize,
     },
     /// A batch has more sequences than are allowed.
@@ -115,13 +116,14 @@ pub enum ServiceError {
     /// The service is shutting down.
     #[error("change anything: the service is shutting down; try again after its restart")]
     Closed,
-    /// The journal or a store cannot be written, or an operation ended half-way: no write is taken any more. What this
-    /// request was to do may have been done or not; opening the service again shows it.
+    /// The journal or a store cannot be written, or an operation ended half-way: no write is taken
+    /// any more. What this request was to do may have been done or not; opening the service again
+    /// shows it.
     #[error(
         "make a change durable: storage has failed, and nothing is changed any more; free space or repair it, then restart"
     )]
     StorageFailed {
-        /// What failed first.
+        /// The first failure.
         source: StorageFailure,
     },
     /// The directory is in use by another process.
@@ -153,7 +155,7 @@ pub enum ServiceError {
         "{loss}; put it back from a copy, or go on without it for good (`accept_losses`; `serve --accept-losses`)"
     )]
     Lost {
-        /// What was lost.
+        /// The loss.
         loss: Loss,
     },
     /// The journal cannot be opened.
@@ -182,7 +184,7 @@ pub enum ServiceError {
     /// A directory cannot be made or read.
     #[error("{action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The verb of what was tried.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -192,7 +194,7 @@ pub enum ServiceError {
     /// The journal cannot be read.
     #[error("{action}")]
     Journal {
-        /// What was tried.
+        /// The verb of what was tried.
         action: &'static str,
         /// The journal's error.
         source: StorageFailure,
@@ -200,6 +202,7 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
+    /// Makes the error of a journal that cannot be read, from an error of its database.
     pub(crate) fn journal(action: &'static str) -> impl FnOnce(fjall::Error) -> Self {
         move |source| Self::Journal {
             action,
@@ -207,6 +210,7 @@ impl ServiceError {
         }
     }
 
+    /// Makes the error of a file or directory, from an error of the system.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + Copy {
         move |source| Self::Io {
             action,
@@ -215,6 +219,7 @@ impl ServiceError {
         }
     }
 
+    /// Makes the error of a record in the journal that cannot be read.
     pub(crate) fn corrupt(action: &'static str, reason: impl fmt::Display) -> Self {
         Self::Journal {
             action,
@@ -238,12 +243,12 @@ impl From<StorageFailure> for ServiceError {
     }
 }
 
-/// A record that does not say what it should.
+/// A record that cannot be what was written.
 #[derive(Debug, thiserror::Error)]
 #[error("a record is damaged: {0}; restore the directory from a copy")]
 struct Damaged(String);
 
-/// Why storage failed: shared by all that are told.
+/// The cause of a failure of storage, shared by all who meet it.
 #[derive(Debug, Clone)]
 pub struct StorageFailure(Arc<dyn Error + Send + Sync>);
 
@@ -254,14 +259,15 @@ impl StorageFailure {
 }
 
 impl StorageFailure {
-    /// What the operating system said, such as `No space left on device (os error 28)`, if that was the cause. Unlike the
-    /// failure's whole text it names no files, so it can be told to anybody.
+    /// Returns what the operating system said, such as `No space left on device (os error 28)`, if
+    /// that was the cause. Unlike the whole text of the failure it names no files, so it can be
+    /// shown to anybody.
     #[must_use]
     pub fn system_error(&self) -> Option<String> {
         let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.0);
         while let Some(error) = cause {
             match error.downcast_ref::<std::io::Error>() {
-                // It may wrap an error of a library, which says anything.
+                // It may wrap an error of a library, whose text may name anything.
                 Some(error) if error.raw_os_error().is_some() => return Some(error.to_string()),
                 Some(error) if error.get_ref().is_none() => return Some(error.kind().to_string()),
                 _ => cause = error.source(),

@@ -1,15 +1,15 @@
-//! True figures of a service, for monitoring.
+//! The figures of a service, for monitoring.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::StorageFailure;
 
-/// What a service did since it was opened, and how it is.
+/// The figures of a service since it was opened, and its state.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Figures {
-    /// Sessions there are.
+    /// Sessions that there are now.
     pub sessions: usize,
     /// Sessions created.
     pub sessions_created: u64,
@@ -31,18 +31,18 @@ pub struct Figures {
     pub nodes: usize,
     /// Nodes in memory.
     pub nodes_loaded: usize,
-    /// Learns of all nodes in memory that the journal has and no store.
+    /// Learns of all nodes in memory that are in the journal and not in a store yet.
     pub uncommitted_learns: u64,
     /// Folds of a node's lessons into its store.
     pub folds: u64,
     /// Records written to the journal.
     pub journal_records: u64,
-    /// Bytes of these.
+    /// Bytes of these records.
     pub journal_bytes: u64,
     /// Flushes of the journal to the disk.
     pub journal_syncs: u64,
-    /// Bytes at the end of the journal that opening cut off, because they were no whole write: of one that was broken off by a
-    /// kill, or [lost](crate::Service::losses).
+    /// Bytes at the end of the journal that opening cut off, because they were no whole write: of
+    /// one that was broken off by a kill, or [lost](crate::Service::losses).
     pub journal_bytes_cut_off: u64,
     /// [Losses](crate::Service::losses) that are not mended.
     pub losses: usize,
@@ -50,25 +50,26 @@ pub struct Figures {
     pub journal_sync_mean: Duration,
     /// Bytes on the disk: the journal, and the stores of the nodes in memory.
     pub disk_bytes: u64,
-    /// Why storage fails, if it does. Where writing has ended, it stays.
+    /// The cause of a failure of storage, if there is one. Once writing has ended, it stays.
     pub failure: Option<StorageFailure>,
 }
 
-/// How a service is.
+/// The state of a service.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Health {
     /// Nothing is wrong.
     #[default]
     Healthy,
-    /// The last round of [`maintain`](crate::Service::maintain) failed, as when the store of a node cannot be written. Nothing is
-    /// lost, and writes go on: what was learned stays in the journal until a round succeeds.
+    /// The last round of [`maintain`](crate::Service::maintain) failed, as when the store of a node
+    /// cannot be written. Nothing is lost, and writes go on: what was learned stays in the journal
+    /// until a round succeeds.
     Degraded(StorageFailure),
     /// The journal failed: no write is taken any more.
     Failed(StorageFailure),
 }
 
-/// Counts what happens.
+/// The counters of a service.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) sessions_created: Counter,
@@ -88,6 +89,7 @@ pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn add(&self, n: u64) {
+        // Each counter stands alone: nothing is concluded from the order of two of them.
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 

@@ -1,4 +1,4 @@
-//! What the service does with files and directories beside reading and writing them.
+//! Operations on files and directories that may be repeated or have to be durable.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -27,6 +27,7 @@ pub(crate) fn remove_dir(path: &Path) -> Result<(), ServiceError> {
     unless_gone(fs::remove_dir_all(path)).map_err(ServiceError::io("remove", path))
 }
 
+/// Takes what is gone already for removed.
 fn unless_gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

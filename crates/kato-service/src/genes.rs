@@ -6,16 +6,18 @@ use serde_json::{Map, Value, json};
 /// Genes that have an effect: settings of sessions that have none of their own.
 const EFFECTIVE: [&str; 3] = ["max_pattern_length", "stm_mode", "recall_threshold"];
 
-/// The part of a node's genes that has an effect, each value on its own.
+/// Returns the genes that have an effect, each as a change of settings of its own.
 fn effective(genes: &Map<String, Value>) -> impl Iterator<Item = Map<String, Value>> {
+    // One change a gene, because a change is taken as a whole: a value that is refused must not
+    // take the others with it.
     EFFECTIVE.iter().filter_map(|&name| {
         let value = genes.get(name)?.clone();
         Some(Map::from_iter([(name.to_owned(), value)]))
     })
 }
 
-/// Applies genes to settings, but for those that are a session's own; whether anything changed. Values that a session
-/// refuses have no effect.
+/// Applies genes to settings, except those that are a session's own; returns whether anything
+/// changed. Values that a session refuses have no effect.
 pub(crate) fn apply(
     genes: &Map<String, Value>,
     config: &mut SessionConfig,
@@ -24,14 +26,15 @@ pub(crate) fn apply(
     let before = config.clone();
     for change in effective(genes) {
         if !change.keys().any(|name| is_own(name)) {
-            // A gene may be anything; KATO takes it and fails later.
+            // A gene may be anything: KATO of October 2025 takes it, and fails when it is used.
             let _ = config.update(&change);
         }
     }
     *config != before
 }
 
-/// The settings among these that genes would have an effect on: those that a session has of its own must be known, and no others.
+/// Returns those of these settings that genes would have an effect on: a session has to know which
+/// of them are its own, and no others.
 pub(crate) fn shadowed(settings: &Map<String, Value>) -> impl Iterator<Item = String> {
     let own = EFFECTIVE
         .into_iter()
@@ -39,13 +42,14 @@ pub(crate) fn shadowed(settings: &Map<String, Value>) -> impl Iterator<Item = St
     own.map(str::to_owned)
 }
 
-/// All genes of a node that can be read: what was set over the defaults.
+/// Returns all genes of a node that can be read: what was set over the defaults.
 pub(crate) fn readable(
     processor_id: &str,
     node_id: &str,
     defaults: &SessionConfig,
     set: &Map<String, Value>,
 ) -> Map<String, Value> {
+    // The names that `GET /gene/{name}` of KATO knows; `sort` is what sessions call `sort_symbols`.
     let defaults = json!({
         "name": node_id,
         "kb_id": processor_id,

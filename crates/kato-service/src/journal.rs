@@ -1,4 +1,5 @@
-//! The write-ahead journal: sessions, lessons and idempotency keys, written in groups by one thread.
+//! The write-ahead journal of sessions, lessons and idempotency keys, written in groups by one
+//! thread.
 
 mod copy;
 mod log;
@@ -48,13 +49,13 @@ pub(crate) enum Change {
 #[derive(Default)]
 pub(crate) struct Entry {
     pub(crate) changes: Vec<Change>,
-    /// Must it be on the disk before it is acknowledged?
+    /// Whether it must be on the disk before it is acknowledged.
     pub(crate) sync: bool,
-    /// Run when it was written.
+    /// Called when it is written.
     pub(crate) settled: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// An entry on its way.
+/// An entry in the queue.
 struct Queued {
     entry: Entry,
     reply: oneshot::Sender<Acknowledgement>,
@@ -76,27 +77,29 @@ pub(crate) struct Journal {
     stores: RwLock<()>,
 }
 
-/// What opening a journal found.
+/// The findings of opening a journal.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// What is lost, accepted or only told.
+    /// The losses, accepted or only reported.
     pub(crate) losses: Vec<Loss>,
-    /// Was it made just now?
+    /// Whether it was made just now.
     pub(crate) is_new: bool,
 }
 
 impl Entry {
+    /// Adds the writing of a record.
     pub(crate) fn put(&mut self, table: Table, key: impl Into<Vec<u8>>, value: Vec<u8>) {
         self.changes.push(Change::Put(table, key.into(), value));
     }
 
+    /// Adds the removal of a record.
     pub(crate) fn remove(&mut self, table: Table, key: impl Into<Vec<u8>>) {
         self.changes.push(Change::Remove(table, key.into()));
     }
 }
 
 impl Journal {
-    /// Opens the journal of a service's directory, or makes one.
+    /// Opens the journal in the directory of a service, or creates one.
     pub(crate) fn open(dir: &Path, accepts_losses: bool) -> Result<(Self, Found), ServiceError> {
         let opened = opening::open(dir, accepts_losses)?;
         let tables = Arc::new(opened.tables);
@@ -149,21 +152,24 @@ impl Journal {
         let nanos = writer.sync_nanos.load(load);
         figures.journal_sync_mean =
             Duration::from_nanos(nanos.checked_div(figures.journal_syncs).unwrap_or(0));
-        // The disk may not answer: then the stores' bytes stand alone.
+        // Monitoring must not fail with the disk: where it does not answer, the bytes of the stores
+        // stand alone.
         figures.disk_bytes += self.tables.disk_bytes().unwrap_or(0);
         if let Err(failure) = self.check() {
             figures.failure = Some(failure);
         }
     }
 
-    /// Puts an entry at the end of the queue, and waits for room there; or writes it, where it needs no flush and nothing waits. What
-    /// is appended under one lock becomes durable in its order.
+    /// Puts an entry at the end of the queue, and waits for room there; or writes it at once, where
+    /// it needs no flush and nothing waits. What is appended under one lock becomes durable in its
+    /// order.
     pub(crate) fn append(
         &self,
         entry: Entry,
     ) -> Result<oneshot::Receiver<Acknowledgement>, ServiceError> {
+        // After a failure nothing is taken any more, so that nothing is acknowledged behind a gap.
         self.check()?;
-        // A clone, so that nobody waits for the lock while another waits for room.
+        // Cloned, so that nobody waits for this lock while another waits for room in the queue.
         let queue = self
             .queue
             .lock()
@@ -173,12 +179,13 @@ impl Journal {
         let (reply, answer) = oneshot::channel();
         let entry = match self.writer.write_now(entry) {
             Ok(written) => {
-                // The other end is here.
+                // Cannot fail: the receiving end is still here.
                 let _ = reply.send(written);
                 return Ok(answer);
             }
             Err(entry) => entry,
         };
+        // Counted before it is in the queue: from here on nobody writes past it.
         self.writer.announce();
         queue
             .send(Queued { entry, reply })
@@ -202,35 +209,37 @@ impl Journal {
         })
     }
 
-    /// The right to change the store of a node, which a copy that is being made waits for.
+    /// Returns the right to change the store of a node, which a copy that is being made waits for.
     pub(crate) fn changing_store(&self) -> RwLockReadGuard<'_, ()> {
         self.stores.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right to look at all stores while none is changed.
+    /// Returns the right to read all stores while none is changed.
     pub(crate) fn stores_at_rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.stores.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The failure that ended all writing, if one did.
+    /// Fails with what ended all writing, if something did.
     pub(crate) fn check(&self) -> Result<(), StorageFailure> {
         self.failure
             .get()
             .map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
-    /// Ends all writing unless it is told that the operation came to its end.
+    /// Begins an operation, which ends all writing unless it is said to be done.
     pub(crate) const fn unfinished(&self) -> Unfinished<'_> {
         Unfinished::of(self)
     }
 
-    /// Ends all writing: an operation was left half-way, so that only opening again restores what was acknowledged.
+    /// Ends all writing and returns what did so first: an operation was left half-way, so that only
+    /// opening again restores what was acknowledged.
     pub(crate) fn fail(&self, failure: StorageFailure) -> StorageFailure {
         self.failure.get_or_init(|| failure).clone()
     }
 
     /// Writes what is in the queue and takes no more.
     pub(crate) fn close(&self) {
+        // The thread ends when the queue is empty and its last sender gone.
         drop(
             self.queue
                 .lock()
@@ -243,7 +252,8 @@ impl Journal {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(thread) = thread {
-            // A panic of the thread has dropped the replies, which tells those who wait.
+            // A panic of the thread has dropped the replies that were due, which is an error for
+            // those who wait for them.
             let _ = thread.join();
         }
     }

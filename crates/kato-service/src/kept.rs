@@ -1,19 +1,22 @@
-//! What a client has kept beside what is learned, in no more memory than it sent.
+//! Data that clients attach to sessions and nodes, kept in no more memory than was sent.
 
 use serde_json::{Map, Value};
 
 use crate::ServiceError;
 
-/// A map as JSON text: as a tree it would take up to a hundred times as much.
+/// A map that is kept as JSON text: as a tree it would take up to a hundred times as much.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept(Option<Box<str>>);
 
 impl Kept {
+    /// Keeps a map.
     pub(crate) fn of(map: &Map<String, Value>) -> Self {
         let text = || Value::to_string(&Value::Object(map.clone()));
+        // An empty map, which is what most clients send, takes nothing.
         Self((!map.is_empty()).then(|| text().into_boxed_str()))
     }
 
+    /// Returns the map.
     pub(crate) fn map(&self) -> Map<String, Value> {
         let read = |text: &str| serde_json::from_str(text);
         self.0
@@ -24,7 +27,7 @@ impl Kept {
             .unwrap_or_default()
     }
 
-    /// Bytes of the text.
+    /// Returns the bytes of the text.
     pub(crate) fn len(&self) -> usize {
         self.0.as_deref().map_or(0, str::len)
     }

@@ -12,22 +12,24 @@ use crate::journal::{
     Entry, Journal, KeyRecord, StoredAnswer, Table, key_of_key, key_of_time, old_key_of_key,
 };
 
-/// What a request asks, so that the same one is known again.
+/// A digest of what a request asks, by which its repetition is known.
 ///
-/// 128 bits: a digest is compared only with that of the request that had the same key before. Two different requests with one
-/// digest are met by chance once in 2¹²⁸ such pairs; whoever searches for them, 2⁶⁴ steps, is answered his own first answer.
+/// 128 bits: a digest is compared only with that of the request that had the same key before. Two
+/// different requests with one digest are met by chance once in 2¹²⁸ such pairs; whoever searches
+/// for them, in 2⁶⁴ steps, gets their own first answer.
 pub(crate) type Digest = [u8; 16];
 
 /// Longest key, in bytes.
 const MAX_LENGTH: usize = 255;
 
-/// Keys that a service without a journal knows at most: the latest.
+/// Keys that a service without a journal knows at most; the latest ones.
 const MAX_IN_MEMORY: usize = 100_000;
 
-/// The digest of a method with its body.
+/// Computes the digest of a method with its body.
 pub(crate) fn digest(method: &str, body: &impl Serialize) -> Digest {
     let mut hasher = blake3::Hasher::new();
     hasher.update(method.as_bytes());
+    // No method contains a zero byte: where it ends and the body begins is beyond doubt.
     hasher.update(&[0]);
     serde_json::to_writer(&mut hasher, body)
         .expect("a body is plain data, and hashing cannot fail");
@@ -36,8 +38,8 @@ pub(crate) fn digest(method: &str, body: &impl Serialize) -> Digest {
     digest
 }
 
-/// All keys of a service. A key is scoped by the node's knowledge base: a client whose session ended can repeat a request
-/// from another one.
+/// All keys of a service. A key is scoped by the node's knowledge base: a client whose session
+/// ended can repeat a request from another one.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     shared: Arc<Shared>,
@@ -46,15 +48,17 @@ pub(crate) struct Keys {
 #[derive(Debug, Default)]
 struct Shared {
     known: Mutex<AllKnown>,
-    /// Told when a request ends.
+    /// Notified when a request ends.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct AllKnown {
-    /// Keys of requests that are carried out right now, or wait for the journal. Without a journal: all that are known.
+    /// Keys of requests that are carried out right now, or wait for the journal. Without a journal:
+    /// all that are known.
     by_key: HashMap<Vec<u8>, Known>,
-    /// Without a journal: the keys that are done, oldest first, and when they were claimed.
+    /// Without a journal: the keys that are done, in the order in which they were done, and when
+    /// each is forgotten.
     in_memory: VecDeque<(Micros, Vec<u8>)>,
 }
 
@@ -65,15 +69,15 @@ struct Known {
     done: Option<KeyRecord>,
 }
 
-/// What a key says of a request.
+/// The result of claiming a key for a request.
 pub(crate) enum Claim {
-    /// It is the first with this key.
+    /// The request is the first with this key.
     New(Claimed),
-    /// It was carried out; the answer. Its record may still be on its way to the disk.
+    /// The request was carried out; the answer. Its record may still be on its way to the disk.
     Seen(StoredAnswer),
 }
 
-/// A key that is this request's; dropping it before [`keep`](Self::keep) gives it back.
+/// A key that belongs to a request; dropping it before [`keep`](Self::keep) gives it back.
 #[derive(Debug)]
 pub(crate) struct Claimed {
     shared: Arc<Shared>,
@@ -111,12 +115,15 @@ impl Keys {
                 Some(Known {
                     done: Some(record), ..
                 }) if !is_young(record) => {
+                    // Its time is over, and nobody has removed it yet.
                     known.by_key.remove(&stored_key);
                 }
                 Some(Known { digest: first, .. }) if *first != digest => return Err(reused()),
                 Some(Known {
                     done: Some(record), ..
                 }) => return Ok(Claim::Seen(record.answer.clone())),
+                // The first request decides: if it succeeds, this one gets its answer; if it fails,
+                // this one is carried out.
                 Some(Known { done: None, .. }) => {
                     let waited = self.shared.changed.wait(known);
                     known = waited.unwrap_or_else(PoisonError::into_inner);
@@ -135,14 +142,18 @@ impl Keys {
             until: now.plus(retention),
             is_kept: false,
         };
-        // Only now: what leaves the map has been written before.
+        // Read only now that the key is in the map: a key leaves the map when its record is
+        // written, so one of the two has it.
         let Some(journal) = journal else {
             return Ok(Claim::New(claimed));
         };
         let mut stored = read(journal, &claimed.key)?;
+        // Format version 1 has another form of key; its records hold until they are forgotten.
         if stored.is_none() {
             stored = read(journal, &old_key_of_key(scope, key))?;
         }
+        // Where the claim is not returned it is dropped, which gives the key back and wakes who
+        // waits for it.
         match stored.filter(is_young) {
             None => Ok(Claim::New(claimed)),
             Some(record) if record.digest == digest => Ok(Claim::Seen(record.answer)),
@@ -150,7 +161,7 @@ impl Keys {
         }
     }
 
-    /// Forgets the keys that only memory knows and that are too old; how many.
+    /// Forgets keys that only memory knows and that are too old; returns how many.
     pub(crate) fn forget(&self, now: Micros) -> usize {
         let mut known = self.shared.lock();
         let is_old = |(until, _): &mut (Micros, Vec<u8>)| *until <= now;
@@ -162,6 +173,7 @@ impl Keys {
     }
 }
 
+/// Reads the record of a key.
 fn read(journal: &Journal, key: &[u8]) -> Result<Option<KeyRecord>, ServiceError> {
     let stored = journal.tables().get(Table::Keys, key)?;
     stored.map(|bytes| KeyRecord::read(key, &bytes)).transpose()
@@ -178,7 +190,7 @@ impl AllKnown {
         }
     }
 
-    /// Forgets a key, unless it was used anew since then; whether it did.
+    /// Forgets a key, unless it was used anew since then; returns whether it did.
     fn forget(&mut self, (until, key): (Micros, Vec<u8>)) -> bool {
         let known = self.by_key.get(&key).and_then(|known| known.done.as_ref());
         let is_same = known.is_some_and(|record| record.until == until);
@@ -196,7 +208,8 @@ impl Shared {
 }
 
 impl Claimed {
-    /// Keeps the key with the answer, as part of the request's journal entry where there is a journal.
+    /// Keeps the key with the answer, as part of the request's journal entry where there is a
+    /// journal.
     pub(crate) fn keep(mut self, answer: StoredAnswer, entry: Option<&mut Entry>) {
         self.is_kept = true;
         let record = KeyRecord {
@@ -213,9 +226,10 @@ impl Claimed {
                 Vec::new(),
             );
             let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
-            // From then on the journal answers.
+            // Called once the record is written: from then on the journal answers for the key.
             entry.settled = Some(Box::new(move || drop(shared.lock().by_key.remove(&key))));
         }
+        // Also with a journal: until its record is written, the answer is found here.
         let known = Known {
             digest: self.digest,
             done: Some(record),
@@ -233,6 +247,7 @@ impl Claimed {
 impl Drop for Claimed {
     fn drop(&mut self) {
         if !self.is_kept {
+            // The request has failed: whoever waits with the same key is now the first.
             self.shared.lock().by_key.remove(&self.key);
             self.shared.changed.notify_all();
         }

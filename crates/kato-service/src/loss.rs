@@ -1,4 +1,5 @@
-//! Losses: what was there once and is not, or not as it was; told until it is mended, and written down where it was accepted.
+//! Losses: data that was there once and is not, or not as it was. They are reported until they are
+//! mended, and listed in a file where they were accepted.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +14,8 @@ pub(crate) const FILE: &str = "LOSSES";
 
 /// Something that was lost, or that cannot be shown not to be.
 ///
-/// `Display` names files and nodes and is for the operator; [`summary`](Self::summary) names none and may be told to anybody.
+/// `Display` names files and nodes and is for the operator; [`summary`](Self::summary) names none
+/// and may be shown to anybody.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Loss {
@@ -22,7 +24,7 @@ pub enum Loss {
     Journal {
         /// The file or directory.
         path: PathBuf,
-        /// What does not add up.
+        /// The reason why it counts as lost.
         reason: String,
     },
     /// The journal ends before the last write that was acknowledged.
@@ -45,12 +47,12 @@ pub enum Loss {
         /// Whether some of them had been flushed to the disk.
         were_flushed: bool,
     },
-    /// Nothing tells whether the journal is the one that was there before.
+    /// Nothing shows whether the journal is the one that was there before.
     #[error("{}: {reason}", path.display())]
     Unwitnessed {
         /// The file or directory.
         path: PathBuf,
-        /// What is missing.
+        /// The reason why nothing shows it.
         reason: String,
     },
     /// The knowledge base of a node lacks what was folded into it.
@@ -87,7 +89,7 @@ pub enum Loss {
         /// The last that are missing.
         last: u64,
     },
-    /// What earlier starts found lost.
+    /// Losses that earlier starts found.
     #[error("{} lists {} that earlier starts found; remove it once that is dealt with", path.display(), counted(*count, "loss", "losses"))]
     Earlier {
         /// The list.
@@ -97,6 +99,7 @@ pub enum Loss {
     },
 }
 
+/// Returns a number with its noun.
 fn counted(count: u64, one: &str, several: &str) -> String {
     match count {
         1 => format!("1 {one}"),
@@ -105,7 +108,7 @@ fn counted(count: u64, one: &str, several: &str) -> String {
 }
 
 impl Loss {
-    /// What was lost, without names of files and nodes.
+    /// Describes what was lost, without names of files and nodes.
     #[must_use]
     pub fn summary(&self) -> String {
         match self {
@@ -132,7 +135,7 @@ impl Loss {
         }
     }
 
-    /// The knowledge base that it is about, of a loss that ends when it is put back.
+    /// Returns the knowledge base of a loss that ends when it is put back.
     fn knowledge_base(&self) -> Option<&Path> {
         match self {
             Self::KnowledgeBase { path, .. } | Self::Lessons { path, .. } => Some(path),
@@ -141,7 +144,7 @@ impl Loss {
     }
 }
 
-/// All that a service found lost.
+/// The losses that a service has found.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     /// Where losses are written down; `None` in memory.
@@ -149,16 +152,16 @@ pub(crate) struct Losses {
     found: Mutex<Vec<Told>>,
 }
 
-/// A loss that is told.
+/// A loss that is reported.
 #[derive(Debug)]
 struct Told {
     loss: Loss,
-    /// Is it in the list? Then nothing mends it.
+    /// Whether it is in the list, so that nothing mends it.
     is_listed: bool,
 }
 
 impl Losses {
-    /// Those of a directory, with what its list says of earlier ones.
+    /// Opens the losses of a directory, with what its list says of earlier ones.
     pub(crate) fn open(dir: &Path) -> Result<Self, ServiceError> {
         let path = dir.join(FILE);
         let lines = match fs::read(&path) {
@@ -176,12 +179,12 @@ impl Losses {
         })
     }
 
-    /// All that is not mended.
+    /// Returns all losses that are not mended.
     pub(crate) fn all(&self) -> Vec<Loss> {
         self.lock().iter().map(|told| told.loss.clone()).collect()
     }
 
-    /// Tells a loss from now on, until it is mended.
+    /// Reports a loss from now on, until it is mended.
     pub(crate) fn tell(&self, loss: Loss) {
         let mut found = self.lock();
         if !found.iter().any(|told| told.loss == loss) {
@@ -192,19 +195,21 @@ impl Losses {
         }
     }
 
-    /// Tells a loss that nothing mends, and writes it down, so that a restart does not hide it.
+    /// Reports a loss that nothing mends, and writes it down, so that a restart does not hide it.
     pub(crate) fn write_down(&self, loss: Loss, now: SystemTime) -> Result<(), ServiceError> {
+        // Written down first: a loss that cannot be listed must not be gone on with.
         if let Some(path) = &self.list {
             let at = humantime::format_rfc3339_seconds(now);
             append(path, &format!("{at} {loss}\n")).map_err(ServiceError::io("write", path))?;
         }
         let mut found = self.lock();
+        // It may have been reported as one that can be mended.
         found.retain(|told| told.loss != loss);
         found.push(Told::listed(loss));
         Ok(())
     }
 
-    /// Forgets what was told of a knowledge base: it is whole again.
+    /// Forgets what was reported of a knowledge base, which is whole again.
     pub(crate) fn mended(&self, knowledge_base: &Path) {
         self.lock()
             .retain(|told| told.is_listed || told.loss.knowledge_base() != Some(knowledge_base));
@@ -216,6 +221,7 @@ impl Losses {
 }
 
 impl Told {
+    /// Creates a loss that is in the list.
     const fn listed(loss: Loss) -> Self {
         Self {
             loss,
@@ -224,6 +230,7 @@ impl Told {
     }
 }
 
+/// Appends a line and waits until the disk holds it.
 fn append(path: &Path, line: &str) -> io::Result<()> {
     let mut file: File = OpenOptions::new().create(true).append(true).open(path)?;
     file.write_all(line.as_bytes())?;

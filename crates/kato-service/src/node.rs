@@ -1,4 +1,5 @@
-//! One node: its knowledge base, what of it is in the journal alone, and bringing it into memory and out again.
+//! One node: its knowledge base, what of it is in the journal alone, and how it comes into memory
+//! and leaves it.
 
 mod fold;
 mod lazy_store;
@@ -29,13 +30,13 @@ pub(crate) struct NodeEntry {
     node_id: String,
     created: Micros,
     accessed: AtomicU64,
-    /// Is it in the journal's table of nodes?
+    /// Whether it is in the journal's table of nodes.
     is_recorded: AtomicBool,
     genes: Mutex<Kept>,
     loaded: Mutex<Option<Arc<LoadedNode>>>,
 }
 
-/// Where a node's knowledge comes from.
+/// The place that the knowledge of a node comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     /// `None` in memory.
@@ -43,7 +44,7 @@ pub(crate) struct Source<'a> {
     pub(crate) engine: &'a EngineOptions,
 }
 
-/// What a service has on the disk.
+/// The parts of a service that are on the disk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Disk<'a> {
     pub(crate) journal: &'a Journal,
@@ -56,11 +57,12 @@ pub(crate) struct Disk<'a> {
 }
 
 impl NodeEntry {
+    /// Creates a node that nothing is known of yet.
     pub(crate) fn new(processor_id: String, node_id: String, now: Micros) -> Self {
         Self::of(processor_id, node_id, (now, now), Kept::default(), false)
     }
 
-    /// A node as the journal has it.
+    /// Creates a node from its record in the journal.
     pub(crate) fn recorded(processor_id: String, record: NodeRecord, now: Micros) -> Self {
         let times = (record.created, now);
         let genes = Kept::of(&record.genes);
@@ -101,13 +103,16 @@ impl NodeEntry {
         Micros(self.accessed.load(Ordering::Relaxed))
     }
 
+    /// Notes that the node is used.
     pub(crate) fn touch(&self, now: Micros) {
+        // Operations overlap: the latest of them counts, in whatever order they come here.
         self.accessed.fetch_max(now.0, Ordering::Relaxed);
     }
 
     /// Sorts nodes by their last use, longest ago first, also while they are used.
     pub(crate) fn sort_by_last_use(nodes: &mut [Arc<Self>]) {
-        // Each time is read once: an order that changes while it is being sorted by is none, and sorting panics.
+        // Each time is read once: an order that changes while it is sorted by is none, and sorting
+        // may panic.
         nodes.sort_by_cached_key(|node| node.accessed());
     }
 
@@ -121,7 +126,8 @@ impl NodeEntry {
 
     /// Adds the node's record to an entry, unless the journal has it.
     pub(crate) fn record_once(&self, entry: &mut Entry) {
-        // Set before the entry is written: what follows it in the queue is written after it.
+        // Set before the entry is written: the entry of an operation that finds it set comes behind
+        // this one in the queue.
         if !self.is_recorded.swap(true, Ordering::AcqRel) {
             self.record(entry, self.genes().map());
         }
@@ -142,8 +148,9 @@ impl NodeEntry {
         );
     }
 
-    /// The node in memory, loaded if it is not there.
+    /// Returns the node in memory, loaded if it is not there.
     pub(crate) fn load(&self, source: Source<'_>) -> Result<Arc<LoadedNode>, ServiceError> {
+        // Held while loading: others that need the node wait instead of loading it a second time.
         let mut loaded = self.lock();
         if let Some(node) = &*loaded {
             return Ok(Arc::clone(node));
@@ -153,7 +160,8 @@ impl NodeEntry {
         Ok(node)
     }
 
-    /// The node, if it is in memory and not just coming or going: loading may take long, and looking must not.
+    /// Returns the node, if it is in memory and not just coming or going: loading may take long,
+    /// and looking must not.
     pub(crate) fn in_memory(&self) -> Option<Arc<LoadedNode>> {
         match self.loaded.try_lock() {
             Ok(loaded) => loaded.clone(),
@@ -162,18 +170,19 @@ impl NodeEntry {
         }
     }
 
-    /// Whether it is in memory and nobody uses it.
+    /// Returns whether it is in memory and nobody uses it.
     pub(crate) fn is_idle(&self) -> bool {
-        // The node's own and the one at hand.
+        // Two: the reference of the entry itself, and the one at hand.
         self.in_memory()
             .is_some_and(|node| Arc::strong_count(&node) == 2)
     }
 
-    /// Folds the node and takes it out of memory, unless somebody uses it; whether it did.
+    /// Folds the node and takes it out of memory, unless somebody uses it; returns whether it did.
     pub(crate) fn evict(&self, journal: &Journal) -> Result<bool, ServiceError> {
         let mut loaded = self.lock();
         match &*loaded {
-            // Clones are made under the lock alone.
+            // References are cloned only under the lock that is held here: no user can come
+            // meanwhile.
             Some(node) if Arc::strong_count(node) == 1 => {
                 node.fold(&self.processor_id, journal)?;
                 *loaded = None;
@@ -183,7 +192,7 @@ impl NodeEntry {
         }
     }
 
-    /// Whether it is in memory, or just coming or going.
+    /// Returns whether it is in memory, or just coming or going.
     pub(crate) fn is_in_memory(&self) -> bool {
         match self.loaded.try_lock() {
             Ok(loaded) => loaded.is_some(),

@@ -31,7 +31,7 @@ impl Nodes {
         }
     }
 
-    /// Takes in the nodes that the journal knows.
+    /// Adds the nodes that the journal knows.
     pub(crate) fn restore(&self, journal: &Journal, now: Micros) -> Result<(), ServiceError> {
         for row in journal.tables().prefix(Table::Nodes, &[]) {
             let (key, value) = row?;
@@ -44,7 +44,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Tells what is missing of the nodes that the journal knows.
+    /// Reports what is missing of the nodes that the journal knows.
     pub(crate) fn tell_losses(
         &self,
         journal: &Journal,
@@ -59,10 +59,11 @@ impl Nodes {
         Ok(())
     }
 
-    /// Knowledge bases that a journal has fed.
+    /// Counts the knowledge bases that a journal has fed.
     pub(crate) fn count_fed(&self) -> usize {
         let listed = self.dir().and_then(|dir| std::fs::read_dir(dir).ok());
         let found = listed.into_iter().flatten().flatten();
+        // One that cannot be read does not count: it is reported when it is used.
         let is_fed =
             |path: &Path| matches!(sequence_of_store(path), Ok(Some(sequence)) if sequence > 0);
         found.filter(|entry| is_fed(&entry.path())).count()
@@ -72,13 +73,16 @@ impl Nodes {
         self.dir.as_deref()
     }
 
+    /// Returns the processor id of a node id.
     pub(crate) fn processor_id(&self, node_id: &str) -> String {
         processor_id(node_id, &self.service_name)
     }
 
-    /// The node, known from now on.
+    /// Returns the node, which is known from now on.
     pub(crate) fn enter(&self, node_id: &str, now: Micros) -> Arc<NodeEntry> {
         let processor_id = self.processor_id(node_id);
+        // By processor id: node ids that KATO cannot tell apart share an entry, under the id that
+        // came first.
         let mut entries = self.lock();
         let entry = entries
             .entry(processor_id)
@@ -90,7 +94,7 @@ impl Nodes {
         Arc::clone(entry)
     }
 
-    /// The node, if it is known or there is a knowledge base for it.
+    /// Returns the node, if it is known or there is a knowledge base for it.
     pub(crate) fn find(&self, node_id: &str, now: Micros) -> Option<Arc<NodeEntry>> {
         let processor_id = self.processor_id(node_id);
         let known = self.lock().get(&processor_id).cloned();
@@ -98,11 +102,12 @@ impl Nodes {
             entry.touch(now);
             return Some(entry);
         }
+        // A knowledge base that was put there while the service runs is served from then on.
         let dir = directory_of(self.dir()?, &processor_id);
         EmbeddedStore::exists(&dir).then(|| self.enter(node_id, now))
     }
 
-    /// All nodes, by processor id.
+    /// Returns all nodes, by processor id.
     pub(crate) fn all(&self) -> Vec<Arc<NodeEntry>> {
         let mut all: Vec<_> = self.lock().values().cloned().collect();
         all.sort_by(|a, b| a.processor_id().cmp(b.processor_id()));
@@ -111,12 +116,13 @@ impl Nodes {
 
     /// Forgets the nodes that nobody uses and nothing was learned of.
     pub(crate) fn forget_unused(&self) {
+        // Clients make up node ids: without this, the ids of ended sessions would pile up.
         self.lock().retain(|_, entry| {
             Arc::strong_count(entry) > 1 || entry.is_recorded() || entry.in_memory().is_some()
         });
     }
 
-    /// Nodes of which the journal has something that no store has.
+    /// Returns the nodes of which the journal has something that no store has.
     pub(crate) fn unfolded(&self, journal: &Journal) -> Vec<Arc<NodeEntry>> {
         let has_lessons = |entry: &Arc<NodeEntry>| {
             let prefix = key_of_lessons(entry.processor_id(), None);

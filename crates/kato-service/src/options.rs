@@ -7,17 +7,21 @@ use kato_engine::{EngineOptions, SessionConfig};
 
 use crate::clock::{Clock, SystemClock};
 
-/// How durable a write is when it is acknowledged.
+/// The durability of a write when it is acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// What teaches or clears a node is on the disk (`fdatasync`): it survives a power cut. Other changes of sessions are handed to the operating system: they survive a kill, and may be lost by a power cut.
+    /// What teaches or clears a node is on the disk (`fdatasync`): it survives a power cut. Other
+    /// changes of sessions are handed to the operating system: they survive a kill, and may be lost
+    /// by a power cut.
     #[default]
     Disk,
-    /// Everything is handed to the operating system: it survives a kill, and may be lost by a power cut, the latest first.
+    /// Everything is handed to the operating system: it survives a kill, and may be lost by a power
+    /// cut, the latest first.
     Os,
 }
 
-/// Settings of a [`Service`](crate::Service): public fields with defaults, and a setter for each.
+/// The settings of a [`Service`](crate::Service): public fields with defaults, and a setter for
+/// each.
 ///
 /// ```
 /// use kato_service::{Durability, ServiceOptions};
@@ -32,16 +36,17 @@ pub struct ServiceOptions {
     pub service_name: String,
     /// Seconds that a session lives without a write, where its maker says nothing. Default 3600.
     pub session_ttl: u64,
-    /// Seconds that any session lives at most without a write, whatever its maker asks for. Default 30 days.
+    /// Seconds that any session lives at most without a write, whatever its maker asks for. Default
+    /// 30 days.
     pub max_session_ttl: u64,
     /// Whether writes make sessions live on (KATO's `SESSION_AUTO_EXTEND`). Default `true`.
     pub auto_extend: bool,
-    /// Sessions at most. When there are as many, a new one takes the place of the one that was used least recently, if that was
-    /// not within [`session_ttl`](Self::session_ttl). Default 100,000.
+    /// Sessions at most. When there are as many, a new one takes the place of the one that was used
+    /// least recently, if that was not within [`session_ttl`](Self::session_ttl). Default 100,000.
     pub max_sessions: usize,
     /// When a write is acknowledged. Default [`Durability::Disk`].
     pub durability: Durability,
-    /// How the nodes behave. `commit_after` does not count: the service decides when to fold.
+    /// The behaviour of the nodes. `commit_after` does not count: the service decides when to fold.
     pub engine: EngineOptions,
     /// Settings of sessions where their maker says nothing.
     pub defaults: SessionConfig,
@@ -49,25 +54,28 @@ pub struct ServiceOptions {
     pub fold_after_learns: u64,
     /// Longest time that learns of a node stay in the journal alone. Default one minute.
     pub fold_interval: Duration,
-    /// How long idempotency keys of learn-batches are known, which may be repeated after a crash of the client; those of other requests are
-    /// known for 15 minutes at most. Default 24 hours.
+    /// The time for which idempotency keys of learn-batches are known, which may be repeated after
+    /// a crash of the client; those of other requests are known for 15 minutes at most. Default 24
+    /// hours.
     pub key_retention: Duration,
     /// Sequences of one batch at most. Default 100,000.
     pub max_batch_sequences: usize,
-    /// Nodes kept in memory though no session uses them. Default 100. All nodes in memory together are as many as the process's
-    /// [descriptors](crate::Descriptors::nodes) allow; beyond that those go that were not used for longest, sessions or not, and come
-    /// back when they are used.
+    /// Nodes kept in memory though no session uses them. Default 100. All nodes in memory together
+    /// are as many as the process's [descriptors](crate::Descriptors::nodes) allow; beyond that
+    /// those go that were not used for longest, sessions or not, and come back when they are used.
     pub max_loaded_nodes: usize,
-    /// Bytes at most, as JSON, of what is kept of a client's own for each session and node: node id and metadata of a session, its
-    /// settings, genes of a node. Default 64 KiB each.
+    /// Bytes at most, as JSON, of what is kept of a client's own for each session and node: node id
+    /// and metadata of a session, its settings, genes of a node. Default 64 KiB each.
     pub max_kept_bytes: usize,
-    /// Bytes of memory at most that all sessions take together, about; beyond it nothing more is observed and no session made until
-    /// others are cleared, deleted or over. Default 512 MiB.
+    /// Bytes of memory at most that all sessions take together, about; beyond it nothing more is
+    /// observed and no session made until others are cleared, deleted or over. Default 512 MiB.
     pub max_session_memory: usize,
-    /// Whether to go on without what is [lost](crate::Loss), for good: it is written down in the directory's file `LOSSES`.
-    /// Default `false`: a damaged journal is not opened, and a node that lacks knowledge is not served.
+    /// Whether to go on without what is [lost](crate::Loss), for good: it is written down in the
+    /// directory's file `LOSSES`. Default `false`: a damaged journal is not opened, and a node that
+    /// lacks knowledge is not served.
     pub accept_losses: bool,
-    /// Where the time comes from. Default: the machine's clock as it is when these options are made, going on from there.
+    /// The source of the time. Default: the machine's clock as it is when these options are made,
+    /// going on from there.
     pub clock: Arc<dyn Clock>,
 }
 

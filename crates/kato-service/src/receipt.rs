@@ -3,10 +3,11 @@
 use crate::ServiceError;
 use crate::error::StorageFailure;
 
-/// What the journal answers once an entry is as durable as it asked.
+/// The answer of the journal once an entry is as durable as it asked.
 pub(crate) type Acknowledgement = Result<(), StorageFailure>;
 
-/// A write that is done and visible; its value comes out once it is as durable as [`Durability`](crate::Durability) asks.
+/// A write that is done and visible; its value comes out once it is as durable as
+/// [`Durability`](crate::Durability) asks.
 ///
 /// Dropping a receipt undoes nothing.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub struct Receipt<T> {
 }
 
 impl<T> Receipt<T> {
+    /// Creates the receipt of a request that was carried out.
     pub(crate) const fn new(value: T, pending: Option<oneshot::Receiver<Acknowledgement>>) -> Self {
         Self {
             value,
@@ -27,6 +29,7 @@ impl<T> Receipt<T> {
         }
     }
 
+    /// Marks the receipt as that of a repeated request.
     pub(crate) fn again(self) -> Self {
         Self {
             replayed: true,
@@ -34,7 +37,7 @@ impl<T> Receipt<T> {
         }
     }
 
-    /// Whether the request had been carried out before, and this is its first answer again.
+    /// Returns whether the request had been carried out before, and this is its first answer again.
     #[must_use]
     pub const fn replayed(&self) -> bool {
         self.replayed
@@ -65,9 +68,11 @@ impl<T> Receipt<T> {
     }
 }
 
+/// Returns what the journal answered.
 fn outcome(answer: Result<Acknowledgement, oneshot::RecvError>) -> Result<(), ServiceError> {
     match answer {
         Ok(acknowledged) => Ok(acknowledged?),
+        // The writer ended by a panic before it answered.
         Err(gone) => Err(StorageFailure::of(gone).into()),
     }
 }

@@ -1,4 +1,5 @@
-//! Records of training runs: what a trainer keeps beside what it taught, so that it cannot be lost without it.
+//! Records of training runs: what a trainer keeps beside what it taught, so that it cannot be lost
+//! without it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,17 +23,18 @@ const MAX_RECORDS: usize = 100_000;
 pub struct RunRecord {
     /// Counts its replacements, from 1.
     pub version: u64,
-    /// The trainer's own.
+    /// Data of the trainer's own.
     pub record: Value,
 }
 
-/// All records, where there is no journal; with one, the right to change them.
+/// All records, where there is no journal; with one, the lock under which they are changed.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     in_memory: Mutex<HashMap<RunName, RunRecord>>,
 }
 
 impl Runs {
+    /// Returns the record of a run.
     pub(crate) fn get(
         &self,
         journal: Option<&Journal>,
@@ -41,7 +43,8 @@ impl Runs {
         read(&self.lock(), journal, run)
     }
 
-    /// Replaces a record of this version; its version now.
+    /// Replaces the record of a run that has this version, 0 where there is none; returns its
+    /// version from then on.
     pub(crate) fn replace(
         &self,
         (journal, durability): (Option<&Journal>, Durability),
@@ -49,7 +52,8 @@ impl Runs {
         version: u64,
         record: Value,
     ) -> Result<u64, ServiceError> {
-        // Held until it is written: the next one to look sees it.
+        // Held until it is written: of two trainers that have read the same version, one is
+        // refused.
         let mut in_memory = self.lock();
         let found = read(&in_memory, journal, run)?.map_or(0, |found| found.version);
         if found != version {
@@ -74,6 +78,7 @@ impl Runs {
             in_memory.insert(run.clone(), next);
             return Ok(found + 1);
         };
+        // Counted only when there will be one more.
         if found == 0 && journal.tables().prefix(Table::Runs, b"").count() >= MAX_RECORDS {
             return Err(ServiceError::TooManyRuns { limit: MAX_RECORDS });
         }
@@ -95,6 +100,7 @@ impl Runs {
     }
 }
 
+/// Reads the record of a run, from memory where there is no journal.
 fn read(
     in_memory: &HashMap<RunName, RunRecord>,
     journal: Option<&Journal>,

@@ -1,4 +1,4 @@
-//! The service: what all its parts share, opening and closing.
+//! The service: the state that all its parts share, opening and closing.
 
 mod backup;
 mod batch;
@@ -38,23 +38,28 @@ const NODES: &str = "nodes";
 
 /// A KATO server without HTTP: cheap to clone, usable from any thread.
 ///
-/// * **Sessions** have ids and end when nobody has written to them for their lifetime, or when there are too many. Operations of one session run one after
-///   the other, those of different sessions side by side.
-/// * **Nodes**: sessions with one node id share a knowledge base, which is loaded when first used. Node ids that differ only in
-///   characters that a [processor id](kato_model::processor_id) does not keep share one, too, as in KATO.
-/// * **Idempotency keys** make a request that is repeated act once. They are scoped by the knowledge base, so a client whose
-///   session has ended can repeat the request from a new one. Only requests that succeeded are remembered.
+/// * **Sessions** have ids and end when nobody has written to them for their lifetime, or when
+///   there are too many. Operations of one session run one after the other, those of different
+///   sessions side by side.
+/// * **Nodes**: sessions with one node id share a knowledge base, which is loaded when first used.
+///   Node ids that differ only in characters that a [processor id](kato_model::processor_id) does
+///   not keep share one, too, as in KATO.
+/// * **Idempotency keys** make a request that is repeated act once. They are scoped by the
+///   knowledge base, so a client whose session has ended can repeat the request from a new one.
+///   Only requests that succeeded are remembered.
 ///
 /// Call [`maintain`](Self::maintain) about every second, and [`close`](Self::close) in the end.
 ///
 /// # Memory
 ///
-/// 1 to 2 KiB a session and what it remembers, and what an [`Engine`](kato_engine::Engine) takes for each node in memory.
+/// 1 to 2 KiB a session and what it remembers, and what an [`Engine`](kato_engine::Engine) takes
+/// for each node in memory.
 #[derive(Debug, Clone)]
 pub struct Service {
     shared: Arc<Shared>,
 }
 
+/// The state that all handles of a service share.
 #[derive(Debug)]
 struct Shared {
     options: ServiceOptions,
@@ -70,35 +75,39 @@ struct Shared {
     is_closed: AtomicBool,
     /// Held while maintaining.
     maintenance: Mutex<()>,
-    /// Given back after the journal, whose fields come before it.
+    /// Released after the journal, which is declared, and so dropped, before it.
     _directory: Option<DirectoryLock>,
     /// Held while a copy is made.
     copying: Mutex<()>,
-    /// What went wrong in the last round of maintenance.
+    /// The failure of the last round of maintenance.
     fold_failure: Mutex<Option<StorageFailure>>,
 }
 
 impl Service {
-    /// A service that forgets everything when it is dropped. Receipts are acknowledged at once.
+    /// Creates a service that forgets everything when it is dropped. Receipts are acknowledged at
+    /// once.
     #[must_use]
     pub fn in_memory(options: ServiceOptions) -> Self {
         let nodes = Nodes::new(options.service_name.clone(), None);
         Self::of(options, None, nodes, Losses::default())
     }
 
-    /// Opens a service's directory, or makes one, with everything that was acknowledged before.
+    /// Opens the directory of a service, or creates one, with everything that was acknowledged
+    /// before.
     ///
-    /// One process at a time may have it open. Knowledge bases are loaded when they are first used. What is found lost is told by
-    /// [`losses`](Self::losses).
+    /// One process at a time may have it open. Knowledge bases are loaded when they are first used.
+    /// What is found lost is reported by [`losses`](Self::losses).
     ///
     /// # Errors
     ///
-    /// [`ServiceError::InUse`], [`ServiceError::Version`], [`ServiceError::Lost`] when the journal is not whole and losses are not
-    /// [accepted](ServiceOptions::accept_losses), [`ServiceError::OpenJournal`], [`ServiceError::Journal`],
-    /// [`ServiceError::Unfinished`], [`ServiceError::Io`].
+    /// [`ServiceError::InUse`], [`ServiceError::Version`], [`ServiceError::Lost`] when the journal
+    /// is not whole and losses are not [accepted](ServiceOptions::accept_losses),
+    /// [`ServiceError::OpenJournal`], [`ServiceError::Journal`], [`ServiceError::Unfinished`],
+    /// [`ServiceError::Io`].
     pub fn open(dir: &Path, options: ServiceOptions) -> Result<Self, ServiceError> {
         let nodes_dir = dir.join(NODES);
         fs::create_dir_all(&nodes_dir).map_err(ServiceError::io("create", &nodes_dir))?;
+        // Before anything in it is read or removed: another process may be at work there.
         let lock = DirectoryLock::acquire(dir)?;
         Self::check_copies(dir)?;
         Descriptors::of_process().limit_segments();
@@ -116,6 +125,7 @@ impl Service {
         nodes: Nodes,
         losses: Losses,
     ) -> Self {
+        // A service in memory has neither.
         let (journal, directory) = opened.unzip();
         let shared = Shared {
             options,
@@ -138,23 +148,27 @@ impl Service {
         }
     }
 
-    /// The settings.
+    /// Returns the settings.
     #[must_use]
     pub fn options(&self) -> &ServiceOptions {
         &self.shared.options
     }
 
-    /// Stops taking writes, waits for those that run, folds everything that was learned into the stores and flushes it. Reads go
-    /// on. The directory can be opened again when all handles of the service are dropped. Closing again does nothing.
+    /// Stops taking writes, waits for those that run, folds everything that was learned into the
+    /// stores and flushes it. Reads go on. The directory can be opened again when all handles of
+    /// the service are dropped. Closing again does nothing.
     ///
     /// Without closing nothing that was acknowledged is lost either; the next opening takes longer.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::StorageFailed`], and when a store cannot be written: then what was learned stays in the journal.
+    /// [`ServiceError::StorageFailed`], and when a store cannot be written: then what was learned
+    /// stays in the journal.
     pub fn close(&self) -> Result<(), ServiceError> {
         let shared = &self.shared;
         let was_closed = {
+            // Writes that run hold this lock for reading: it comes when they are done, and those
+            // that come later see the flag.
             let _no_writes = shared
                 .writing
                 .write()
@@ -164,17 +178,19 @@ impl Service {
         let Some(journal) = shared.journal.as_ref().filter(|_| !was_closed) else {
             return Ok(());
         };
+        // A round that runs may be folding the same nodes.
         let _maintaining = shared
             .maintenance
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let folded = self.fold_everything(journal);
+        // Whatever became of folding: what was acknowledged without a flush is flushed.
         let synced = journal.sync();
         journal.close();
         folded.and(synced)
     }
 
-    /// How the service is. Costs nothing, whatever the disk does.
+    /// Returns the state of the service. Costs nothing, whatever the disk does.
     #[must_use]
     pub fn health(&self) -> Health {
         let shared = &self.shared;
@@ -186,16 +202,18 @@ impl Service {
         }
     }
 
-    /// What was found lost and is not mended: told since the service was opened, or since it was met. Empty is how it should be.
+    /// Returns what was found lost and is not mended: when the service was opened, or when it was
+    /// met. Empty is how it should be.
     ///
-    /// A node's loss is mended by putting its knowledge base back; losses of the journal stay until their list in the directory,
-    /// `LOSSES`, is removed and the service opened again.
+    /// A node's loss is mended by putting its knowledge base back; losses of the journal stay until
+    /// their list in the directory, `LOSSES`, is removed and the service opened again.
     #[must_use]
     pub fn losses(&self) -> Vec<Loss> {
         self.shared.losses.all()
     }
 
-    /// What the service did since it was opened, and how it is. Costs some milliseconds with very many nodes.
+    /// Returns what the service did since it was opened, and its state. Costs some milliseconds
+    /// with very many nodes.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let shared = &self.shared;
@@ -232,11 +250,12 @@ impl Service {
 }
 
 impl Shared {
+    /// Returns the present time.
     fn now(&self) -> Micros {
         Micros::of(self.options.clock.now())
     }
 
-    /// Takes in what a journal knows, and tells what is lost.
+    /// Restores what a journal knows, and reports what is lost.
     fn restore(&self, found: Found) -> Result<(), ServiceError> {
         let Some(journal) = &self.journal else {
             return Ok(());
@@ -247,11 +266,13 @@ impl Shared {
         for loss in found.losses {
             self.losses.write_down(loss, clock_now)?;
         }
+        // Only beside a new journal: looking reads the checkpoint of every knowledge base.
         let fed = if found.is_new {
             self.nodes.count_fed()
         } else {
             0
         };
+        // A journal that was given up as lost explains why this one is new.
         if let Some(dir) = self.nodes.dir().filter(|_| fed > 0 && !was_lost) {
             let loss = Loss::Unwitnessed {
                 path: dir.to_owned(),
@@ -261,12 +282,14 @@ impl Shared {
             };
             self.losses.write_down(loss, clock_now)?;
         }
+        // Nodes before sessions: a session enters its node, which must not be taken for a new one.
         self.nodes.restore(journal, now)?;
         self.nodes.tell_losses(journal, &self.losses)?;
         let most = self.options.max_session_ttl;
         self.sessions.restore(journal, &self.nodes, (now, most))
     }
 
+    /// Returns where the knowledge of nodes comes from.
     fn source(&self) -> Source<'_> {
         let disk = self.journal.as_ref().zip(self.nodes.dir());
         Source {
@@ -281,9 +304,10 @@ impl Shared {
         }
     }
 
-    /// The right to write, which closing waits for.
+    /// Returns the right to write, which closing waits for.
     fn begin_write(&self) -> Result<RwLockReadGuard<'_, ()>, ServiceError> {
         let turn = self.writing.read().unwrap_or_else(PoisonError::into_inner);
+        // Read with the right in hand: closing sets it while no write runs.
         if self.is_closed.load(Ordering::Acquire) {
             return Err(ServiceError::Closed);
         }
@@ -293,6 +317,7 @@ impl Shared {
         Ok(turn)
     }
 
+    /// Locks the failure of the last round of maintenance.
     fn fold_failure(&self) -> std::sync::MutexGuard<'_, Option<StorageFailure>> {
         self.fold_failure
             .lock()

@@ -1,4 +1,4 @@
-//! One session: who it is, when it ends, and what it remembers, in memory or at rest in the journal.
+//! One session: its identity, its end and its memory, which is in memory or at rest in the journal.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::journal::{Entry, Journal, SessionHeader, StateRecord, Table};
 use crate::kept::Kept;
 use crate::node::{LoadedNode, NodeEntry, Source};
 
-/// Bytes of a session without its names and what it remembers.
+/// Bytes of a session without its names and its memory.
 const OVERHEAD: usize = 1024;
 
 /// A session, as the registry and running operations share it.
@@ -33,17 +33,19 @@ pub(crate) struct SessionEntry {
     body: Mutex<Body>,
 }
 
-/// What operations work on, one after the other.
+/// The state that operations work on, one after the other.
 #[derive(Debug)]
 pub(crate) struct Body {
-    /// Settings that the session has of its own, and not from its node.
+    /// Names of the settings that the session has of its own, and not from its node.
     pub(crate) own: BTreeSet<String>,
     phase: Phase,
 }
 
+/// The phases of a session's life.
 #[derive(Debug)]
 enum Phase {
-    /// Not used since it was created, the service was opened or its node left memory: its memory is in the journal, or empty.
+    /// Not used since it was created, the service was opened or its node left memory: its memory is
+    /// in the journal, or empty.
     Resting(SessionConfig),
     Live(Box<Live>),
     Ended,
@@ -56,13 +58,14 @@ pub(crate) struct Live {
     pub(crate) node: Arc<LoadedNode>,
 }
 
-/// Bytes of settings beyond the usual.
+/// Returns the bytes of settings beyond the usual.
 fn settings_bytes(config: &SessionConfig) -> usize {
     let names = config.filter_pipeline.iter().map(|name| 48 + name.len());
     names.sum::<usize>() + config.affinity_emotive.as_ref().map_or(0, String::len)
 }
 
 impl SessionEntry {
+    /// Creates a session at rest.
     pub(crate) fn new(
         id: String,
         header: SessionHeader,
@@ -98,39 +101,43 @@ impl SessionEntry {
         self.ttl_seconds
     }
 
-    /// When an operation used it last.
+    /// Returns when an operation used it last.
     pub(crate) fn used(&self) -> Micros {
         Micros(self.used.load(Ordering::Relaxed))
     }
 
+    /// Notes that the session and its node are used.
     pub(crate) fn touch(&self, now: Micros) {
         self.used.fetch_max(now.0, Ordering::Relaxed);
         self.node.touch(now);
     }
 
+    /// Returns when the session ends.
     pub(crate) fn expires(&self) -> Micros {
         Micros(self.expires.load(Ordering::Acquire))
     }
 
+    /// Returns whether the time of the session is over.
     pub(crate) fn has_expired(&self, now: Micros) -> bool {
         now >= self.expires()
     }
 
+    /// Sets when the session ends.
     pub(crate) fn set_expiry(&self, expires: Micros) {
         self.expires.store(expires.0, Ordering::Release);
     }
 
-    /// As a write does: the session lives for its own time from now on.
+    /// Renews the session as a write does: it lives for its own time from now on.
     pub(crate) fn renew(&self, now: Micros) {
         self.set_expiry(now.plus_seconds(self.ttl_seconds));
     }
 
-    /// The right to operate; waits for the operation that runs.
+    /// Returns the right to operate; waits for the operation that runs.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Body> {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right to operate, if no operation runs.
+    /// Returns the right to operate, if no operation runs.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Body>> {
         match self.body.try_lock() {
             Ok(body) => Some(body),
@@ -145,6 +152,7 @@ impl SessionEntry {
         }
     }
 
+    /// Returns the session as it is shown, with these settings.
     pub(crate) fn view(&self, config: SessionConfig, now: Micros) -> SessionView {
         let expires = self.expires();
         SessionView {
@@ -163,6 +171,7 @@ impl SessionEntry {
     pub(crate) fn weigh(&self, body: &Body) {
         let remembered = match &body.phase {
             Phase::Live(live) => live.session.state().memory_bytes(),
+            // The memory of a session at rest is in the journal.
             Phase::Resting(_) | Phase::Ended => 0,
         };
         let names = OVERHEAD + 2 * self.node_id.len() + self.metadata.len();
@@ -170,7 +179,7 @@ impl SessionEntry {
         self.charge.set(names + settings + remembered);
     }
 
-    /// Adds who the session is to an entry.
+    /// Adds the session's identity and settings to an entry.
     pub(crate) fn record_header(&self, body: &Body, entry: &mut Entry) {
         let Some(config) = body.config() else { return };
         let header = SessionHeader {
@@ -184,7 +193,7 @@ impl SessionEntry {
         entry.put(Table::Sessions, self.id.as_bytes(), header.to_bytes());
     }
 
-    /// Adds what the session remembers, and when it ends, to an entry.
+    /// Adds the session's memory, and when it ends, to an entry.
     pub(crate) fn record_state(
         &self,
         body: &Body,
@@ -193,7 +202,8 @@ impl SessionEntry {
     ) -> Result<(), ServiceError> {
         let record = match &body.phase {
             Phase::Live(live) => StateRecord::of(self.expires(), Some(live.session.state())),
-            // Its memory is in the journal since it rests: nothing in the queue can change it.
+            // Its memory is in the journal since it rests, and nothing in the queue can change it:
+            // what is read here is the latest.
             Phase::Resting(_) => {
                 let stored = journal.tables().get(Table::States, self.id.as_bytes())?;
                 StateRecord::with_expiry(self.expires(), stored.as_deref())
@@ -204,21 +214,22 @@ impl SessionEntry {
         Ok(())
     }
 
-    /// Ends the session; what the journal has of it is removed by the entry.
+    /// Ends the session; the entry removes what the journal has of it.
     pub(crate) fn end(&self, body: &mut Body, entry: &mut Entry) {
         body.phase = Phase::Ended;
         entry.remove(Table::Sessions, self.id.as_bytes());
         entry.remove(Table::States, self.id.as_bytes());
     }
 
-    /// Puts the session to rest, so that its node may leave memory. What it remembers must be in the journal, and not in the queue.
+    /// Puts the session to rest, so that its node may leave memory. Its memory must be in the
+    /// journal, and not in the queue.
     pub(crate) fn rest(body: &mut Body) {
         if let Phase::Live(live) = &body.phase {
             body.phase = Phase::Resting(live.session.config().clone());
         }
     }
 
-    /// The session in memory, brought there if it rests.
+    /// Returns the session in memory, brought there if it rests.
     pub(crate) fn wake<'a>(
         &self,
         body: &'a mut Body,
@@ -240,6 +251,8 @@ impl SessionEntry {
             };
             let state = state.unwrap_or_else(SessionState::default);
             let mut session = node.node().resume(config.clone(), state);
+            // What the session teaches must reach the journal, and is taken out after each
+            // operation.
             session.record_lessons(true);
             body.phase = Phase::Live(Box::new(Live { session, node }));
         }
@@ -251,12 +264,12 @@ impl SessionEntry {
 }
 
 impl Body {
-    /// Whether the session is in memory.
+    /// Returns whether the session is in memory.
     pub(crate) const fn is_live(&self) -> bool {
         matches!(self.phase, Phase::Live(_))
     }
 
-    /// The settings; `None` when the session has ended.
+    /// Returns the settings; `None` when the session has ended.
     pub(crate) const fn config(&self) -> Option<&SessionConfig> {
         match &self.phase {
             Phase::Resting(config) => Some(config),
@@ -265,6 +278,7 @@ impl Body {
         }
     }
 
+    /// Returns the settings to be changed; `None` when the session has ended.
     pub(crate) const fn config_mut(&mut self) -> Option<&mut SessionConfig> {
         match &mut self.phase {
             Phase::Resting(config) => Some(config),

@@ -13,7 +13,8 @@ use crate::session::SessionEntry;
 
 type ById = HashMap<String, Arc<SessionEntry>>;
 
-/// Sessions that one look at all of them finds to be unused: looking takes milliseconds, so it is not done for every new one.
+/// Unused sessions that one look at all of them finds at most: looking takes milliseconds, so it is
+/// not done for every new one.
 const FOUND_AT_ONCE: usize = 1000;
 
 /// Time between two looks at all of them.
@@ -24,7 +25,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct Sessions {
     entries: RwLock<ById>,
     unused: Mutex<Unused>,
-    /// What they take of memory.
+    /// The memory that they take.
     pub(crate) charges: Charges,
 }
 
@@ -37,7 +38,7 @@ struct Unused {
 }
 
 impl Sessions {
-    /// Takes in the sessions that the journal knows.
+    /// Adds the sessions that the journal knows.
     pub(crate) fn restore(
         &self,
         journal: &Journal,
@@ -50,13 +51,14 @@ impl Sessions {
             let id = str::from_utf8(&key)
                 .map_err(|error| ServiceError::corrupt("read a session", error))?;
             let mut header = SessionHeader::read(&value)?;
+            // The greatest lifetime may have been lowered since, and holds for all sessions.
             header.ttl_seconds = header.ttl_seconds.min(max_ttl_seconds);
             let state = tables.get(Table::States, &key)?;
             let expires = state
                 .and_then(|record| StateRecord::expiry(&record))
                 .ok_or_else(|| ServiceError::corrupt("read a session", "it has no end"))?;
             let expires = expires.min(now.plus_seconds(max_ttl_seconds));
-            // As a write has left it; reads leave no trace.
+            // As the last write has left it: reads leave no trace in the journal.
             let used = expires.minus_seconds(header.ttl_seconds);
             let used = used.max(header.created).min(now);
             let node = nodes.enter(&header.node_id, now);
@@ -78,6 +80,8 @@ impl Sessions {
         limit: usize,
     ) -> Result<(), ServiceError> {
         let mut entries = self.write();
+        // Under the lock that also inserts: sessions that are made side by side cannot be one too
+        // many.
         if entries.len() >= limit {
             return Err(ServiceError::TooManySessions { limit });
         }
@@ -93,13 +97,14 @@ impl Sessions {
         self.read().len()
     }
 
+    /// Returns the sessions whose time is over.
     pub(crate) fn expired(&self, now: Micros) -> Vec<Arc<SessionEntry>> {
         let entries = self.read();
         let expired = entries.values().filter(|entry| entry.has_expired(now));
         expired.cloned().collect()
     }
 
-    /// Whether it is time to look for sessions that can go; the caller does, then.
+    /// Returns whether it is time to look for sessions that can go; the caller does, then.
     pub(crate) fn is_time_to_look(&self, now: Micros) -> bool {
         let mut unused = self.unused();
         let is_time = unused
@@ -111,12 +116,15 @@ impl Sessions {
         is_time
     }
 
-    /// Looks for the least recently used sessions, those used after a time left out.
+    /// Finds the least recently used sessions, those used after a time left out.
     pub(crate) fn look_for_unused(&self, after: Micros) {
         let entries = self.read();
         let unused = entries.values().filter(|entry| entry.used() <= after);
+        // Each time is read once: sessions are used meanwhile, and the order must not change while
+        // it is made.
         let mut found: Vec<_> = unused.map(|entry| (entry.used(), entry)).collect();
         if found.len() > FOUND_AT_ONCE {
+            // Selected before they are sorted: of very many sessions only a few are wanted.
             found.select_nth_unstable_by_key(FOUND_AT_ONCE, |(used, _)| *used);
             found.truncate(FOUND_AT_ONCE);
         }
@@ -125,7 +133,8 @@ impl Sessions {
         self.unused().found = found.collect();
     }
 
-    /// The least recently used session of those found that was not used since, and when it was used; it is not given again.
+    /// Returns the least recently used session of those found that was not used since, and when it
+    /// was used; it is not given again.
     pub(crate) fn next_unused(&self) -> Option<(Arc<SessionEntry>, Micros)> {
         loop {
             let (used, id) = self.unused().found.pop()?;
@@ -135,7 +144,7 @@ impl Sessions {
         }
     }
 
-    /// Up to so many sessions with ids after this one, by id, those that a test passes.
+    /// Returns up to so many sessions with ids after this one, by id, of those that pass a test.
     pub(crate) fn page(
         &self,
         after: &str,

@@ -1,8 +1,9 @@
-//! The contract of [`PatternStore`] as tests: what every implementation passes.
+//! The contract of [`PatternStore`] as tests that every implementation passes.
 //!
-//! Make a [`Fixture`] for the store and call [`run`] from a test. Every function panics with what was found when the store
-//! breaks the contract; they can be called one by one, too. For random input, make [`Lessons`] and hand them to
-//! [`teaches_the_same`], which compares a store with [`MemoryStore`](crate::MemoryStore) over any grouping and order.
+//! Write a [`Fixture`] for the store and call [`run`] from a test. Every function panics with what
+//! was found when the store breaks the contract; they can be called one by one, too. For random
+//! input, create [`Lessons`] and pass them to [`teaches_the_same`], which compares a store with
+//! [`MemoryStore`](crate::MemoryStore) over any grouping and order.
 //!
 //! Not stable: functions may be added and changed in any release.
 //!
@@ -72,12 +73,12 @@ pub use self::vectors::{
 pub use self::visits::a_visitor_may_break_off_and_use_the_store;
 use crate::{PatternStore, StagedBatch, StoredPattern};
 
-/// Makes the stores under test.
+/// A factory of the stores under test.
 pub trait Fixture {
     /// The implementation.
     type Store: PatternStore;
 
-    /// A new, empty store; earlier ones keep working beside it.
+    /// Creates a new, empty store; earlier ones keep working beside it.
     fn create(&self, nodes: &[&str], configuration: Value, limits: AttributeLimits) -> Self::Store;
 
     /// Closes the store and opens it again. A store that is not durable stays as it is.
@@ -86,7 +87,7 @@ pub trait Fixture {
     }
 }
 
-/// Runs all tests.
+/// Checks that a store keeps the whole contract: runs all tests.
 pub fn run(fixture: &impl Fixture) {
     a_new_store_is_empty(fixture);
     staged_batches_are_invisible(fixture);
@@ -124,7 +125,7 @@ pub fn run(fixture: &impl Fixture) {
     a_visitor_may_break_off_and_use_the_store(fixture);
 }
 
-/// A new store with default limits.
+/// Creates a store with default limits.
 fn create<F: Fixture>(fixture: &F, nodes: &[&str]) -> F::Store {
     fixture.create(
         nodes,
@@ -133,12 +134,14 @@ fn create<F: Fixture>(fixture: &F, nodes: &[&str]) -> F::Store {
     )
 }
 
+/// Stages a batch that the store has to accept.
 fn stage(store: &dyn PatternStore, batch: SealedBatch) -> StagedBatch {
     store
         .stage(batch)
         .expect("a batch for this store can be staged")
 }
 
+/// Commits batches that the store staged itself.
 fn commit(store: &dyn PatternStore, staged: Vec<StagedBatch>, checkpoint: Value) {
     store
         .commit(staged, checkpoint)
@@ -151,7 +154,7 @@ fn teach(store: &dyn PatternStore, lessons: &Lessons) {
     commit(store, vec![stage(store, lessons.batch(&all))], Value::Null);
 }
 
-/// A pattern that was learned.
+/// Returns a pattern that was learned.
 fn learned(store: &dyn PatternStore, node_idx: usize, name: PatternName) -> StoredPattern {
     let found = store
         .pattern(node_idx, &name)

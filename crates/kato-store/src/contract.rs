@@ -1,4 +1,4 @@
-//! The contract that every store keeps: stage batches, commit them with a training position, read patterns back.
+//! The contract of stores: stage batches, commit them with a training position, read patterns back.
 
 use std::any::Any;
 use std::fmt;
@@ -9,89 +9,106 @@ use serde_json::Value;
 
 use crate::{PatternVisitor, StoreError, StoredPattern};
 
-/// Where the patterns of one run live: one knowledge base a node, and the training position that belongs to them.
+/// A store of the patterns of one run: a knowledge base for each node, and the training position
+/// that belongs to them.
 ///
-/// The contract is made for training, which almost only inserts (over 90 % of the patterns of real text are new):
+/// The contract is made for training, which almost only inserts (over 90 % of the patterns of real
+/// text are new):
 ///
-/// * A [`SealedBatch`] is merged as a whole. Merging is commutative and associative, so batches may be staged by any
-///   thread in any order.
-/// * [`stage`](Self::stage) does the work, [`commit`](Self::commit) makes it visible: **all** staged batches together
-///   with the checkpoint, or nothing. After a crash a store holds exactly its last commit.
+/// * A [`SealedBatch`] is merged as a whole. Merging is commutative and associative, so batches may
+///   be staged by any thread in any order.
+/// * [`stage`](Self::stage) does the work, [`commit`](Self::commit) makes it visible: **all**
+///   staged batches together with the checkpoint, or nothing. After a crash a store holds exactly
+///   its last commit.
 /// * What was staged and never committed is gone after a crash, and harmless before.
-/// * Counts saturate at `u64::MAX`, which only imported frequencies can reach, and sums of affinity at the largest numbers.
-///   The last bits of an affinity may tell in which order its parts were added; nothing else does.
+/// * Counts saturate at `u64::MAX`, which only imported frequencies can reach, and sums of affinity
+///   at the largest numbers. The last bits of an affinity may depend on the order in which its
+///   parts were added; nothing else does.
 ///
 /// `kato_store::conformance` holds the tests that every implementation passes.
 pub trait PatternStore: Send + Sync + fmt::Debug {
-    /// Names of the nodes, from the bottom of the hierarchy up.
+    /// Returns the names of the nodes, from the bottom of the hierarchy up.
     fn nodes(&self) -> &[String];
 
-    /// What the creator said of the run; never changes.
+    /// Returns what the creator recorded about the run; it never changes.
     fn configuration(&self) -> &Value;
 
-    /// How much of a pattern's attributes is kept; batches are made with the same limits.
+    /// Returns how much of a pattern's attributes is kept; batches are made with the same limits.
     fn attribute_limits(&self) -> AttributeLimits;
 
-    /// The checkpoint of the last commit; `null` before the first.
+    /// Returns the checkpoint of the last commit; `null` before the first.
     fn checkpoint(&self) -> Value;
 
-    /// Prepares a batch for a commit. May be called by several threads at once; CPU and disk work happens here.
+    /// Prepares a batch for a commit.
+    ///
+    /// It may be called by several threads at once; CPU and disk work happens here.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NodeCount`] when the batch has another number of nodes, [`StoreError::NotFinite`] when an emotive or an
-    /// affinity is infinite or not a number, and when the batch cannot be written; nothing visible changes.
+    /// [`StoreError::NodeCount`] when the batch has another number of nodes,
+    /// [`StoreError::NotFinite`] when an emotive or an affinity is infinite or not a number, and
+    /// when the batch cannot be written; nothing visible changes.
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError>;
 
-    /// Makes staged batches visible together with the checkpoint, durably where the store is durable.
+    /// Makes staged batches visible together with the checkpoint, durably where the store is
+    /// durable.
     ///
     /// # Errors
     ///
-    /// [`StoreError::ForeignBatch`] when a batch was staged elsewhere, and when the batches cannot be made durable; then
-    /// the last commit still holds.
+    /// [`StoreError::ForeignBatch`] when a batch was staged elsewhere, and when the batches cannot
+    /// be made durable; then the last commit still holds.
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError>;
 
-    /// Forgets everything that all nodes learned, documents included, and keeps the checkpoint given: one commit, all or
-    /// nothing. Nodes, configuration and limits stay. Batches staged before can still be committed, and are then all there is.
+    /// Forgets everything that all nodes learned, documents included, and keeps the checkpoint
+    /// given.
+    ///
+    /// This is one commit, all or nothing. Nodes, configuration and limits stay. Batches staged
+    /// before can still be committed, and are then all there is.
     ///
     /// # Errors
     ///
     /// When the store cannot be written; then the last commit still holds.
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError>;
 
-    /// Forgets patterns with all that they counted, and keeps the checkpoint given: one commit, all or nothing. `doomed` has
-    /// one list of names a node, bottom up, in any order; repeated names and names that the node never learned are passed
-    /// over.
+    /// Forgets patterns with all that they counted, and keeps the checkpoint given.
     ///
-    /// Afterwards totals and symbol counts are those of the patterns that are left, and a forgotten pattern that is learned
-    /// again begins anew. Patterns above that refer to a forgotten one keep the reference as its name: what to forget
-    /// together is for the caller to say. Vectors and documents stay. Batches staged before can still be committed, and add
-    /// what they hold, forgotten names included. Scans that began before go on over what they began with.
+    /// This is one commit, all or nothing. `doomed` has one list of names for each node, bottom up,
+    /// in any order; repeated names and names that the node never learned are ignored.
     ///
-    /// Cost: may rewrite all that the store holds. Memory beside the lists: in proportion to them, and what a commit that
-    /// merges takes.
+    /// Afterwards totals and symbol counts are those of the patterns that are left, and a forgotten
+    /// pattern that is learned again begins anew. Patterns above that refer to a forgotten one keep
+    /// the reference as its name: the caller decides what to forget together. Vectors and documents
+    /// stay. Batches staged before can still be committed, and add what they hold, forgotten names
+    /// included. Scans that began before the call still see what was there then.
+    ///
+    /// Cost: may rewrite all that the store holds. Memory beside the lists: in proportion to them,
+    /// and what a commit that merges takes.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NodeCount`] when there are not as many lists as nodes, and when the store cannot be written; then the
-    /// last commit still holds.
+    /// [`StoreError::NodeCount`] when there are not as many lists as nodes, and when the store
+    /// cannot be written; then the last commit still holds.
     fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError>;
 
-    /// What a node learned, counted over learn calls. Cheap.
+    /// Returns the totals of a node, counted over learn calls.
+    ///
+    /// This is cheap.
     ///
     /// # Errors
     ///
     /// [`StoreError::UnknownNode`] when there is no such node.
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError>;
 
-    /// Number of distinct patterns of a node. May read all names.
+    /// Returns the number of distinct patterns of a node.
+    ///
+    /// It may read all names.
     ///
     /// # Errors
     ///
     /// When there is no such node or its data cannot be read.
     fn count_patterns(&self, node_idx: usize) -> Result<u64, StoreError>;
 
-    /// A pattern by its name; `None` if the node never learned it.
+    /// Returns a pattern by its name; `None` if the node never learned it.
     ///
     /// # Errors
     ///
@@ -102,14 +119,17 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
         name: &PatternName,
     ) -> Result<Option<StoredPattern>, StoreError>;
 
-    /// All patterns of a node in name order, in bounded memory. Sees the commits made before the call and no later one.
+    /// Returns all patterns of a node in name order, in bounded memory.
+    ///
+    /// The scan sees the commits made before the call and no later one.
     ///
     /// # Errors
     ///
     /// When there is no such node or its data cannot be read; errors met on the way are items.
     fn scan(&self, node_idx: usize) -> Result<Scan<'_, StoredPattern>, StoreError>;
 
-    /// Name and frequency of all patterns of a node in name order: [`scan`](Self::scan) without the content.
+    /// Returns name and frequency of all patterns of a node in name order: [`scan`](Self::scan)
+    /// without the content.
     ///
     /// # Errors
     ///
@@ -117,28 +137,37 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     fn scan_frequencies(&self, node_idx: usize)
     -> Result<Scan<'_, (PatternName, u64)>, StoreError>;
 
-    /// Shows a visitor all patterns of a node, source by source rather than merged; see [`PatternVisitor`]. For loading an
-    /// index: several times faster than [`scan`](Self::scan), and above node 0 by far.
+    /// Shows a visitor all patterns of a node, source by source rather than merged; see
+    /// [`PatternVisitor`].
     ///
-    /// Sees the commits made before the call. Ends without an error when the visitor breaks off. Memory: the symbols of one
-    /// source, which are 20 bytes for each pattern of the node below that it holds, and its text.
+    /// It is made for loading an index: several times faster than [`scan`](Self::scan), and above
+    /// node 0 by far.
+    ///
+    /// It sees the commits made before the call, and ends without an error when the visitor breaks
+    /// off. Memory: the symbols of one source, which are 20 bytes for each pattern of the node
+    /// below that it holds, and its text.
     ///
     /// # Errors
     ///
-    /// When there is no such node or its data cannot be read; the visitor may have seen a part by then.
+    /// When there is no such node or its data cannot be read; the visitor may have seen a part by
+    /// then.
     fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError>;
 
-    /// The vectors that a node learned, in name order, one a name, bit for bit; of several of a name
-    /// [the smallest](kato_model::smaller_vector). Sees the commits made before the call and no later one.
+    /// Returns the vectors that a node learned, in name order, one for each name, bit for bit.
     ///
-    /// The store keeps vectors of any length beside each other: which of them fit together is for the reader to say.
+    /// Of several vectors of a name [the smallest](kato_model::smaller_vector) is kept. The scan
+    /// sees the commits made before the call and no later one.
+    ///
+    /// The store keeps vectors of any length beside each other: the reader decides which of them
+    /// belong together.
     ///
     /// # Errors
     ///
     /// As [`scan`](Self::scan).
     fn vectors(&self, node_idx: usize) -> Result<Scan<'_, (VectorName, Vec<f64>)>, StoreError>;
 
-    /// Counts of every symbol of a node: text symbols in code-point order, then pattern names in name order.
+    /// Returns the counts of every symbol of a node: text symbols in code-point order, then pattern
+    /// names in name order.
     ///
     /// # Errors
     ///
@@ -148,14 +177,17 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
         node_idx: usize,
     ) -> Result<Scan<'_, (Symbol, SymbolCounts)>, StoreError>;
 
-    /// The id of the document that was this sample, if documents are recorded; the smallest of several ids.
+    /// Returns the id of the document that was this sample, if documents are recorded; the smallest
+    /// of several ids.
     ///
     /// # Errors
     ///
     /// When the data cannot be read.
     fn document(&self, sample_idx: u64) -> Result<Option<String>, StoreError>;
 
-    /// Bytes that the store takes on the disk; `None` where there is none, and where a server that knows does not answer.
+    /// Returns the bytes that the store takes on the disk.
+    ///
+    /// `None` where it takes none, and where a server that knows the number does not answer.
     fn disk_bytes(&self) -> Option<u64>;
 }
 
@@ -173,7 +205,7 @@ impl StagedBatch {
         Self(Box::new(prepared))
     }
 
-    /// What the implementation prepared.
+    /// Returns what the implementation prepared.
     ///
     /// # Errors
     ///
@@ -192,7 +224,7 @@ impl fmt::Debug for StagedBatch {
     }
 }
 
-/// What a node learned, counted over learn calls; KATO's `totals` document.
+/// The totals of a node, counted over learn calls; KATO's `totals` document.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Learn calls: the sum of all frequencies (`total_pattern_frequencies`).
@@ -206,13 +238,15 @@ pub struct Totals {
 impl Totals {
     /// Adds the counts of another part.
     pub fn merge(&mut self, other: Self) {
+        // Saturating, because an import may bring any frequency: a total that stays at the maximum
+        // is wrong by less than one that wraps.
         self.observations = self.observations.saturating_add(other.observations);
         self.symbols = self.symbols.saturating_add(other.symbols);
         self.member_symbols = self.member_symbols.saturating_add(other.member_symbols);
     }
 }
 
-/// How often a symbol was learned.
+/// The counts of a symbol over learn calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolCounts {
     /// Occurrences over all learn calls.
@@ -222,7 +256,7 @@ pub struct SymbolCounts {
 }
 
 impl SymbolCounts {
-    /// The counts that a pattern adds for a symbol that it holds `occurrences` times.
+    /// Returns the counts that a pattern adds for a symbol that it holds `occurrences` times.
     pub(crate) fn of(pattern_frequency: u64, occurrences: u64) -> Self {
         Self {
             frequency: pattern_frequency.saturating_mul(occurrences),
@@ -237,7 +271,7 @@ impl SymbolCounts {
     }
 }
 
-/// The index of a node, or the error that names the nodes there are.
+/// Refuses an index that no node has, with an error that names the nodes there are.
 pub(crate) fn check_node(nodes: &[String], node_idx: usize) -> Result<(), StoreError> {
     if node_idx < nodes.len() {
         return Ok(());
@@ -257,11 +291,12 @@ pub(crate) fn check_node_count(nodes: &[String], found: usize) -> Result<(), Sto
     Err(StoreError::NodeCount { found, expected })
 }
 
-/// Refuses emotives that no file keeps.
+/// Refuses emotives and affinities that are not finite, which no file keeps.
 pub(crate) fn check_emotives(
     name: PatternName,
     attributes: Option<&Attributes>,
 ) -> Result<(), StoreError> {
+    // JSON, in which attributes are stored and exported, has no infinities and no NaN.
     let mut values = attributes.into_iter().flat_map(|attributes| {
         let maps = attributes
             .emotives

@@ -44,13 +44,16 @@ use crate::{
 
 /// A run's knowledge bases in one directory.
 ///
-/// * **Crash-safe**: a commit writes and flushes new files, then replaces the manifest; after a crash at any moment the
-///   directory holds the last commit. Every block, index and footer has a checksum.
-/// * **Two generations**: the commit before the last one stays, with its files, until the next. When the newest is found
-///   damaged, opening [goes back](DamagePolicy) to it and [says so](Self::recovered).
-/// * **One writer**: a second one gets [`StoreError::Locked`]. Readers need no lock and see the commit they opened.
-/// * **Bounded memory**: 0.08 bytes a pattern for the block indexes, and the text symbols in use; while segments are merged,
-///   four bytes a pattern.
+/// * **Crash-safe**: a commit writes and flushes new files, then replaces the manifest; after a
+///   crash at any moment the directory holds the last commit. Every block, index and footer has a
+///   checksum.
+/// * **Two generations**: the commit before the last one stays, with its files, until the next.
+///   When the newest is found damaged, opening [goes back](DamagePolicy) to it and [reports
+///   it](Self::recovered).
+/// * **One writer**: a second one gets [`StoreError::Locked`]. Readers need no lock and see the
+///   commit they opened.
+/// * **Bounded memory**: 0.08 bytes a pattern for the block indexes, and the text symbols in use;
+///   while segments are merged, four bytes a pattern.
 ///
 /// ```
 /// use kato_store::{EmbeddedStore, PatternStore};
@@ -74,22 +77,24 @@ pub struct EmbeddedStore {
     nodes: Vec<String>,
     configuration: Value,
     state: Mutex<State>,
+    /// Number of the next segment file, whichever thread asks.
     next_segment: AtomicU64,
     recovery: Option<Recovery>,
-    /// `None` for a reader.
+    /// The lock of a writer; `None` for a reader.
     lock: Option<Arc<WriteLock>>,
 }
 
+/// The part of a store that commits change.
 #[derive(Debug)]
 struct State {
     newest: Generation,
-    /// Segments of the generation before, whose files stay until the next.
+    /// Segments of the generation before the newest, whose files stay until the next commit.
     previous: Vec<SegmentEntry>,
     /// Segments of earlier generations that may still be read from.
     retired: Vec<Weak<Segment>>,
 }
 
-/// A manifest and what it names.
+/// A manifest and the segments that it names.
 #[derive(Debug, Clone)]
 struct Generation {
     manifest: Manifest,
@@ -98,12 +103,13 @@ struct Generation {
 }
 
 impl EmbeddedStore {
-    /// Creates a knowledge base for each node in a directory that does not exist or is empty, and opens it for writing.
+    /// Creates a knowledge base for each node in a directory that does not exist or is empty, and
+    /// opens it for writing.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Exists`] when the directory holds a knowledge base already, [`StoreError::NotAKnowledgeBase`] when it
-    /// holds anything else, and I/O errors.
+    /// [`StoreError::Exists`] when the directory holds a knowledge base already,
+    /// [`StoreError::NotAKnowledgeBase`] when it holds anything else, and I/O errors.
     pub fn create(
         dir: &Path,
         nodes: &[impl AsRef<str>],
@@ -112,7 +118,7 @@ impl EmbeddedStore {
         Self::create_with(dir, nodes, configuration, EmbeddedOptions::default())
     }
 
-    /// [`create`](Self::create) with other settings.
+    /// Creates a knowledge base as [`create`](Self::create) does, with other settings.
     ///
     /// # Errors
     ///
@@ -123,6 +129,7 @@ impl EmbeddedStore {
         configuration: Value,
         options: EmbeddedOptions,
     ) -> Result<Self, StoreError> {
+        // Before anything is made, so that a directory with other files stays untouched.
         refuse_occupied(dir)?;
         let segment_dir = segment_dir(dir);
         fs::create_dir_all(&segment_dir)
@@ -140,6 +147,8 @@ impl EmbeddedStore {
             next_segment: 0,
             segments: Vec::new(),
         };
+        // Makes the entry of `segments` durable before a manifest relies on it; a commit flushes
+        // only what is in that directory.
         sync_dir(dir)?;
         manifest.commit(dir)?;
         // The directory itself must survive as well.
@@ -153,19 +162,21 @@ impl EmbeddedStore {
         Ok(Self::of_found(dir, found, options, Some(lock)))
     }
 
-    /// Opens an existing knowledge base for writing and removes what a crashed writer left unfinished.
+    /// Opens an existing knowledge base for writing and removes what a crashed writer left
+    /// unfinished.
     ///
-    /// When the newest commit is damaged and the one before is whole, it goes back to that one for good: see
-    /// [`recovered`](Self::recovered).
+    /// When the newest commit is damaged and the one before is whole, it goes back to that one for
+    /// good: see [`recovered`](Self::recovered).
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`], [`StoreError::Locked`], [`StoreError::Corrupt`], [`StoreError::Version`], I/O errors.
+    /// [`StoreError::Missing`], [`StoreError::Locked`], [`StoreError::Corrupt`],
+    /// [`StoreError::Version`], I/O errors.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         Self::open_with(dir, EmbeddedOptions::default())
     }
 
-    /// [`open`](Self::open) with other settings.
+    /// Opens a knowledge base as [`open`](Self::open) does, with other settings.
     ///
     /// # Errors
     ///
@@ -178,30 +189,34 @@ impl EmbeddedStore {
             });
         }
         let lock = WriteLock::acquire(dir)?;
+        // Under the lock, so that no other writer removes what is found or has to be settled.
         let found = generation::find(dir, options.damage_policy, Files::Own)?;
         generation::settle(dir, &found)?;
         Ok(Self::of_found(dir, found, options, Some(lock)))
     }
 
-    /// Opens an existing knowledge base for reading, also beside a writer; sees the last commit, or the one before when the
-    /// last is damaged. Changes no file.
+    /// Opens an existing knowledge base for reading, also beside a writer.
+    ///
+    /// It sees the last commit, or the one before when the last is damaged. It changes no file.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open), without [`StoreError::Locked`].
     pub fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
         let options = EmbeddedOptions::default();
+        // Without the lock: a writer may go on meanwhile, so the files are held open from now on.
         let found = generation::find(dir, options.damage_policy, Files::Lent)?;
         Ok(Self::of_found(dir, found, options, None))
     }
 
-    /// Whether a directory holds a knowledge base.
+    /// Returns whether a directory holds a knowledge base.
     #[must_use]
     pub fn exists(dir: &Path) -> bool {
         Manifest::exists(dir)
     }
 
-    /// The checkpoint of a directory's newest commit, without opening its knowledge base; `None` if it holds none.
+    /// Returns the checkpoint of a directory's newest commit, without opening its knowledge base;
+    /// `None` if it holds none.
     ///
     /// # Errors
     ///
@@ -211,8 +226,11 @@ impl EmbeddedStore {
         Ok(manifest.map(|manifest| manifest.checkpoint))
     }
 
-    /// The files that a copy of a directory's newest commit consists of, relative to the directory, the manifest last; `None` if it
-    /// holds no knowledge base. They never change; a writer removes them some commits later.
+    /// Returns the files that a copy of a directory's newest commit consists of; `None` if it holds
+    /// no knowledge base.
+    ///
+    /// Paths are relative to the directory, the manifest last. Segment files never change; a writer
+    /// removes them some commits later. The next commit replaces the manifest.
     ///
     /// # Errors
     ///
@@ -226,30 +244,31 @@ impl EmbeddedStore {
         Ok(Some(files.chain([manifest::FILE.into()]).collect()))
     }
 
-    /// What opening found damaged, if it went back to the commit before the newest one.
+    /// Returns what opening found damaged, if it went back to the commit before the newest one.
     #[must_use]
     pub fn recovered(&self) -> Option<&Recovery> {
         self.recovery.as_ref()
     }
 
-    /// The directory.
+    /// Returns the directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Number of commits so far.
+    /// Returns the number of commits so far.
     #[must_use]
     pub fn n_commits(&self) -> u64 {
         self.state().newest.manifest.n_commits
     }
 
-    /// Number of segments that a look-up asks.
+    /// Returns the number of segments that a look-up has to search.
     #[must_use]
     pub fn n_segments(&self) -> usize {
         self.state().newest.segments.len()
     }
 
+    /// Creates the store of what was found in a directory.
     fn of_found(
         dir: &Path,
         found: Found,
@@ -262,6 +281,8 @@ impl EmbeddedStore {
             previous,
             recovery,
         } = found;
+        // The limits were fixed when the knowledge base was created. With other ones merging would
+        // no longer be associative.
         let options = EmbeddedOptions {
             attribute_limits: manifest.attribute_limits,
             ..options
@@ -282,36 +303,51 @@ impl EmbeddedStore {
         }
     }
 
+    /// Locks the state.
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic while the lock is held leaves the last complete state: it is replaced as a whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the segments of the newest commit. Whoever reads from them needs no lock, and sees
+    /// no later commit.
     fn segments(&self) -> Vec<Arc<Segment>> {
         self.state().newest.segments.clone()
     }
 
+    /// Returns the file of a segment that is about to be written.
     fn next_segment_path(&self) -> PathBuf {
+        // Numbers only have to differ, so no ordering is needed.
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         segment_path(&self.dir, number)
     }
 
-    /// Makes another generation the newest, durably; the files of the one before the newest go.
+    /// Makes another generation the newest, durably, and removes the files of the one before the
+    /// newest.
     fn replace(&self, state: &mut State, mut next: Generation) -> Result<(), StoreError> {
+        // Beyond the numbers of batches that are only staged, too: a later commit may still name
+        // their files.
         next.manifest.next_segment = self.next_segment.load(Ordering::Relaxed);
+        // The segments are flushed already; their names must be durable before a manifest mentions
+        // them.
         sync_dir(&segment_dir(&self.dir))?;
         next.manifest.commit(&self.dir)?;
+        // Only now, as a commit that failed leaves the last one valid.
         let Generation { manifest, segments } = std::mem::replace(&mut state.newest, next);
         let dropped = std::mem::replace(&mut state.previous, manifest.segments);
         state.retired.extend(segments.iter().map(Arc::downgrade));
+        // Without this hold on them, segments are alive only if they are in the newest generation
+        // or someone is reading from them.
         drop(segments);
         self.remove_unnamed(state, &dropped);
         Ok(())
     }
 
-    /// Gives up the previous generation, so that the files of what was merged or forgotten go at once.
+    /// Gives up the previous generation, so that the files of what was merged or forgotten are
+    /// removed at once.
     fn give_up_previous(&self, state: &mut State) {
-        // Best effort, as what was asked for is done: if it fails, the files go with the next commit.
+        // Best effort, as what was asked for is done: if it fails, the files are removed with the
+        // next commit.
         let manifest = &state.newest.manifest;
         if manifest.replace(&self.dir, PREVIOUS_FILE).is_ok() {
             let dropped = std::mem::replace(&mut state.previous, manifest.segments.clone());
@@ -319,6 +355,7 @@ impl EmbeddedStore {
         }
     }
 
+    /// Removes the files of dropped segments that no generation names.
     fn remove_unnamed(&self, state: &mut State, dropped: &[SegmentEntry]) {
         let State {
             newest,
@@ -330,6 +367,8 @@ impl EmbeddedStore {
         let dropped = dropped.iter().map(|entry| entry.file.as_str());
         let removable = dropped.filter(|file| !named.contains(file));
         remove_files(&self.dir, removable.filter(|file| is_held(retired, file)));
+        // Segments that nobody reads need no attention any more; those of the newest generation
+        // come back to the list when it is replaced.
         let is_in_newest = |segment: &Weak<Segment>| {
             let newest = newest.segments.iter();
             newest
@@ -339,6 +378,7 @@ impl EmbeddedStore {
         retired.retain(|segment| segment.strong_count() > 0 && !is_in_newest(segment));
     }
 
+    /// Returns the writer's lock, or the error of a store that is open for reading only.
     fn writer(&self) -> Result<&Arc<WriteLock>, StoreError> {
         self.lock.as_ref().ok_or_else(|| StoreError::ReadOnly {
             path: self.dir.clone(),
@@ -366,6 +406,7 @@ impl PatternStore for EmbeddedStore {
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
         let writer = self.writer()?;
         check_node_count(&self.nodes, batch.n_nodes())?;
+        // Every batch has a file of its own, so threads stage without waiting for each other.
         let path = self.next_segment_path();
         let write = || write_batch(&batch, &self.options.attribute_limits, &path);
         StagedSegment::write(&path, writer, write).map(StagedBatch::new)
@@ -378,13 +419,17 @@ impl PatternStore for EmbeddedStore {
             .map(StagedBatch::into_prepared::<StagedSegment>)
             .collect::<Result<Vec<_>, _>>()?;
         let mut opened = Vec::with_capacity(staged.len());
+        // Batches are checked, flushed and opened before the state is locked: readers do not wait
+        // for the disk, and a foreign batch fails the commit while nothing has changed.
         for segment in &staged {
             opened.push(open_durably(segment.staged_by(writer)?)?);
         }
         let mut state = self.state();
+        // Changed in a copy: the newest generation stays what it is until the manifest is replaced.
         let mut next = state.newest.clone();
         next.manifest.checkpoint = checkpoint;
         next.manifest.n_commits += 1;
+        // A merge belongs to the commit: if that fails, the merged file is removed with the others.
         staged.extend(self.make_room(&mut next, opened.len())?);
         for (entry, segment) in opened {
             next.push(entry, segment);
@@ -416,6 +461,7 @@ impl PatternStore for EmbeddedStore {
         check_node_count(&self.nodes, doomed.len())?;
         let mut doomed = doomed.to_vec();
         for names in &mut doomed {
+            // Names are walked beside those of the segments, in one order.
             names.sort_unstable();
             names.dedup();
         }
@@ -426,6 +472,8 @@ impl PatternStore for EmbeddedStore {
         let mut rewritten = Vec::new();
         for idx in 0..next.segments.len() {
             let segment = &next.segments[idx];
+            // Segments without any of the names stay as they are, so that forgetting a few patterns
+            // does not rewrite everything.
             if forget::holds_any(segment, &doomed)? {
                 let path = self.next_segment_path();
                 let write = || forget::write_without(segment, &doomed, &path);
@@ -435,6 +483,7 @@ impl PatternStore for EmbeddedStore {
                 rewritten.push(left);
             }
         }
+        // As in a commit: an error from here on does not say whether the manifest names the files.
         for segment in &mut rewritten {
             segment.keep();
         }
@@ -446,6 +495,7 @@ impl PatternStore for EmbeddedStore {
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {
         check_node(&self.nodes, node_idx)?;
         let mut totals = Totals::default();
+        // The manifest holds the totals of every segment, so nothing is read.
         for node in self
             .state()
             .newest
@@ -517,6 +567,7 @@ impl PatternStore for EmbeddedStore {
         let newest = &state.newest.manifest;
         let named: HashSet<&str> = newest.files().collect();
         let kept = state.previous.iter();
+        // Most segments belong to both generations and count once.
         let kept = kept.filter(|segment| !named.contains(segment.file.as_str()));
         Some(
             newest
@@ -529,7 +580,10 @@ impl PatternStore for EmbeddedStore {
     }
 }
 
-/// Lets whoever still reads from a segment go on when its name is gone; whether it may go. What stays is removed by the next writer.
+/// Holds a dropped segment open for whoever still reads from it, and returns whether its file may
+/// be removed.
+///
+/// A file that cannot be held open stays and is removed by the next writer.
 fn is_held(retired: &[Weak<Segment>], file: &str) -> bool {
     let is_file = |segment: &Segment| segment.path().file_name().is_some_and(|name| name == file);
     let live = retired.iter().filter_map(Weak::upgrade);
@@ -538,6 +592,7 @@ fn is_held(retired: &[Weak<Segment>], file: &str) -> bool {
 }
 
 impl Generation {
+    /// Adds a segment.
     fn push(&mut self, entry: SegmentEntry, segment: Arc<Segment>) {
         self.manifest.segments.push(entry);
         self.segments.push(segment);

@@ -1,4 +1,4 @@
-//! What can go wrong with a store, by what the caller can do about it.
+//! Errors of stores, by what the caller can do about them.
 
 use std::error::Error;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kato_model::PatternName;
 
-/// Why a store did not do what it was asked.
+/// An error of a store.
 ///
 /// `path` is a file or directory; of a store on a server it is the address, without credentials.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +57,7 @@ pub enum StoreError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What does not add up.
+        /// The inconsistency that was found.
         reason: String,
     },
     /// The disk or the quota is full. What was committed before is safe.
@@ -71,7 +71,7 @@ pub enum StoreError {
     /// The operating system refused an operation on a file.
     #[error("failed to {action} {}", path.display())]
     Io {
-        /// What was tried, such as "open".
+        /// The operation that was tried, such as "open".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -83,15 +83,15 @@ pub enum StoreError {
     UnknownNode {
         /// The name asked for.
         node: String,
-        /// The names there are.
+        /// The names of the store's nodes.
         known: Vec<String>,
     },
     /// A batch, or lists of names, were made for another number of nodes.
     #[error("what is made for {found} nodes does not fit a store of {expected} nodes")]
     NodeCount {
-        /// Nodes of what was handed over.
+        /// Number of nodes of what was passed.
         found: usize,
-        /// Nodes of the store.
+        /// Number of nodes of the store.
         expected: usize,
     },
     /// An emotive or affinity is infinite or not a number, which no file keeps.
@@ -106,17 +106,17 @@ pub enum StoreError {
         /// The name.
         name: PatternName,
     },
-    /// A staged batch was handed to a store that did not stage it.
+    /// A staged batch was passed to a store that did not stage it.
     #[error("the staged batch belongs to another store")]
     ForeignBatch,
-    /// The server that keeps the patterns did not answer for as long as the store is patient.
+    /// The server that keeps the patterns did not answer within the time that the store waits.
     #[error(
         "{place} did not answer when asked to {action}: what is committed is safe; see that it runs, then resume"
     )]
     Unanswered {
         /// The server's address, without credentials.
         place: String,
-        /// What was tried, such as "commit".
+        /// The operation that was tried, such as "commit".
         action: &'static str,
         /// The last failure.
         source: Box<dyn Error + Send + Sync>,
@@ -126,25 +126,25 @@ pub enum StoreError {
     Refused {
         /// The server's address, without credentials.
         place: String,
-        /// What was tried, such as "commit".
+        /// The operation that was tried, such as "commit".
         action: &'static str,
-        /// What the server said.
+        /// The answer of the server.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// Another writer has taken the knowledge base over.
+    /// Another writer has taken over the knowledge base.
     #[error("another writer took over {place}: let only one of them train, then open it again")]
     LeaseLost {
         /// The knowledge base's address.
         place: String,
     },
-    /// Somebody else wrote into the knowledge base while a commit was on its way.
+    /// Another program wrote into the knowledge base while a commit was in progress.
     #[error(
         "{place} was changed from outside: {reason}; stop other writers, then restore it from a copy or train again"
     )]
     Meddled {
         /// The knowledge base's address.
         place: String,
-        /// What does not add up.
+        /// The inconsistency that was found.
         reason: String,
     },
     /// A pattern is larger than the store can hold.
@@ -162,10 +162,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// An I/O error with what was tried, telling a full disk from the rest.
+    /// Creates an I/O error with what was tried; a full disk becomes an error of its own.
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let path = path.to_owned();
+        // All three may end while the program runs, so that the operation can be repeated.
+        // `FileTooLarge` is what a limit on the size of files (`ulimit -f`) causes.
         match source.kind() {
             StorageFull | QuotaExceeded | FileTooLarge => Self::Full { path, source },
             _ => Self::Io {
@@ -176,6 +178,7 @@ impl StoreError {
         }
     }
 
+    /// Creates the error for a damaged file.
     pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
         Self::Corrupt {
             path: path.to_owned(),
@@ -183,13 +186,13 @@ impl StoreError {
         }
     }
 
-    /// Whether waiting and repeating the operation can help: a server did not answer.
+    /// Returns whether waiting and repeating the operation can help: a server did not answer.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unanswered { .. })
     }
 
-    /// Whether freeing disk space and repeating the operation can help.
+    /// Returns whether freeing disk space and repeating the operation can help.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })

@@ -1,4 +1,4 @@
-//! Patterns as JSON Lines: out of a knowledge base and back, byte for byte.
+//! Exchange of patterns as JSON Lines: out of a knowledge base and back, byte for byte.
 
 mod error;
 mod export;

@@ -1,4 +1,4 @@
-//! One node's knowledge base: what users read, count, export and import.
+//! One node's knowledge base: reading, counting, exporting and importing patterns.
 
 use std::io::{BufRead, Write};
 use std::ops::RangeBounds;
@@ -11,7 +11,7 @@ use crate::{
     StoredPattern, SymbolCounts, Totals, Trace, exchange, statistics, trace,
 };
 
-/// One node of a store: a view that costs nothing to make and copy.
+/// One node of a store: a view that costs nothing to create and copy.
 ///
 /// ```
 /// use kato_store::{KnowledgeBase, MemoryStore};
@@ -47,7 +47,7 @@ pub struct KnowledgeBase<'a> {
 }
 
 impl<'a> KnowledgeBase<'a> {
-    /// The knowledge base of a node, by the node's name.
+    /// Returns the knowledge base of a node, by the node's name.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl<'a> KnowledgeBase<'a> {
         }
     }
 
-    /// The knowledge base of a node, by the node's place from the bottom of the hierarchy.
+    /// Returns the knowledge base of a node, by the node's place from the bottom of the hierarchy.
     ///
     /// # Errors
     ///
@@ -72,24 +72,26 @@ impl<'a> KnowledgeBase<'a> {
         Ok(Self { store, node_idx })
     }
 
-    /// The knowledge bases of all nodes, from the bottom of the hierarchy up.
+    /// Returns the knowledge bases of all nodes, from the bottom of the hierarchy up.
     pub fn all(store: &'a dyn PatternStore) -> impl ExactSizeIterator<Item = Self> {
         (0..store.nodes().len()).map(move |node_idx| Self { store, node_idx })
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     #[must_use]
     pub fn name(&self) -> &'a str {
         &self.store.nodes()[self.node_idx]
     }
 
-    /// The node's place from the bottom of the hierarchy, from 0.
+    /// Returns the node's place from the bottom of the hierarchy, from 0.
     #[must_use]
     pub fn node_idx(&self) -> usize {
         self.node_idx
     }
 
-    /// What the node learned, counted over learn calls. Cheap.
+    /// Returns the totals of the node, counted over learn calls.
+    ///
+    /// This is cheap.
     ///
     /// # Errors
     ///
@@ -98,7 +100,9 @@ impl<'a> KnowledgeBase<'a> {
         self.store.totals(self.node_idx)
     }
 
-    /// Number of distinct patterns. May read all names.
+    /// Returns the number of distinct patterns.
+    ///
+    /// It may read all names.
     ///
     /// # Errors
     ///
@@ -107,7 +111,7 @@ impl<'a> KnowledgeBase<'a> {
         self.store.count_patterns(self.node_idx)
     }
 
-    /// A pattern by its name; `None` if the node never learned it.
+    /// Returns a pattern by its name; `None` if the node never learned it.
     ///
     /// # Errors
     ///
@@ -116,7 +120,8 @@ impl<'a> KnowledgeBase<'a> {
         self.store.pattern(self.node_idx, name)
     }
 
-    /// A pattern with everything below it, down to the text; `None` if the node never learned it.
+    /// Returns a pattern with everything below it, down to the text; `None` if the node never
+    /// learned it.
     ///
     /// # Errors
     ///
@@ -125,8 +130,10 @@ impl<'a> KnowledgeBase<'a> {
         trace::Tracer::new(self.store).trace(self.node_idx, name)
     }
 
-    /// The first `limit` patterns whose names begin with these hexadecimal digits, in name order; all for no digits, none
-    /// for anything else. Reads the names up to there.
+    /// Returns the first `limit` patterns whose names begin with these hexadecimal digits, in name
+    /// order.
+    ///
+    /// No digits give all patterns, and anything else gives none. Reads the names up to there.
     ///
     /// ```
     /// # use kato_store::{KnowledgeBase, MemoryStore};
@@ -149,7 +156,7 @@ impl<'a> KnowledgeBase<'a> {
         statistics::with_name_prefix(self.scan_frequencies()?, digits, limit)
     }
 
-    /// All patterns in name order, in bounded memory.
+    /// Returns all patterns in name order, in bounded memory.
     ///
     /// # Errors
     ///
@@ -158,7 +165,7 @@ impl<'a> KnowledgeBase<'a> {
         self.store.scan(self.node_idx)
     }
 
-    /// Name and frequency of all patterns in name order; faster than [`scan`](Self::scan).
+    /// Returns name and frequency of all patterns in name order; faster than [`scan`](Self::scan).
     ///
     /// # Errors
     ///
@@ -167,7 +174,8 @@ impl<'a> KnowledgeBase<'a> {
         self.store.scan_frequencies(self.node_idx)
     }
 
-    /// Counts of every symbol: text symbols in code-point order, then pattern names in name order.
+    /// Returns the counts of every symbol: text symbols in code-point order, then pattern names in
+    /// name order.
     ///
     /// # Errors
     ///
@@ -176,7 +184,9 @@ impl<'a> KnowledgeBase<'a> {
         self.store.symbol_counts(self.node_idx)
     }
 
-    /// How often patterns were learned: averages, ranges and the histogram. Reads all names and frequencies once.
+    /// Returns statistics of how often patterns were learned: averages, ranges and the histogram.
+    ///
+    /// Reads all names and frequencies once.
     ///
     /// # Errors
     ///
@@ -185,7 +195,9 @@ impl<'a> KnowledgeBase<'a> {
         statistics::statistics(self.scan_frequencies()?)
     }
 
-    /// The `n` most frequent patterns, most frequent first, ties in name order. Reads all names and frequencies once.
+    /// Returns the `n` most frequent patterns, most frequent first, ties in name order.
+    ///
+    /// Reads all names and frequencies once.
     ///
     /// # Errors
     ///
@@ -194,7 +206,8 @@ impl<'a> KnowledgeBase<'a> {
         statistics::top(self.scan_frequencies()?, n)
     }
 
-    /// The patterns whose frequency lies in a range such as `2..=5` or `10..`: the first `limit` of them in name order.
+    /// Returns the first `limit` patterns, in name order, whose frequency lies in a range such as
+    /// `2..=5` or `10..`.
     ///
     /// # Errors
     ///
@@ -207,37 +220,46 @@ impl<'a> KnowledgeBase<'a> {
         statistics::with_frequency(self.scan_frequencies()?, &range, limit)
     }
 
-    /// Writes all patterns as JSON Lines in name order; returns how many. Memory stays bounded.
+    /// Writes all patterns as JSON Lines in name order and returns their number.
     ///
-    /// A line is what [`PatternRecord::to_json`](kato_model::PatternRecord::to_json) writes: `name`, `pattern_data`,
-    /// `length`, `frequency`, `emotives`, `metadata`, as KATO's own records; first sightings, sums of affinity and vectors stay
-    /// behind. Equal knowledge bases are written as equal bytes. Every name is
-    /// checked against its content. `out` is flushed at the end and needs no buffer of its own.
+    /// Memory stays bounded.
+    ///
+    /// A line is what [`PatternRecord::to_json`](kato_model::PatternRecord::to_json) writes:
+    /// `name`, `pattern_data`, `length`, `frequency`, `emotives`, `metadata`, as KATO's own
+    /// records; first sightings, sums of affinity and vectors are left out. Equal knowledge bases
+    /// are written as equal bytes. Every name is checked against its content. `out` is flushed at
+    /// the end and needs no buffer of its own.
     ///
     /// # Errors
     ///
-    /// [`ExchangeError::Store`] when the store cannot be read or a pattern is not what its name says, and
-    /// [`ExchangeError::Write`].
+    /// [`ExchangeError::Store`] when the store cannot be read or a pattern is not what its name
+    /// says, and [`ExchangeError::Write`].
     pub fn export(&self, out: impl Write) -> Result<u64, ExchangeError> {
         exchange::export(self.scan()?, out)
     }
 
-    /// Adds the patterns of exported lines to the node and commits; returns the number of lines. Memory stays bounded.
+    /// Adds the patterns of exported lines to the node, commits, and returns the number of lines
+    /// that are not blank.
     ///
-    /// Importing **adds**: frequencies add up with what the node holds and with other lines of the same name, metadata is
-    /// united, and imported emotives count as older than all that training learns, in the order given. The checkpoint stays
-    /// as it is, so do not import while the store is being trained. First sightings, sums of affinity and vectors are not
-    /// part of the lines, so an imported pattern has none.
+    /// Memory stays bounded.
     ///
-    /// An [`EmbeddedStore`](crate::EmbeddedStore) holds imported names of the node below as text, in the file and while it
-    /// merges; import from the bottom up, then [`compact`](crate::EmbeddedStore::compact) makes them as small as learned ones.
+    /// Importing **adds**: frequencies add up with what the node holds and with other lines of the
+    /// same name, metadata is united, and imported emotives count as older than all that training
+    /// learns, in the order given. The checkpoint stays as it is, so do not import while the store
+    /// is being trained. First sightings, sums of affinity and vectors are not part of the lines,
+    /// so an imported pattern has none.
     ///
-    /// Lines may come from KATO itself: keys may have any order, `emotives` may be `{}`, other keys are ignored. Every
-    /// name and length is checked. Blank lines are skipped.
+    /// An [`EmbeddedStore`](crate::EmbeddedStore) holds imported names of the node below as text,
+    /// in the file and while it merges; import from the bottom up, then
+    /// [`compact`](crate::EmbeddedStore::compact) makes them as small as learned ones.
+    ///
+    /// Lines may come from KATO itself: keys may have any order, `emotives` may be `{}`, other keys
+    /// are ignored. Every name and length is checked. Blank lines are skipped.
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] with the number of the line that cannot be taken; then nothing of the import becomes visible.
+    /// [`ExchangeError`] with the number of the line that cannot be taken; then nothing of the
+    /// import becomes visible.
     pub fn import(&self, lines: impl BufRead) -> Result<u64, ExchangeError> {
         exchange::import(self.store, self.node_idx, lines)
     }

@@ -1,33 +1,18 @@
-//! Where patterns live: one store contract, a store in memory and an embedded store on disk.
+#![doc = include_str!("../README.md")]
 //!
-//! * [`PatternStore`] is the contract: stage batches, commit them together with a training position, read patterns back.
-//! * [`EmbeddedStore`] keeps a run in a directory, crash-safe and compact; [`MemoryStore`] keeps it in memory, for tests and
-//!   small runs.
-//! * [`KnowledgeBase`] is one node of a store: look-ups, [statistics](FrequencyStatistics), export and import as JSON Lines.
+//! ## Where to start
 //!
-//! ```
-//! use kato_model::{BatchSymbol, LearnBatch, PatternName};
-//! use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
-//! use serde_json::json;
+//! Start with [`EmbeddedStore`], which keeps a run in a directory, and [`KnowledgeBase`], a view of
+//! one of its nodes.
 //!
-//! let dir = tempfile::tempdir()?;
-//! let store = EmbeddedStore::create(&dir.path().join("kb"), &["node0"], json!({"chunk_size": 2}))?;
-//!
-//! let mut batch = LearnBatch::new(1);
-//! let name = PatternName::of_events(&[["the"], ["cat"]]);
-//! let symbols = ["the", "cat"].map(|text| BatchSymbol::Literal(batch.literal(text)));
-//! batch.learn(0, name, symbols);
-//! store.commit(vec![store.stage(batch.seal())?], json!({"samples": 1}))?;
-//!
-//! let node0 = KnowledgeBase::of(&store, "node0")?;
-//! assert_eq!(node0.pattern(&name)?.map(|pattern| pattern.frequency), Some(1));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # Features
-//!
-//! `conformance` (off): the module `conformance`, tests that every implementation of [`PatternStore`] passes, for those who
-//! write one. It is not covered by the promises of the version number.
+//! * [`PatternStore`] is the contract: stage batches, commit them together with a training
+//!   position, read patterns back. [`MemoryStore`] keeps it in memory, for tests and small runs.
+//! * [`KnowledgeBase`] looks patterns up, traces them down to text ([`Trace`]), computes
+//!   [statistics](FrequencyStatistics), and exports and imports JSON Lines.
+//! * [`PatternVisitor`] receives all content of a node at once, for example to load an index.
+//! * [`EmbeddedOptions`] are the settings of the embedded store; [`Recovery`] reports that opening
+//!   went back to an earlier commit.
+//! * [`StoreError`] and [`ExchangeError`] say what went wrong, and what the caller can do.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -1,4 +1,4 @@
-//! The store in memory: small, plain, and the yardstick that the others are compared with.
+//! The store in memory: small, plain, and the reference that the others are compared with.
 
 mod snapshot;
 
@@ -41,7 +41,7 @@ pub struct MemoryStore {
     configuration: Value,
     limits: AttributeLimits,
     state: RwLock<State>,
-    /// Tells the store's own batches from those of others.
+    /// A token that distinguishes the store's own batches from those of others.
     identity: Arc<()>,
 }
 
@@ -64,6 +64,7 @@ struct NodeState {
 }
 
 impl State {
+    /// Creates the state of a store that has learned nothing.
     fn of(n_nodes: usize, checkpoint: Value) -> Self {
         Self {
             checkpoint,
@@ -76,13 +77,13 @@ impl State {
 }
 
 impl MemoryStore {
-    /// A store with an empty knowledge base for each node.
+    /// Creates a store with an empty knowledge base for each node.
     #[must_use]
     pub fn new(nodes: &[impl AsRef<str>], configuration: Value) -> Self {
         Self::with_limits(nodes, configuration, AttributeLimits::default())
     }
 
-    /// [`new`](Self::new) with other limits for attributes.
+    /// Creates a store as [`new`](Self::new) does, with other limits for attributes.
     #[must_use]
     pub fn with_limits(
         nodes: &[impl AsRef<str>],
@@ -100,12 +101,13 @@ impl MemoryStore {
         }
     }
 
+    /// Locks the state for reading.
     fn state(&self) -> RwLockReadGuard<'_, State> {
         // A commit can only panic on a broken invariant of its own; what is there stays readable.
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies out what a scan hands over item by item, so that no lock is held between items.
+    /// Copies out what a scan returns item by item, so that no lock is held between items.
     fn collect<T: Send + 'static>(
         &self,
         node_idx: usize,
@@ -140,6 +142,8 @@ impl PatternStore for MemoryStore {
 
     fn stage(&self, batch: SealedBatch) -> Result<StagedBatch, StoreError> {
         check_node_count(&self.nodes, batch.n_nodes())?;
+        // Checked already here, because a refusal in the middle of a commit would leave it half
+        // done.
         for node in (0..batch.n_nodes()).map(|node_idx| batch.node(node_idx)) {
             for pattern in (0..node.len()).map(|rank| node.pattern(rank)) {
                 check_emotives(pattern.name, pattern.attributes)?;
@@ -162,12 +166,15 @@ impl PatternStore for MemoryStore {
         {
             return Err(StoreError::ForeignBatch);
         }
+        // All batches are known to be the store's own by now, and merging cannot fail: the commit
+        // is all or nothing. Readers wait for all of it behind the lock.
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         for StagedInMemory { batch, .. } in &batches {
             for node_idx in 0..batch.n_nodes() {
                 merge_node(&mut state.nodes[node_idx], batch, node_idx, &self.limits);
             }
             for (sample_idx, id) in batch.documents() {
+                // Of several ids of a sample the smallest stays, whatever the order of commits.
                 let held = state
                     .documents
                     .entry(*sample_idx)
@@ -279,7 +286,7 @@ impl PatternStore for MemoryStore {
     }
 }
 
-/// A pattern's distinct symbols with their occurrences.
+/// Returns a pattern's distinct symbols with their occurrences.
 fn distinct(pattern: &StoredPattern) -> BTreeMap<&Symbol, u64> {
     let mut counts = BTreeMap::new();
     for symbol in &pattern.symbols {
@@ -288,6 +295,7 @@ fn distinct(pattern: &StoredPattern) -> BTreeMap<&Symbol, u64> {
     counts
 }
 
+/// Merges what a batch taught one node.
 fn merge_node(
     state: &mut NodeState,
     batch: &SealedBatch,
@@ -300,13 +308,17 @@ fn merge_node(
         let learned = node.pattern(rank);
         let pattern = state.patterns.entry(learned.name).or_insert_with(|| {
             let symbols = node.pattern(rank).symbols().map(|symbol| match symbol {
+                // A text may be the name of a pattern that the batch did not learn below;
+                // `Symbol::from` makes it the same symbol as a child.
                 SealedSymbol::Literal(rank) => Symbol::from(literals[rank as usize]),
+                // A batch accepts children above node 0 only, so there is a node below.
                 SealedSymbol::Child(rank) => {
                     Symbol::Name(batch.node(node_idx - 1).pattern(rank as usize).name)
                 }
             });
             StoredPattern::new(learned.name, symbols.collect(), 0)
         });
+        // Includes the extra frequency of the attributes, which are merged without it below.
         pattern.frequency = pattern.frequency.saturating_add(learned.frequency);
         pattern.first_seen = match (pattern.first_seen, learned.first_seen) {
             (Some(a), Some(b)) => Some(a.min(b)),

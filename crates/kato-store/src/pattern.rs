@@ -1,4 +1,4 @@
-//! A pattern as stores hand it out.
+//! Patterns as stores return them.
 
 use kato_model::{
     Attributes, EmotiveMap, EmotiveWindow, Event, FirstSeen, Metadata, Pattern, PatternName,
@@ -7,7 +7,7 @@ use kato_model::{
 
 use crate::StoreError;
 
-/// A stored pattern with everything that is known of it.
+/// A stored pattern with everything that the store knows about it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StoredPattern {
@@ -15,7 +15,8 @@ pub struct StoredPattern {
     pub name: PatternName,
     /// All symbols, event after event.
     pub symbols: Vec<Symbol>,
-    /// Symbols of each event; `None` when every event holds one, as all patterns learned from text do.
+    /// Symbols of each event; `None` when every event holds one, as all patterns learned from text
+    /// do.
     pub event_lengths: Option<Box<[u32]>>,
     /// Learn calls.
     pub frequency: u64,
@@ -25,12 +26,13 @@ pub struct StoredPattern {
     pub metadata: Metadata,
     /// The latest emotives.
     pub emotives: EmotiveWindow,
-    /// For every emotive the sum over learns; see [`Attributes::affinity`](kato_model::Attributes::affinity).
+    /// Sum over learns for every emotive; see
+    /// [`Attributes::affinity`](kato_model::Attributes::affinity).
     pub affinity: EmotiveMap,
 }
 
 impl StoredPattern {
-    /// A pattern without attributes whose events hold one symbol each.
+    /// Creates a pattern without attributes whose events hold one symbol each.
     #[must_use]
     pub fn new(name: PatternName, symbols: Vec<Symbol>, frequency: u64) -> Self {
         Self {
@@ -45,9 +47,10 @@ impl StoredPattern {
         }
     }
 
-    /// The attributes; `None` where there are none.
+    /// Returns the attributes; `None` where there are none.
     pub(crate) fn attributes(&self) -> Option<Attributes> {
         let attributes = Attributes {
+            // The frequency already counts all learn calls.
             extra_frequency: 0,
             event_lengths: self.event_lengths.clone(),
             metadata: self.metadata.clone(),
@@ -57,7 +60,7 @@ impl StoredPattern {
         (attributes != Attributes::default()).then_some(attributes)
     }
 
-    /// The events (`pattern_data`), oldest first.
+    /// Returns the events (`pattern_data`), oldest first.
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
         let event = |symbols: &[Symbol]| {
@@ -66,7 +69,7 @@ impl StoredPattern {
         self.symbols_by_event().map(event).collect()
     }
 
-    /// The symbols of each event, oldest first.
+    /// Returns the symbols of each event, oldest first.
     pub fn symbols_by_event(&self) -> impl Iterator<Item = &[Symbol]> {
         let mut rest = self.symbols.as_slice();
         let n_events = self
@@ -78,18 +81,22 @@ impl StoredPattern {
                 .event_lengths
                 .as_ref()
                 .map_or(1, |lengths| lengths[event_idx] as usize);
+            // Lengths that do not add up cannot panic here: the events come out wrong, which shows
+            // in the name when the pattern is exported.
             let (event, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
             rest = after;
             event
         })
     }
 
-    /// The record for an export, after checking that the name is the SHA-1 of the content. First sighting and affinity
-    /// are not part of it.
+    /// Returns the record for an export, after checking that the name is the SHA-1 of the content.
+    ///
+    /// First sighting and affinity are not part of it.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NameMismatch`] when the store handed out other content than was learned under the name.
+    /// [`StoreError::NameMismatch`] when the store returned other content than was learned under
+    /// the name.
     pub fn into_record(self) -> Result<PatternRecord, StoreError> {
         let pattern = Pattern::new(self.events());
         if pattern.name() != self.name {

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Scan, StoreError};
 
-/// How often the patterns of a node were learned.
+/// Statistics of how often the patterns of a node were learned.
 ///
-/// Serialises as a JSON object with these keys. The numbers of an empty node are zero, and what needs a pattern to exist
-/// is `null`.
+/// Serialises as a JSON object with these keys. The numbers of an empty node are zero, and what
+/// needs a pattern to exist is `null`.
 ///
 /// ```
 /// use kato_store::FrequencyStatistics;
@@ -39,7 +39,8 @@ pub struct FrequencyStatistics {
     pub max: Option<u64>,
     /// Patterns by range of frequency.
     pub ranges: FrequencyRanges,
-    /// Every frequency that occurs, ascending. A list, because keys of JSON objects are text and sort as text.
+    /// Every frequency that occurs, ascending. A list, because keys of JSON objects are text and
+    /// sort as text.
     pub histogram: Vec<FrequencyCount>,
 }
 
@@ -77,12 +78,15 @@ pub struct PatternFrequency {
 }
 
 impl FrequencyStatistics {
-    /// The statistics of patterns given as pairs of a frequency and the number of patterns that have it, in any order.
+    /// Creates the statistics of patterns given as pairs of a frequency and the number of patterns
+    /// that have it, in any order.
     ///
-    /// Histograms of several nodes or knowledge bases may be chained: counts of one frequency are added.
+    /// Histograms of several nodes or knowledge bases may be chained: counts of one frequency are
+    /// added.
     #[must_use]
     pub fn from_histogram(histogram: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        // A frequency that no pattern has must not become the smallest or largest one.
         for (frequency, patterns) in histogram.into_iter().filter(|&(_, patterns)| patterns > 0) {
             let count = counts.entry(frequency).or_default();
             *count = count.saturating_add(patterns);
@@ -113,6 +117,7 @@ impl FrequencyStatistics {
 }
 
 impl FrequencyRanges {
+    /// Counts patterns of one frequency into their range.
     fn count(&mut self, frequency: u64, patterns: u64) {
         let range = match frequency {
             0..=1 => &mut self.freq_1,
@@ -125,6 +130,7 @@ impl FrequencyRanges {
     }
 }
 
+/// Returns the median frequency.
 fn median(counts: &BTreeMap<u64, u64>, patterns: u64) -> Option<f64> {
     // The frequency of the pattern at a position in ascending order.
     let at = |position: u64| {
@@ -141,7 +147,10 @@ fn median(counts: &BTreeMap<u64, u64>, patterns: u64) -> Option<f64> {
 
 type Frequencies<'a> = Scan<'a, (PatternName, u64)>;
 
-/// One pass; memory for each frequency that occurs, which are few: `n` different ones need n²/2 observations.
+/// Computes the statistics in one pass.
+///
+/// It takes memory for each frequency that occurs, which are few: `n` different ones need n²/2
+/// observations.
 pub(crate) fn statistics(frequencies: Frequencies<'_>) -> Result<FrequencyStatistics, StoreError> {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     for item in frequencies {
@@ -150,12 +159,15 @@ pub(crate) fn statistics(frequencies: Frequencies<'_>) -> Result<FrequencyStatis
     Ok(FrequencyStatistics::from_histogram(counts))
 }
 
-/// The `n` most frequent patterns, most frequent first, ties by name. One pass; memory for `n` patterns.
+/// Returns the `n` most frequent patterns, most frequent first, ties by name.
+///
+/// It takes one pass and memory for `n` patterns.
 pub(crate) fn top(
     frequencies: Frequencies<'_>,
     n: usize,
 ) -> Result<Vec<PatternFrequency>, StoreError> {
-    // The heap's largest is the one to give up first: the rarest, of equals the one with the largest name.
+    // The heap's largest is the one to give up first: the rarest, of equals the one with the
+    // largest name.
     let mut kept: BinaryHeap<(Reverse<u64>, PatternName)> = BinaryHeap::new();
     for item in frequencies {
         let (name, frequency) = item?;
@@ -170,12 +182,13 @@ pub(crate) fn top(
     Ok(kept.into_sorted_vec().into_iter().map(pattern).collect())
 }
 
-/// The first `limit` patterns, in name order, whose frequency lies in a range.
+/// Returns the first `limit` patterns, in name order, whose frequency lies in a range.
 pub(crate) fn with_frequency(
     frequencies: Frequencies<'_>,
     range: &impl RangeBounds<u64>,
     limit: usize,
 ) -> Result<Vec<PatternFrequency>, StoreError> {
+    // Errors pass the filter, and `collect` ends with the first of them.
     let matching = |item: &Result<(PatternName, u64), _>| match item {
         Ok((_, frequency)) => range.contains(frequency),
         Err(_) => true,
@@ -189,12 +202,14 @@ pub(crate) fn with_frequency(
         .collect()
 }
 
-/// The first `limit` patterns, in name order, whose names begin with some digits.
+/// Returns the first `limit` patterns, in name order, whose names begin with some digits.
 pub(crate) fn with_name_prefix(
     frequencies: Frequencies<'_>,
     digits: &str,
     limit: usize,
 ) -> Result<Vec<PatternFrequency>, StoreError> {
+    // The first and the last name that can begin with the digits. What begins no name does not
+    // parse, and then nothing matches.
     let bound = |fill: &str| {
         let missing = (2 * PatternName::BYTES).saturating_sub(digits.len());
         format!("{digits}{}", fill.repeat(missing)).parse::<PatternName>()
@@ -202,7 +217,8 @@ pub(crate) fn with_name_prefix(
     let (Ok(first), Ok(last)) = (bound("0"), bound("f")) else {
         return Ok(Vec::new());
     };
-    // The scan is in name order, so it can end at the last name that fits; an error ends it as well.
+    // The scan is in name order, so it can end at the last name that fits; an error ends it as
+    // well.
     let pattern =
         |item: Result<_, _>| item.map(|(name, frequency)| PatternFrequency { name, frequency });
     frequencies

@@ -1,4 +1,4 @@
-//! Tracing a pattern down to the text it was learned from.
+//! Traces of patterns, down to the text that they were learned from.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +8,12 @@ use kato_model::{PatternName, Symbol};
 use crate::contract::check_node;
 use crate::{PatternStore, StoreError, StoredPattern};
 
-/// A pattern with everything below it, down to the text symbols: what a prediction stands on.
+/// A pattern with everything below it, down to the text symbols: the provenance of a prediction.
 ///
-/// Patterns that occur several times are read once and shared, so memory is bounded by the *distinct* patterns below, and
-/// depth by the number of nodes. A child is looked for in the nodes below its parent, the nearest first; one that none of
-/// them holds, as in a partial import, is reported as [`TraceChild::Unknown`].
+/// Patterns that occur several times are read once and shared, so memory is bounded by the
+/// *distinct* patterns below, and depth by the number of nodes. A child is looked for in the nodes
+/// below its parent, the nearest first; one that none of them holds, as in a partial import, is
+/// reported as [`TraceChild::Unknown`].
 ///
 /// ```
 /// use kato_model::{BatchSymbol, LearnBatch, PatternName, Symbol};
@@ -40,7 +41,7 @@ use crate::{PatternStore, StoreError, StoredPattern};
 pub struct Trace {
     node: Arc<str>,
     pattern: StoredPattern,
-    /// For each symbol of the pattern what it names, if it names a pattern and a node below holds it.
+    /// For each symbol of the pattern the pattern that it names, if a node below holds it.
     children: Vec<Option<Arc<Self>>>,
 }
 
@@ -56,19 +57,20 @@ pub enum TraceChild<'a> {
 }
 
 impl Trace {
-    /// Name of the node that holds the pattern.
+    /// Returns the name of the node that holds the pattern.
     #[must_use]
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// The pattern as its node holds it.
+    /// Returns the pattern as its node holds it.
     #[must_use]
     pub fn pattern(&self) -> &StoredPattern {
         &self.pattern
     }
 
-    /// What each symbol of the pattern stands for, in the order of [`StoredPattern::symbols`]; none is left out.
+    /// Returns what each symbol of the pattern stands for, in the order of
+    /// [`StoredPattern::symbols`]; none is left out.
     #[must_use]
     pub fn children(&self) -> impl ExactSizeIterator<Item = TraceChild<'_>> {
         let pairs = self.pattern.symbols.iter().zip(&self.children);
@@ -79,10 +81,13 @@ impl Trace {
         })
     }
 
-    /// All text below the pattern, symbol after symbol, and the names of unknown patterns where their text would be.
+    /// Returns all text below the pattern, symbol after symbol, and the names of unknown patterns
+    /// where their text would be.
     ///
     /// Lazy: a pattern can stand for any amount of text, so take as much as is needed.
     pub fn leaves(&self) -> impl Iterator<Item = &Symbol> {
+        // A stack of iterators rather than recursion, because the walk pauses after every symbol.
+        // It is never deeper than the hierarchy.
         let mut path = vec![self.pattern.symbols.iter().zip(&self.children)];
         std::iter::from_fn(move || {
             loop {
@@ -98,7 +103,8 @@ impl Trace {
     }
 }
 
-/// Traces patterns of one store and remembers them by the node below which they were looked for.
+/// A tracer of one store's patterns, which remembers them by the node below which they were looked
+/// for.
 pub(crate) struct Tracer<'a> {
     store: &'a dyn PatternStore,
     nodes: Vec<Arc<str>>,
@@ -106,6 +112,7 @@ pub(crate) struct Tracer<'a> {
 }
 
 impl<'a> Tracer<'a> {
+    /// Creates a tracer that remembers nothing yet.
     pub(crate) fn new(store: &'a dyn PatternStore) -> Self {
         let nodes = store
             .nodes()
@@ -119,7 +126,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// The pattern of a node, with everything below it.
+    /// Returns a pattern of a node, with everything below it.
     pub(crate) fn trace(
         &mut self,
         node_idx: usize,
@@ -142,7 +149,8 @@ impl<'a> Tracer<'a> {
         }))
     }
 
-    /// The pattern of this name in the nearest node below; the node falls with every call, so this ends.
+    /// Returns the pattern of this name in the nearest node below; the node index falls with every
+    /// call, so the recursion ends.
     fn below(
         &mut self,
         node_idx: usize,
@@ -158,6 +166,8 @@ impl<'a> Tracer<'a> {
                 break;
             }
         }
+        // Also remembers a name that no node holds. The node belongs to the key, because the
+        // nearest node below depends on where the search begins.
         self.traced.insert((node_idx, *name), found.clone());
         Ok(found)
     }

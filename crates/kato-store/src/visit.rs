@@ -1,15 +1,17 @@
-//! Visiting a node: all its content, source by source, without an allocation a pattern.
+//! Visits of a node: all its content, source by source, without an allocation for each pattern.
 
 use std::fmt;
 use std::ops::ControlFlow;
 
 use kato_model::{Attributes, FirstSeen, PatternName, Symbol};
 
-/// Takes in a node's content as its store holds it: how an index is loaded. See [`PatternStore::visit`].
+/// A receiver of a node's content as its store holds it, for example to load an index. See
+/// [`PatternStore::visit`].
 ///
-/// A store keeps what it was taught in *sources*, an [`EmbeddedStore`](crate::EmbeddedStore) in one a segment. Every source
-/// numbers its symbols on its own and holds a name once, but **several sources may hold one name**: the visitor adds
-/// frequencies up and merges the rest, as [`Attributes::merge`] does. Names ascend within a source.
+/// A store keeps what it was taught in *sources*, an [`EmbeddedStore`](crate::EmbeddedStore) in one
+/// a segment. Every source numbers its symbols on its own and holds a name once, but **several
+/// sources may hold one name**: the visitor adds frequencies up and merges the rest, as
+/// [`Attributes::merge`] does. Names ascend within a source.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -44,7 +46,10 @@ use kato_model::{Attributes, FirstSeen, PatternName, Symbol};
 ///
 /// [`PatternStore::visit`]: crate::PatternStore::visit
 pub trait PatternVisitor {
-    /// A source begins: what was remembered of the numbers of the source before is void. Does nothing by default.
+    /// Receives the symbols of a source that begins.
+    ///
+    /// What was remembered of the numbers of the source before is void from here on. Does nothing
+    /// by default.
     ///
     /// `n_patterns` is the number of patterns that follow, at least one. `Break` ends the visit.
     fn source(&mut self, symbols: &SourceSymbols<'_>, n_patterns: u64) -> ControlFlow<()> {
@@ -52,7 +57,9 @@ pub trait PatternVisitor {
         ControlFlow::Continue(())
     }
 
-    /// One pattern of the source that began last. `Break` ends the visit.
+    /// Receives one pattern of the source that began last.
+    ///
+    /// `Break` ends the visit.
     fn pattern(
         &mut self,
         symbols: &SourceSymbols<'_>,
@@ -60,7 +67,8 @@ pub trait PatternVisitor {
     ) -> ControlFlow<()>;
 }
 
-/// The symbols of one source by number, `0..len`. Every symbol has one number; not every number needs to be in use.
+/// The symbols of one source by number, `0..len`. Every symbol has one number; not every number
+/// needs to be in use.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceSymbols<'a> {
     /// Numbers from 0 on.
@@ -70,25 +78,26 @@ pub struct SourceSymbols<'a> {
 }
 
 impl<'a> SourceSymbols<'a> {
-    /// Numbers the names from 0 on and the texts after them. Both are distinct, and no text is one of the names.
+    /// Numbers the names from 0 on and the texts after them. Both are distinct, and no text is one
+    /// of the names.
     #[must_use]
     pub fn new(names: &'a [PatternName], texts: &'a [&'a str]) -> Self {
         Self { names, texts }
     }
 
-    /// Number of symbols.
+    /// Returns the number of symbols.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len() + self.texts.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no symbols.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The symbol of a number; `None` for numbers from `len` on.
+    /// Returns the symbol of a number; `None` for numbers from `len` on.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<SymbolRef<'a>> {
         let number = number as usize;
@@ -96,6 +105,8 @@ impl<'a> SourceSymbols<'a> {
             Some(name) => Some(SymbolRef::Name(*name)),
             None => {
                 let text = *self.texts.get(number - self.names.len())?;
+                // A source holds the name of a pattern as text if it lacks that pattern; visitors
+                // get one symbol for both.
                 Some(PatternName::from_symbol(text).map_or(SymbolRef::Text(text), SymbolRef::Name))
             }
         }
@@ -112,7 +123,7 @@ pub enum SymbolRef<'a> {
 }
 
 impl SymbolRef<'_> {
-    /// The symbol as a value of its own.
+    /// Returns the symbol as a value of its own.
     #[must_use]
     pub fn to_symbol(self) -> Symbol {
         match self {
@@ -136,18 +147,19 @@ impl fmt::Display for SymbolRef<'_> {
 pub struct VisitedPattern<'a> {
     /// Its name.
     pub name: PatternName,
-    /// Learn calls that the source knows of, all of them: `extra_frequency` of the attributes is 0.
+    /// All learn calls that the source counts: `extra_frequency` of the attributes is 0.
     pub frequency: u64,
-    /// All symbols, event after event, by their numbers in [`SourceSymbols`]; all of them are there.
+    /// All symbols, event after event, by their numbers in [`SourceSymbols`]; all of them are
+    /// there.
     pub symbols: &'a [u32],
-    /// Earliest sighting that the source knows of, if provenance was recorded.
+    /// Earliest sighting in the source, if provenance was recorded.
     pub first_seen: Option<FirstSeen>,
     /// Event lengths, metadata, emotives and affinity, where there are any.
     pub attributes: Option<&'a Attributes>,
 }
 
 impl VisitedPattern<'_> {
-    /// Symbols of each event; `None` when every event holds one.
+    /// Returns the number of symbols of each event; `None` when every event holds one.
     #[must_use]
     pub fn event_lengths(&self) -> Option<&[u32]> {
         self.attributes?.event_lengths.as_deref()

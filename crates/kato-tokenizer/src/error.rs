@@ -1,11 +1,11 @@
-//! What can go wrong when a tokenizer is loaded or used.
+//! The errors of loading and of using a tokenizer.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why no tokenizer could be made from what the user named.
+/// The error of loading the tokenizer that a user named.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -15,7 +15,7 @@ pub enum LoadError {
          download https://huggingface.co/{name}/resolve/main/tokenizer.json and give the path of that file"
     )]
     Unknown {
-        /// What the user asked for.
+        /// The name that the user gave.
         name: String,
     },
 
@@ -24,7 +24,7 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 
@@ -33,14 +33,14 @@ pub enum LoadError {
         "understand tokenizer `{name}`: it must be a Hugging Face tokenizer.json (format 1.0 or 2.0)"
     )]
     Definition {
-        /// What the user asked for.
+        /// The name that the user gave.
         name: String,
-        /// Which part was refused, and why.
+        /// The part that was refused, and the reason.
         source: Box<dyn StdError + Send + Sync>,
     },
 }
 
-/// Why a text could not be turned into ids. The ids appended so far are removed again.
+/// The error of turning a text into ids. The ids appended so far are removed again.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenizeError {
@@ -53,12 +53,13 @@ pub enum TokenizeError {
         word: String,
     },
 
-    /// The engine refused the text: an unknown symbol without an unknown-token, or more than 4 GiB at once.
+    /// The engine refused the text: an unknown symbol without an unknown-token, or more
+    /// than 4 GiB at once.
     #[error("tokenize text of {bytes} bytes")]
     Engine {
         /// Length of the text.
         bytes: usize,
-        /// What the engine said.
+        /// The error of the engine.
         source: Box<dyn StdError + Send + Sync>,
     },
 }

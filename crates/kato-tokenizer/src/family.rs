@@ -1,6 +1,7 @@
-//! Which rule marks the start of a word, guessed from a tokenizer's name.
+//! Tokenizer families, which differ in how tokens mark the beginning of a word.
 
-/// How token strings show that a word begins; sentence splitting confirms a boundary by it.
+/// The way in which token strings show that a word begins; sentence splitting
+/// confirms a boundary by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
     /// A word-initial token begins with a marker such as `Ġ`: GPT-2, RoBERTa, BART, Llama, Phi.
@@ -12,10 +13,11 @@ pub enum Family {
 }
 
 impl Family {
-    /// The family that the Python original assigns to a tokenizer of this name.
+    /// Returns the family that the Python original assigns to a tokenizer of this name.
     ///
-    /// It looks for fragments anywhere in the name, ignoring case, the GPT-2 family first. A path counts as a name, so a
-    /// fragment in a folder's name decides too; override with [`HfTokenizer::with_family`](crate::HfTokenizer::with_family).
+    /// It looks for fragments anywhere in the name, ignoring case, the GPT-2 family first. A path
+    /// counts as a name, so a fragment in a folder's name decides too; override with
+    /// [`HfTokenizer::with_family`](crate::HfTokenizer::with_family).
     ///
     /// ```
     /// use kato_tokenizer::Family;
@@ -29,6 +31,7 @@ impl Family {
         const BERT: [&str; 4] = ["bert", "albert", "electra", "deberta"];
         let name = name.to_lowercase();
         let has = |fragments: &[&str]| fragments.iter().any(|fragment| name.contains(fragment));
+        // This order, as `roberta` contains `bert`.
         if has(&GPT2) {
             Self::Gpt2
         } else if has(&BERT) {

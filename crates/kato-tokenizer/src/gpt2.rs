@@ -4,13 +4,14 @@ use std::sync::LazyLock;
 
 use crate::HfTokenizer;
 
-/// `tokenizer.json` of GPT-2, minified and compressed by `examples/pack_gpt2.rs`; licence in `NOTICE`.
+/// `tokenizer.json` of GPT-2, minified and compressed by `examples/pack_gpt2.rs`;
+/// licence in `NOTICE`.
 static PACKED: &[u8] = include_bytes!("../data/gpt2.json.zst");
 
-/// Room for the unpacked definition.
+/// Most bytes of the unpacked definition.
 const UNPACKED_BYTES: usize = 2 << 20;
 
-/// GPT-2's byte-level BPE: 50,257 tokens, works offline.
+/// Returns GPT-2's byte-level BPE: 50,257 tokens, offline.
 ///
 /// The first call in a process unpacks the data (about 0.2 s); later calls share it.
 ///
@@ -22,6 +23,8 @@ const UNPACKED_BYTES: usize = 2 << 20;
 /// ```
 #[must_use]
 pub fn gpt2() -> HfTokenizer {
+    // The data are part of the program, and a test compares them with the published file, so none
+    // of the errors below can come up at run time.
     static GPT2: LazyLock<HfTokenizer> = LazyLock::new(|| {
         let json = zstd::bulk::decompress(PACKED, UNPACKED_BYTES)
             .expect("the bundled data is a zstd frame that fits");

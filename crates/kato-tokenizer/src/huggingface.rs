@@ -1,4 +1,4 @@
-//! Any Hugging Face `tokenizer.json`: the engine, and the check of what it returns.
+//! Tokenizers of any Hugging Face `tokenizer.json`: the engine, and the check of what it returns.
 
 mod alphabet;
 mod bpe;
@@ -28,6 +28,7 @@ pub struct HfTokenizer {
     engine: Arc<Engine>,
 }
 
+/// The engine and everything that clones of a tokenizer share.
 struct Engine {
     pipeline: PipelineTokenizer,
     options: EncodeOptions,
@@ -39,13 +40,16 @@ struct Engine {
     checked: Option<Checked>,
 }
 
+/// The check of the engine's results, and the exact rules that replace those that fail it.
 struct Checked {
     spelling: Spelling,
     bpe: Bpe,
 }
 
 impl HfTokenizer {
-    /// Reads the file at `path`; `name` is what [`name`](Tokenizer::name) returns and what decides the [`Family`].
+    /// Reads a tokenizer from the file at `path`.
+    ///
+    /// `name` is what [`name`](Tokenizer::name) returns and what decides the [`Family`].
     ///
     /// # Errors
     ///
@@ -58,11 +62,12 @@ impl HfTokenizer {
         Self::from_json(name, &std::fs::read_to_string(path).map_err(read)?)
     }
 
-    /// Makes a tokenizer from the text of a `tokenizer.json`.
+    /// Creates a tokenizer from the text of a `tokenizer.json`.
     ///
     /// # Errors
     ///
-    /// [`LoadError::Definition`] when the text is not such a file, or uses something the engine lacks, such as dropout.
+    /// [`LoadError::Definition`] when the text is not such a file, or uses something the engine
+    /// lacks, such as dropout.
     pub fn from_json(name: &str, json: &str) -> Result<Self, LoadError> {
         let engine = Engine::new(json).map_err(|source| LoadError::Definition {
             name: name.to_owned(),
@@ -75,7 +80,7 @@ impl HfTokenizer {
         })
     }
 
-    /// The same tokenizer, with a family that its name does not tell.
+    /// Sets the family, where the name leads to a wrong one.
     #[must_use]
     pub fn with_family(self, family: Family) -> Self {
         Self { family, ..self }
@@ -83,13 +88,16 @@ impl HfTokenizer {
 }
 
 impl Engine {
+    /// Reads a definition and prepares the check where the model allows one.
     fn new(json: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let definition = Definition::parse(json)?;
         let canonical = definition.canonical_json();
-        // The engine asserts where it should return an error; a malformed file must not end the process.
+        // The engine asserts where it should return an error; a malformed file must
+        // not end the process.
         let pipeline = catch_unwind(|| tokenizers::from_json(&canonical)).map_err(
             |_| "the engine panicked while reading it; the file is damaged or of an unknown kind",
         )??;
+        // Training learns a text as it is, so nothing is added to it and nothing is cut.
         let options = EncodeOptions {
             add_special_tokens: false,
             encode_special_tokens: false,
@@ -103,6 +111,7 @@ impl Engine {
                 .unwrap_or_default()
         };
         let mut tokens: Vec<String> = (0..definition.id_bound()).map(token).collect();
+        // The bound may be above the highest id in use.
         while tokens.pop_if(|last| last.is_empty()).is_some() {}
         let vocabulary = Vocabulary::from_tokens(tokens);
         let mut special = Vec::new();
@@ -129,8 +138,9 @@ impl Engine {
         })
     }
 
+    /// Appends the ids that the engine gives, without a check.
     fn encode_into(&self, text: &str, ids: &mut Vec<u32>) -> tokenizers::Result<()> {
-        /// Room for this many tokens stays allocated per thread between texts.
+        /// Most tokens for which memory stays allocated per thread between texts.
         const KEPT: usize = 1 << 18;
         thread_local! {
             static TOKENS: RefCell<Vec<PipelineToken>> = const { RefCell::new(Vec::new()) };
@@ -139,6 +149,7 @@ impl Engine {
             tokens.clear();
             self.pipeline.encode_into(text, &self.options, tokens)?;
             ids.extend(tokens.iter().map(|token| token.id()));
+            // One very long text must not hold its memory for as long as the thread lives.
             if tokens.capacity() > KEPT {
                 *tokens = Vec::new();
             }
@@ -167,6 +178,9 @@ impl Tokenizer for HfTokenizer {
     fn encode_into(&self, text: &str, ids: &mut Vec<u32>) -> Result<(), TokenizeError> {
         let before = ids.len();
         let mut encoded = self.engine.encode_into(text, ids);
+        // The engine recognises words by 32 bits of a hash, and a word that it takes for another
+        // has tokens that do not spell it. After an error of the engine there are no ids to spell
+        // the text, and the exact rules decide.
         if let Some(checked) = &self.engine.checked
             && !checked.spelling.spells(&ids[before..], text.as_bytes())
         {
@@ -174,6 +188,7 @@ impl Tokenizer for HfTokenizer {
             encoded = checked.bpe.encode_into(&self.engine.pipeline, text, ids);
         }
         encoded.map_err(|source| {
+            // The exact rules may have appended some ids before they failed.
             ids.truncate(before);
             TokenizeError::Engine {
                 bytes: text.len(),
@@ -184,6 +199,7 @@ impl Tokenizer for HfTokenizer {
 
     fn decode(&self, ids: &[u32]) -> String {
         match &self.engine.checked {
+            // Tokens that spell the text need no decoder to undo them.
             Some(checked) => checked.spelling.text(ids),
             None => self.engine.pipeline.decode(ids, false).unwrap_or_else(|_| {
                 // A decoder that cannot undo this sequence still leaves its tokens to show.

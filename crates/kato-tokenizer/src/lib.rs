@@ -1,22 +1,8 @@
-//! Text to token strings: GPT-2 built in, any Hugging Face `tokenizer.json` by path.
-//!
-//! KATO's symbols are *token strings in the tokenizer's own alphabet* (`"Ġcat"`, `"ĊĊ"`), not ids and not decoded text. This
-//! crate turns text into ids, and its [`Vocabulary`] turns ids into those strings, so a caller can work on `u32` and look a
-//! string up once per id.
-//!
-//! ```
-//! use kato_tokenizer::{Tokenizer, gpt2};
-//!
-//! let tokenizer = gpt2();
-//! let mut ids = Vec::new();
-//! tokenizer.encode_into("The cat sat.", &mut ids)?;
-//! let tokens: Vec<_> = ids.iter().filter_map(|&id| tokenizer.vocabulary().get(id)).collect();
-//! assert_eq!(tokens, ["The", "Ġcat", "Ġsat", "."]);
-//! assert_eq!(tokenizer.decode(&ids), "The cat sat.");
-//! # Ok::<(), kato_tokenizer::TokenizeError>(())
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # Which tokenizer
+//!
+//! Start with [`load`], or with [`gpt2`] where nothing else is to be chosen.
 //!
 //! | need | take |
 //! |---|---|
@@ -26,21 +12,7 @@
 //! | words between blanks, mostly for tests | [`Whitespace`] |
 //! | something else | implement [`Tokenizer`] |
 //!
-//! # Guarantees
-//!
-//! - **Exact.** GPT-2 ids equal those of the original, tested against an independent implementation. The engine underneath is
-//!   the fastest measured, but it recognises a vocabulary entry by 32 bits of hash, so about one unseen word in four billion
-//!   gets the id of an unrelated token. For byte-level BPE (GPT-2, RoBERTa, BART, Phi-2, Llama 3 …) every result is therefore
-//!   checked to spell its text, and encoded again without hashes where it does not. Other models (WordPiece, Unigram,
-//!   SentencePiece-style BPE) are not checked.
-//!   What is a letter or a digit follows Unicode 17; implementations with older tables split differently around the 4,657
-//!   letters and digits new in it.
-//! - **Nothing added, nothing cut.** No special tokens are added, whatever the file's post-processor says; its truncation and
-//!   padding are ignored. Special tokens *written in the text*, such as `<|endoftext|>`, become their id, as in Hugging Face.
-//! - **No threads, no global pool.** Encoding runs on the calling thread; a tokenizer is `Send + Sync` and cheap to share.
-//! - **Bounded memory.** The word cache has a fixed size per concurrently encoding thread (about 2 MiB, at most 6 MiB);
-//!   work buffers grow with the longest single text, never with the amount of text.
-//! - **No implicit files, environment or network.** Only the path given is read.
+//! Every one of them is a [`Tokenizer`], whose [`Vocabulary`] turns ids into token strings.
 
 mod error;
 mod family;

@@ -1,11 +1,12 @@
-//! From what the user named to a tokenizer.
+//! The loading of a tokenizer by the name or path that a user gave.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{HfTokenizer, LoadError, Tokenizer, gpt2};
 
-/// The tokenizer that a user names: `gpt2` (or `openai-community/gpt2`), a `tokenizer.json`, or a folder that holds one.
+/// Loads the tokenizer that a user names: `gpt2` (or `openai-community/gpt2`), a `tokenizer.json`,
+/// or a folder that holds one.
 ///
 /// Nothing is downloaded: for a name on the Hugging Face hub the error says which file to fetch.
 ///
@@ -20,6 +21,7 @@ use crate::{HfTokenizer, LoadError, Tokenizer, gpt2};
 ///
 /// [`LoadError::Unknown`] when it is no such name or path; the others when the file cannot be used.
 pub fn load(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
+    // Before any file, so that a folder that happens to have this name changes nothing.
     if matches!(spec, "gpt2" | "openai-community/gpt2") {
         return Ok(Arc::new(gpt2()));
     }
@@ -37,16 +39,18 @@ pub fn load(spec: &str) -> Result<Arc<dyn Tokenizer>, LoadError> {
     Ok(Arc::new(HfTokenizer::from_file(spec, &path)?))
 }
 
-/// Like [`load`], but a hub name is also looked up among what Hugging Face tools have already downloaded to `cache`.
+/// Loads a tokenizer as [`load`] does, looking a hub name up also among what Hugging Face tools
+/// have already downloaded to `cache`.
 ///
-/// `cache` is the folder that holds `models--…` folders, usually `~/.cache/huggingface/hub`; of several downloaded
-/// revisions, the one that `main` named last is taken.
+/// `cache` is the folder that holds `models--…` folders, usually `~/.cache/huggingface/hub`; of
+/// several downloaded revisions, the one that `main` named last is taken.
 ///
 /// # Errors
 ///
 /// Those of [`load`].
 pub fn load_with_hub_cache(spec: &str, cache: &Path) -> Result<Arc<dyn Tokenizer>, LoadError> {
     match load(spec) {
+        // Any other error is about a file that the user named, which the cache must not replace.
         Err(LoadError::Unknown { name }) => match cached(spec, cache) {
             Some(path) => Ok(Arc::new(HfTokenizer::from_file(spec, &path)?)),
             None => Err(LoadError::Unknown { name }),
@@ -55,7 +59,10 @@ pub fn load_with_hub_cache(spec: &str, cache: &Path) -> Result<Arc<dyn Tokenizer
     }
 }
 
+/// Finds the `tokenizer.json` of a hub name in a cache.
 fn cached(name: &str, cache: &Path) -> Option<PathBuf> {
+    // The layout of `huggingface_hub`: a folder for each model, a file for each branch with the
+    // revision that it named last, and a folder for each revision.
     let model = cache.join(format!("models--{}", name.replace('/', "--")));
     let revision = std::fs::read_to_string(model.join("refs/main")).ok()?;
     let path = model

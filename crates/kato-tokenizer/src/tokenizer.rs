@@ -1,49 +1,56 @@
-//! The contract every tokenizer fulfils.
+//! The contract that every tokenizer fulfils.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Family, TokenizeError, Vocabulary};
 
-/// Turns text into ids and ids back into text. Object safe; share it as `Arc<dyn Tokenizer>`.
+/// A tokenizer, which turns text into ids and ids back into text. Object safe; share it as
+/// `Arc<dyn Tokenizer>`.
 ///
-/// Encoding is a pure function of the text: the same text gives the same ids on every thread and in every run.
+/// Encoding is a pure function of the text: the same text gives the same ids on every
+/// thread and in every run.
 pub trait Tokenizer: Send + Sync + fmt::Debug {
-    /// What the user asked for: `gpt2`, a path, a name.
+    /// Returns the name that the user gave: `gpt2`, a path, a name.
     fn name(&self) -> &str;
 
-    /// Hexadecimal BLAKE3 of what decides ids and token strings; store it with a run and compare it on resume.
+    /// Returns the hexadecimal BLAKE3 of everything that decides ids and token strings.
     ///
-    /// Equal fingerprints mean equal results. The reverse holds per file format: the same tokenizer saved in format 1.0 and
-    /// in 2.0 differs.
+    /// Store it with a run and compare it on resume. Equal fingerprints mean equal results. The
+    /// reverse holds per file format: the same tokenizer saved in format 1.0 and in 2.0 differs.
     fn fingerprint(&self) -> &str;
 
-    /// How token strings mark the beginning of a word.
+    /// Returns the way in which token strings mark the beginning of a word.
     fn family(&self) -> Family;
 
-    /// The token string of every id.
+    /// Returns the token string of every id.
     fn vocabulary(&self) -> &Vocabulary;
 
     /// Appends the ids of `text` to `ids`: all of them, and none that the text does not contain.
     ///
-    /// Shape: an empty text appends nothing. Every appended id has a token in [`vocabulary`](Self::vocabulary).
+    /// Shape: an empty text appends nothing. Every appended id has a token in
+    /// [`vocabulary`](Self::vocabulary).
     ///
     /// # Errors
     ///
     /// When the tokenizer has no id for a part of the text; `ids` is then as it was before.
     fn encode_into(&self, text: &str, ids: &mut Vec<u32>) -> Result<(), TokenizeError>;
 
-    /// The text that `ids` stand for, special tokens included. Ids without a token are skipped; bytes that are not UTF-8,
-    /// as when a character is cut in two, become U+FFFD.
+    /// Returns the text that `ids` stand for, special tokens included.
+    ///
+    /// Ids without a token are skipped; bytes that are not UTF-8, as when a character is cut in
+    /// two, become U+FFFD.
     fn decode(&self, ids: &[u32]) -> String;
 
-    /// Whether `id` is a control token such as `<|endoftext|>`; filter by it before decoding to leave them out.
+    /// Returns whether `id` is a control token such as `<|endoftext|>`.
+    ///
+    /// Filter by it before decoding to leave them out. By default no id is one.
     fn is_special(&self, id: u32) -> bool {
         let _ = id;
         false
     }
 
-    /// The ids of `text` in a new vector; see [`encode_into`](Self::encode_into).
+    /// Returns the ids of `text` in a new vector; see [`encode_into`](Self::encode_into).
     ///
     /// # Errors
     ///
@@ -54,7 +61,9 @@ pub trait Tokenizer: Send + Sync + fmt::Debug {
         Ok(ids)
     }
 
-    /// The text that token strings stand for. A string outside the vocabulary, such as a pattern name, is kept verbatim.
+    /// Returns the text that token strings stand for.
+    ///
+    /// A string outside the vocabulary, such as a pattern name, is kept verbatim.
     ///
     /// ```
     /// use kato_tokenizer::{Tokenizer, gpt2};
@@ -62,6 +71,8 @@ pub trait Tokenizer: Send + Sync + fmt::Debug {
     /// ```
     fn decode_tokens(&self, tokens: &[&str]) -> String {
         let mut text = String::new();
+        // Neighbouring tokens are decoded together, because several may share the
+        // bytes of one character.
         let mut known = Vec::new();
         for token in tokens {
             match self.vocabulary().id(token) {

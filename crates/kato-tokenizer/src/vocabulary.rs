@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Token strings by id, in the tokenizer's own alphabet. Cloning shares the table.
 ///
-/// Ids are dense: `0..len()`. A file may leave ids unused; those, like an empty string, have no token.
+/// Ids are dense: `0..len()`. A file may leave ids unused; those, like an empty
+/// string, have no token.
 ///
 /// ```
 /// use kato_tokenizer::Vocabulary;
@@ -24,16 +25,17 @@ struct Table {
     text: String,
     /// `ends[id]` is where the token of `id` ends in `text`; it begins where the one before ends.
     ends: Vec<usize>,
-    /// Ids ordered by (string, id), made when a string is first looked up.
+    /// Ids ordered by (string, id); sorted when a string is first looked up.
     by_text: OnceLock<Vec<u32>>,
 }
 
 impl Vocabulary {
-    /// A vocabulary whose ids count the given strings from 0; an empty string leaves its id unused.
+    /// Creates a vocabulary whose ids number the given strings from 0; an empty string
+    /// leaves its id unused.
     ///
     /// # Panics
     ///
-    /// If there are more than 2³² strings.
+    /// If there are 2³² strings or more.
     pub fn from_tokens<T: AsRef<str>>(tokens: impl IntoIterator<Item = T>) -> Self {
         let mut text = String::new();
         let ends: Vec<usize> = tokens
@@ -54,25 +56,29 @@ impl Vocabulary {
         }
     }
 
-    /// Number of ids, unused ones included.
+    /// Returns the number of ids, unused ones included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.ends.len()
     }
 
-    /// Whether there is no id at all.
+    /// Returns whether there is no id at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.table.ends.is_empty()
     }
 
-    /// The token string of `id`; `None` when the id is out of range or unused. Complexity: O(1).
+    /// Returns the token string of `id`; `None` when the id is out of range or unused.
+    ///
+    /// Complexity: O(1).
     #[must_use]
     pub fn get(&self, id: u32) -> Option<&str> {
         self.table.get(id)
     }
 
-    /// The id of a token string, the lowest where several ids share it. Complexity: O(log len) string comparisons.
+    /// Returns the id of a token string, the lowest where several ids share it.
+    ///
+    /// Complexity: O(log len) string comparisons.
     #[must_use]
     pub fn id(&self, token: &str) -> Option<u32> {
         let by_text = self.table.by_text.get_or_init(|| self.table.order());
@@ -84,7 +90,7 @@ impl Vocabulary {
             .filter(|&id| self.table.get(id) == Some(token))
     }
 
-    /// Every id that has a token, ascending, with its token.
+    /// Returns every id that has a token, ascending, with its token.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
         (0u32..)
             .zip(&self.table.ends)
@@ -100,9 +106,11 @@ impl Table {
         self.text.get(start..end).filter(|token| !token.is_empty())
     }
 
+    /// Returns the ids that have a token, ordered by token, then by id.
     fn order(&self) -> Vec<u32> {
         let mut ids: Vec<u32> = (0u32..).zip(&self.ends).map(|(id, _)| id).collect();
         ids.retain(|&id| self.get(id).is_some());
+        // Stable, so that of the ids that share a token the lowest stays first.
         ids.sort_by_key(|&id| self.get(id));
         ids
     }

@@ -2,10 +2,10 @@
 
 use crate::{Family, TokenizeError, Tokenizer, Vocabulary};
 
-/// Splits at Unicode white space; knows exactly the words it was built from.
+/// A tokenizer that splits at Unicode white space and knows exactly the words it was built from.
 ///
-/// The list of words is closed because ids must keep their meaning: a table that grew while encoding would give different
-/// ids to different threads.
+/// The list of words is closed because ids must keep their meaning: a table that grew while
+/// encoding would give different ids to different threads.
 ///
 /// ```
 /// use kato_tokenizer::{Tokenizer, Whitespace};
@@ -21,7 +21,8 @@ pub struct Whitespace {
 }
 
 impl Whitespace {
-    /// A tokenizer that knows every word of these texts; ids in the order of first appearance.
+    /// Creates a tokenizer that knows every word of these texts; ids in the order
+    /// of first appearance.
     pub fn of_texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
         let mut words: Vec<String> = Vec::new();
         let mut known = std::collections::HashSet::new();
@@ -33,6 +34,8 @@ impl Whitespace {
             }
         }
         let mut hasher = blake3::Hasher::new();
+        // Names the kind of tokenizer and the version of this form, so that no other kind and no
+        // later form has the same fingerprint.
         hasher.update(b"kato whitespace 1");
         for word in &words {
             // A word holds no blank, so a blank separates without ambiguity.
@@ -67,6 +70,7 @@ impl Tokenizer for Whitespace {
         let before = ids.len();
         for word in text.split_whitespace() {
             let Some(id) = self.vocabulary.id(word) else {
+                // The contract: an error leaves `ids` as it was.
                 ids.truncate(before);
                 return Err(TokenizeError::UnknownWord {
                     word: word.to_owned(),

@@ -1,4 +1,4 @@
-//! Which patterns go.
+//! Selects the patterns that a clean-up removes.
 
 use kato_model::PatternName;
 use kato_store::PatternStore;
@@ -8,17 +8,17 @@ use crate::AnalysisError;
 use crate::level::{Bits, Level};
 use crate::references;
 
-/// The patterns of a node that go.
+/// The patterns of a node that are removed.
 #[derive(Debug)]
 pub(super) struct Doomed {
     pub(super) counts: NodeCleanup,
     /// In order.
     pub(super) names: Vec<PatternName>,
-    /// Of all that the node holds.
+    /// Digest of all that the node holds.
     pub(super) digest: String,
 }
 
-/// From the top down: what a pattern that stays refers to stays.
+/// Selects from the top down: what a pattern that stays refers to stays.
 pub(super) fn keep(
     store: &dyn PatternStore,
     threshold: u64,
@@ -26,6 +26,8 @@ pub(super) fn keep(
 ) -> Result<Vec<Doomed>, AnalysisError> {
     let mut found = Vec::new();
     let mut above: Option<Marked> = None;
+    // A node's fate is final once the node above is decided, hence the direction; two neighbouring
+    // levels are in memory at a time.
     for node_idx in (0..chosen.len()).rev() {
         let mut node = Marked::load(store, node_idx, threshold, chosen[node_idx])?;
         if let Some(above) = &above {
@@ -36,7 +38,10 @@ pub(super) fn keep(
                 &above.level,
                 &node.level,
                 |parent, children| {
+                    // Several sources may show a parent again. Setting a bit twice changes nothing.
                     if !above.goes(parent) {
+                        // A child that the node does not hold has no position, and nothing can be
+                        // kept.
                         for child in children.iter().filter_map(|child| child.position) {
                             needed.set(child);
                         }
@@ -52,7 +57,7 @@ pub(super) fn keep(
     Ok(found)
 }
 
-/// From the bottom up: what refers to a pattern that goes, goes.
+/// Selects from the bottom up: a pattern that refers to one that is removed is removed too.
 pub(super) fn cascade(
     store: &dyn PatternStore,
     threshold: u64,
@@ -70,6 +75,7 @@ pub(super) fn cascade(
                 &node.level,
                 &below.level,
                 |parent, children| {
+                    // References that led nowhere before do not break their parent.
                     let mut children = children.iter().filter_map(|child| child.position);
                     if children.any(|child| below.goes(child)) {
                         broken.set(parent);
@@ -84,18 +90,19 @@ pub(super) fn cascade(
     Ok(found)
 }
 
-/// A level, and what is known of its patterns.
+/// A level, with what has been decided about its patterns.
 struct Marked {
     level: Level,
     /// Frequencies below this one are too rare.
     threshold: u64,
-    /// Patterns that a pattern refers to that stays.
+    /// Patterns that are part of a pattern that stays.
     kept: Option<Bits>,
-    /// Patterns that refer to one that goes.
+    /// Patterns that refer to one that is removed.
     broken: Option<Bits>,
 }
 
 impl Marked {
+    /// Reads a level; the threshold applies to it only if it is `chosen`.
     fn load(
         store: &dyn PatternStore,
         node_idx: usize,
@@ -104,30 +111,37 @@ impl Marked {
     ) -> Result<Self, AnalysisError> {
         Ok(Self {
             level: Level::load(store, node_idx)?,
+            // No frequency is below 0, so nothing is rare where the threshold does not apply.
             threshold: if chosen { threshold } else { 0 },
             kept: None,
             broken: None,
         })
     }
 
+    /// Returns whether a pattern is below the threshold.
     fn is_rare(&self, position: usize) -> bool {
         self.level.frequencies.get(position) < self.threshold
     }
 
+    /// Returns whether a pattern is kept by a reference.
     fn is_kept(&self, position: usize) -> bool {
         self.kept.as_ref().is_some_and(|kept| kept.get(position))
     }
 
+    /// Returns whether a pattern refers to one that is removed.
     fn is_broken(&self, position: usize) -> bool {
         self.broken
             .as_ref()
             .is_some_and(|broken| broken.get(position))
     }
 
+    /// Returns whether a pattern is removed.
     fn goes(&self, position: usize) -> bool {
+        // Only one of the two marks exists, depending on how references are treated.
         self.is_rare(position) && !self.is_kept(position) || self.is_broken(position)
     }
 
+    /// Returns names and counts of the patterns that are removed.
     fn doomed(&self) -> Doomed {
         let mut counts = NodeCleanup {
             node: self.level.node.clone(),

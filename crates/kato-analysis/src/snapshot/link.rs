@@ -1,4 +1,4 @@
-//! How a node is made of the one below it.
+//! The link between a node and the one below it: how the patterns of one are made of the other's.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::level::{Bits, Counts, Level};
 use crate::references::{self, Reference};
 use crate::{AnalysisError, Information};
 
-/// How a node, the *upper* one, is made of the node below it, the *lower* one.
+/// The link between two neighbouring nodes: how the *upper* one is made of the *lower* one.
 ///
-/// A pattern of the upper node is a *parent*; the names of patterns among its symbols are its *children*. The top node has no
-/// node above it, so nothing is said of whether its patterns are used.
+/// A pattern of the upper node is a *parent*; the names of patterns among its symbols are its
+/// *children*. The top node has no node above it, so whether its patterns are used is not stated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkSnapshot {
     /// The node below.
@@ -33,21 +33,23 @@ pub struct LinkSnapshot {
     pub orphans: u64,
     /// Their share, 1 − coverage.
     pub orphan_rate: Option<f64>,
-    /// Different parents of the lower node's patterns.
+    /// The number of different parents of the lower node's patterns.
     pub reuse: Reuse,
     /// Children of the upper node's patterns; a child that occurs twice counts twice.
     pub branching: Branching,
     /// Children that the lower node does not hold, counted as `branching` counts.
     pub dangling: u64,
-    /// What parents and children say of each other, weighted by learn calls; `None` when nobody has children.
+    /// What parents and children reveal about each other, weighted by learn calls; `None` when no
+    /// pattern has children.
     pub information: Option<Information>,
-    /// What the upper node's patterns have in common; `None` when there are not two, or none has children.
+    /// What the upper node's patterns have in common; `None` when there are fewer than two, or none
+    /// has children.
     pub similarity: Option<Similarity>,
     /// Entropy of the upper node less that of the lower one, in bits.
     pub entropy_change: Option<f64>,
 }
 
-/// How many different parents the patterns of a node have.
+/// The distribution of the number of different parents of a node's patterns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reuse {
     /// Mean.
@@ -71,14 +73,14 @@ pub struct ParentCount {
     pub patterns: u64,
 }
 
-/// How many children the patterns of a node have.
+/// The distribution of the number of children of a node's patterns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Branching {
     /// Mean.
     pub mean: Option<f64>,
     /// Standard deviation over all patterns, none left out.
     pub standard_deviation: Option<f64>,
-    /// Standard deviation / mean; `None` when nobody has children.
+    /// Standard deviation / mean; `None` when no pattern has children.
     pub variation: Option<f64>,
     /// Smallest number.
     pub min: Option<u64>,
@@ -86,7 +88,7 @@ pub struct Branching {
     pub max: Option<u64>,
 }
 
-/// Looks at the references of the node `upper_idx` to the one below.
+/// Counts the references of the node `upper_idx` to the one below.
 pub(super) fn of(
     store: &dyn PatternStore,
     upper_idx: usize,
@@ -100,16 +102,22 @@ pub(super) fn of(
     references::visit(store, upper_idx, upper, lower, |position, children| {
         tally.take(position, children);
     })?;
+    // A pattern that the visit did not show was forgotten since the level was read. Patterns
+    // learned since are found by the visit itself.
     if tally.n_seen != upper.names.len() {
         let node = upper.node.clone();
         return Err(AnalysisError::ChangedMeanwhile { node });
     }
     let (lower_counts, upper_counts) = (&lower_node.statistics, &upper_node.statistics);
     let mut parents = Weights::new();
+    // Patterns without a parent are counted too, which `count` would leave out: they are the
+    // orphans.
     for n_parents in tally.n_parents.iter() {
         *parents.entry(n_parents).or_default() += 1;
     }
     let mut children = Weights::new();
+    // The weights go into one sorted map, so that the sum over them is added in the same order for
+    // every store. A child outside the lower node is an outcome like the others.
     for weight in tally
         .child_weights
         .iter()
@@ -136,15 +144,16 @@ pub(super) fn of(
     })
 }
 
-/// What is counted over the references of a node, each pattern once.
+/// Counts over the references of a node, each pattern once.
 struct Tally<'a> {
     upper: &'a Level,
-    /// Patterns that were taken, and their number.
+    /// Patterns that were counted, and their number.
     seen: Bits,
     n_seen: usize,
     /// Different parents of each pattern of the lower node.
     n_parents: Counts,
-    /// Learn calls times occurrences of each pattern of the lower node, and of names that it does not hold.
+    /// Learn calls times occurrences of each pattern of the lower node, and of names that it does
+    /// not hold.
     child_weights: Counts,
     dangling_weights: BTreeMap<PatternName, u64>,
     parent_weights: Weights,
@@ -156,6 +165,7 @@ struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
+    /// Creates the counts of two levels, all zero, and draws the sample of pairs.
     fn new(lower: &Level, upper: &'a Level, options: &SnapshotOptions) -> Self {
         Self {
             upper,
@@ -173,8 +183,9 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Counts the children of one pattern of the upper node.
     fn take(&mut self, position: usize, children: &[Reference]) {
-        // Another source may have shown it.
+        // Another source may hold the same pattern, with the same content.
         if !self.seen.set(position) {
             return;
         }
@@ -182,6 +193,8 @@ impl<'a> Tally<'a> {
         let frequency = self.upper.frequencies.get(position);
         let n_children = children.len() as u64;
         self.branching.add(n_children);
+        // One outcome for each learn call and child place, all equally likely: the joint
+        // distribution of `Information`.
         count(
             &mut self.parent_weights,
             frequency.saturating_mul(n_children),
@@ -191,11 +204,14 @@ impl<'a> Tally<'a> {
         self.sorted.clear();
         self.sorted.extend_from_slice(children);
         self.sorted.sort_unstable();
+        // The name comes first in the order, so equal children are neighbours and form one pair
+        // `(p, c)` with the number of its occurrences.
         for same in self.sorted.chunk_by(|a, b| a == b) {
             let weight = frequency.saturating_mul(same.len() as u64);
             count(&mut self.pair_weights, weight);
             match same[0].position {
                 Some(child) => {
+                    // A parent counts once here, however often the child occurs in it.
                     self.n_parents.add(child, 1);
                     self.child_weights.add(child, weight);
                 }
@@ -209,7 +225,7 @@ impl<'a> Tally<'a> {
     }
 }
 
-/// Whole numbers added up, so that their order does not show.
+/// Sums of whole numbers, which are the same in any order of adding.
 #[derive(Default)]
 struct Moments {
     n: u64,
@@ -220,6 +236,7 @@ struct Moments {
 }
 
 impl Moments {
+    /// Adds a number.
     fn add(&mut self, number: u64) {
         self.n += 1;
         self.sum += u128::from(number);
@@ -228,6 +245,7 @@ impl Moments {
         self.max = Some(self.max.map_or(number, |max| max.max(number)));
     }
 
+    /// Returns mean, deviation and extremes of the numbers.
     fn finish(&self) -> Branching {
         if self.n == 0 {
             return Branching::default();
@@ -248,14 +266,14 @@ impl Moments {
 }
 
 impl Reuse {
-    /// From the number of patterns by number of parents.
+    /// Creates the distribution from the number of patterns by number of parents.
     fn of(parents: &Weights) -> Self {
         let patterns: u64 = parents.values().sum();
         let sum: u64 = parents
             .iter()
             .map(|(parents, patterns)| parents * patterns)
             .sum();
-        // The smallest number that a share of the patterns does not exceed.
+        // The nearest rank: the smallest number that this share of the patterns does not exceed.
         let rank = |tenths: u64| {
             let wanted = (patterns * tenths).div_ceil(10);
             let mut so_far = 0;

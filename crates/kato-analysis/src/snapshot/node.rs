@@ -9,12 +9,13 @@ use crate::AnalysisError;
 use crate::information::entropy_bits;
 use crate::level::Level;
 
-/// What one node holds.
+/// The content of one node in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeSnapshot {
     /// Its name.
     pub node: String,
-    /// BLAKE3 of every pattern in name order: 20 bytes of name, 8 of frequency, little-endian. As hexadecimal digits.
+    /// BLAKE3 of every pattern in name order: 20 bytes of name, 8 of frequency, little-endian. As
+    /// hexadecimal digits.
     pub digest: String,
     /// Counts over learn calls, as the store keeps them.
     pub totals: Totals,
@@ -22,11 +23,11 @@ pub struct NodeSnapshot {
     pub statistics: FrequencyStatistics,
     /// The node's share of the patterns of all nodes, from 0 to 1.
     pub utilisation: Option<f64>,
-    /// Entropy, in bits, of the pattern of a learn call: log₂ of the patterns when all are equally frequent, less when few
-    /// are learned again and again.
+    /// Entropy, in bits, of the pattern of a learn call: log₂ of the patterns when all are equally
+    /// frequent, less when few are learned again and again.
     pub entropy: Option<f64>,
-    /// Effective compression: symbols over all learn calls of the lowest node, which are the tokens of the corpus that were
-    /// learned, for each distinct pattern of this node.
+    /// Effective compression: symbols over all learn calls of the lowest node, which are the tokens
+    /// of the corpus that were learned, for each distinct pattern of this node.
     pub tokens_per_pattern: Option<f64>,
     /// The most frequent patterns, ties in name order.
     pub top: Vec<TopPattern>,
@@ -44,7 +45,8 @@ pub struct TopPattern {
 }
 
 impl NodeSnapshot {
-    /// `tokens` is what the lowest node learned, where this is another.
+    /// Creates the snapshot of one node; `tokens` is the number of tokens that the lowest node
+    /// learned, or `None` for the lowest node itself.
     pub(super) fn of(
         store: &dyn PatternStore,
         node_idx: usize,
@@ -60,6 +62,7 @@ impl NodeSnapshot {
         Ok(Self {
             node: level.node.clone(),
             digest: level.digest.clone(),
+            // Known only when all nodes are read; the caller sets it.
             utilisation: None,
             entropy: entropy_bits(&level.histogram),
             tokens_per_pattern: ratio(tokens, statistics.patterns),
@@ -70,12 +73,15 @@ impl NodeSnapshot {
     }
 }
 
+/// Returns the `n` most frequent patterns of a node, ties in name order.
 fn top(
     store: &dyn PatternStore,
     node_idx: usize,
     level: &Level,
     n: usize,
 ) -> Result<Vec<TopPattern>, AnalysisError> {
+    // Listing the most frequent takes a pass over all names, which is spared when none is asked
+    // for.
     if n == 0 {
         return Ok(Vec::new());
     }
@@ -84,9 +90,11 @@ fn top(
     let mut found = Vec::new();
     for PatternFrequency { name, frequency } in node.top(n).map_err(read())? {
         let pattern = node.pattern(&name).map_err(read())?;
+        // A name that was just listed has a pattern, unless it was forgotten in between.
         let pattern = pattern.ok_or_else(|| AnalysisError::ChangedMeanwhile {
             node: level.node.clone(),
         })?;
+        // Without event lengths every event holds one symbol.
         let events = pattern.event_lengths.as_ref().map(|lengths| lengths.len());
         found.push(TopPattern {
             name,

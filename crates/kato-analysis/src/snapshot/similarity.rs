@@ -1,21 +1,23 @@
-//! How much patterns of a node have in common: the Jaccard index of their children, over pairs drawn by a seed.
+//! Measures how much patterns of a node have in common: the Jaccard index of their children, over
+//! pairs drawn by a seed.
 
 use std::collections::BTreeMap;
 
 use kato_model::PatternName;
 use serde::{Deserialize, Serialize};
 
-/// How similar the patterns of a node are to each other by what they are made of.
+/// The similarity of the patterns of a node by what they are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Similarity {
-    /// Mean, over pairs of different patterns, of the Jaccard index of their sets of children: common children / all children.
-    /// 0: no two have a child in common. Its complement is the diversity of the node.
+    /// Mean, over pairs of different patterns, of the Jaccard index of their sets of children:
+    /// common children / all children. 0: no two have a child in common. Its complement is the
+    /// diversity of the node.
     pub mean_jaccard: f64,
     /// Pairs that were compared.
     pub pairs: u64,
 }
 
-/// Pairs of patterns, and the children of those that take part.
+/// A sample of pairs of patterns, and the children of those that take part.
 #[derive(Debug)]
 pub(super) struct Sample {
     pairs: Vec<(usize, usize)>,
@@ -23,15 +25,19 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// All pairs of `n` patterns if there are at most `most`, else that many drawn with replacement.
+    /// Creates a sample of all pairs of `n` patterns if there are at most `most`, else of that many
+    /// drawn with replacement.
     pub(super) fn draw(n: usize, most: usize, seed: u64) -> Self {
         let all = n.saturating_mul(n.saturating_sub(1)) / 2;
         let pairs: Vec<(usize, usize)> = if all <= most {
             (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).collect()
         } else {
+            // More pairs than none means that there are two patterns at least, so `n - 1` is not
+            // zero.
             let mut random = SplitMix(seed);
             let pair = |_| {
-                // Of the others, so that every pair of different patterns is equally likely.
+                // The second is drawn from the others, so that every pair of different patterns is
+                // equally likely.
                 let (a, b) = (random.below(n), random.below(n - 1));
                 (a, if b < a { b } else { b + 1 })
             };
@@ -44,17 +50,22 @@ impl Sample {
         }
     }
 
-    /// Takes the children of a pattern, if it takes part.
+    /// Records the children of a pattern, if it takes part.
     pub(super) fn take(&mut self, position: usize, children: impl Iterator<Item = PatternName>) {
         if let Some(taken) = self.children.get_mut(&position) {
+            // Sorted sets without repetition: the Jaccard index is one of sets, and they are
+            // searched.
             *taken = children.collect();
             taken.sort_unstable();
             taken.dedup();
         }
     }
 
-    /// The mean over all pairs of which at least one has a child; `None` when there are none.
+    /// Returns the mean over all pairs of which at least one has a child; `None` when there are no
+    /// such pairs.
     pub(super) fn similarity(&self) -> Option<Similarity> {
+        // Pairs are added in the order of the draw. Positions are ranks of names, so equal
+        // knowledge gives the same sum to the last bit.
         let (mut sum, mut pairs) = (0.0, 0_u64);
         for (a, b) in &self.pairs {
             let (a, b) = (&self.children[a], &self.children[b]);
@@ -63,6 +74,7 @@ impl Sample {
                 .filter(|name| b.binary_search(name).is_ok())
                 .count();
             let all = a.len() + b.len() - common;
+            // The index of two empty sets is not defined, so such pairs are not counted.
             if all > 0 {
                 sum += common as f64 / all as f64;
                 pairs += 1;
@@ -75,10 +87,11 @@ impl Sample {
     }
 }
 
-/// SplitMix64: the same numbers everywhere, and enough for drawing pairs.
+/// SplitMix64: gives the same numbers on every platform, and is good enough for drawing pairs.
 struct SplitMix(u64);
 
 impl SplitMix {
+    /// Returns the next 64 bits.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -87,8 +100,9 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not zero; its bias is below n / 2⁶⁴.
+    /// Returns a number below `n`, which is not zero; its bias is below n / 2⁶⁴.
     fn below(&mut self, n: usize) -> usize {
+        // The product's upper half is below `n`, so it fits into the type of `n`.
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 }

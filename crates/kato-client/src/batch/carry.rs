@@ -1,4 +1,4 @@
-//! Making the requests of a plan, and checking every name that comes back.
+//! Carrying out a plan, and checking every name that comes back.
 
 use kato_model::PatternName;
 use kato_protocol::{BatchItem, Observation, Sequence};
@@ -7,7 +7,8 @@ use super::{BatchPlan, BatchSessions, PlannedCall, is_plain};
 use crate::ClientError;
 use crate::session::Session;
 
-/// Both sessions at the same time: what they learn adds up in any order. How many patterns were new, where the server tells.
+/// Makes the requests of a plan; returns how many patterns were new, where the server tells. Both
+/// sessions work at the same time, because what they learn adds up in any order.
 pub(super) async fn carry_out(
     plan: &BatchPlan,
     items: &[BatchItem],
@@ -20,6 +21,8 @@ pub(super) async fn carry_out(
         for (idx, call) in plan.calls.iter().enumerate() {
             match call {
                 PlannedCall::Batch { items: chosen } => {
+                    // The plan depends only on the items and the server's limits, so a repeated
+                    // call gives the same items the same keys.
                     let key = key.map(|key| format!("{key}-{idx}"));
                     let learned = learn_batch(runs, plan, items, chosen, key).await?;
                     *new.get_or_insert(0) += learned;
@@ -30,6 +33,7 @@ pub(super) async fn carry_out(
         }
         Ok::<_, ClientError>(new)
     };
+    // A copy, because both futures borrow the sessions.
     let mut stained = sessions.stained;
     let alone = async {
         for call in &plan.calls {
@@ -47,11 +51,14 @@ pub(super) async fn carry_out(
         }
         Ok::<_, ClientError>(())
     };
+    // Both to their end, whatever one of them returns: nothing is left at work when the caller gets
+    // the error.
     let (together, alone) = tokio::join!(together, alone);
     sessions.stained = stained;
     alone.and(together)
 }
 
+/// Learns items in one `learn-batch`; returns how many of them were new.
 async fn learn_batch(
     session: &Session,
     plan: &BatchPlan,
@@ -70,6 +77,7 @@ async fn learn_batch(
     Ok(results.iter().filter(|result| result.new).count() as u64)
 }
 
+/// Learns items in one long sequence, which the session cuts into chunks.
 async fn learn_run(
     session: &Session,
     plan: &BatchPlan,
@@ -88,6 +96,7 @@ async fn learn_run(
     check(plan, chosen, names)
 }
 
+/// Learns one item in one sequence.
 async fn learn_single(
     session: &Session,
     outlive: bool,
@@ -111,7 +120,8 @@ async fn learn_single(
     check(plan, &[idx], answer.final_learned_pattern.as_deref())
 }
 
-/// Every name that the server tells of chosen items against the one that the content has.
+/// Checks every name that the server returned for the chosen items against the name of their
+/// content.
 fn check<'a>(
     plan: &BatchPlan,
     chosen: &[usize],
@@ -120,7 +130,7 @@ fn check<'a>(
     check_names(chosen.iter().map(|idx| plan.names[*idx]), found)
 }
 
-/// Every name that the server tells against the one that the content has.
+/// Checks every name that the server returned against the name of the content.
 pub(crate) fn check_names<'a>(
     names: impl IntoIterator<Item = Option<PatternName>>,
     found: impl IntoIterator<Item = &'a str>,
@@ -136,6 +146,7 @@ pub(crate) fn check_names<'a>(
             });
         }
     }
+    // A name too many means that the server cut the items at other places.
     match found.next() {
         None => Ok(()),
         Some(more) => Err(ClientError::NameMismatch {
@@ -145,7 +156,7 @@ pub(crate) fn check_names<'a>(
     }
 }
 
-/// An item as it is observed: emotives and metadata with the first event.
+/// Returns the observations that make an item, with emotives and metadata in the first one.
 pub(crate) fn observations(item: &BatchItem) -> impl Iterator<Item = Observation> {
     item.events.iter().enumerate().map(|(idx, event)| {
         let mut observation = Observation::strings(event.iter().cloned());

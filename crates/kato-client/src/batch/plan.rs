@@ -1,4 +1,5 @@
-//! Which items go into which request: a pure function, so that it can be tested without a server.
+//! Planning which items go into which request: a pure function, so that it can be tested without a
+//! server.
 
 use kato_model::PatternName;
 use kato_protocol::BatchItem;
@@ -8,21 +9,22 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BatchMode {
-    /// `learn-batch` of a kato-rs server.
+    /// By `learn-batch`, on a kato-rs server.
     LearnBatch {
-        /// Sequences of a request at most; at least 1 is sent.
+        /// Most sequences of a request; at least 1 is sent.
         max_sequences: usize,
-        /// Bytes of a request at most; one sequence is sent however long.
+        /// Most bytes of a request; a single sequence is sent however long it is.
         max_bytes: usize,
     },
-    /// Long sequences on a session that learns whenever `chunk_size` events are complete (generation 3.10).
+    /// By long sequences on a session that learns whenever `chunk_size` events are complete
+    /// (generation 3.10).
     Runs {
         /// Events of a chunk.
         chunk_size: usize,
-        /// Events of a request at most; one chunk is sent however long.
+        /// Most events of a request; a single chunk is sent however long it is.
         max_events: usize,
     },
-    /// One request per item (generation 2025-10, or items of any length).
+    /// By one request for each item (generation 2025-10, or items of any length).
     OneByOne,
 }
 
@@ -30,28 +32,28 @@ pub enum BatchMode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlannedCall {
-    /// All of them in one `learn-batch`.
+    /// All items in one `learn-batch`.
     Batch {
-        /// In order.
+        /// The items, in order.
         items: Vec<usize>,
     },
-    /// All of them, one after the other, in one sequence that is learned chunk by chunk.
+    /// All items, one after the other, in one sequence that is learned chunk by chunk.
     Run {
-        /// In order.
+        /// The items, in order.
         items: Vec<usize>,
     },
-    /// One sequence, learned in the end. When items with emotives or metadata are followed by another, the session is cleared
-    /// in between.
+    /// One item as one sequence that is learned in the end. If an item with emotives or metadata is
+    /// followed by another, the session is cleared in between.
     Single {
         /// The item.
         item: usize,
     },
 }
 
-/// Requests that teach a list of items.
+/// The requests that teach a list of items.
 ///
-/// Laws: every item of two symbols or more is in exactly one request, the others in none; no request exceeds the limits of its
-/// mode; items with emotives or metadata keep their order.
+/// Laws: every item of two symbols or more is in exactly one request, the others in none; no
+/// request exceeds the limits of its mode; items with emotives or metadata keep their order.
 ///
 /// # Examples
 ///
@@ -71,17 +73,20 @@ pub enum PlannedCall {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchPlan {
-    /// The requests. Runs and singles may be made at the same time, each kind in order.
+    /// The requests. Runs and singles may be carried out at the same time, each kind in order.
     pub calls: Vec<PlannedCall>,
     /// The name of every item's pattern; `None` for those of fewer than two symbols.
     pub names: Vec<Option<PatternName>>,
 }
 
 impl BatchPlan {
-    /// The plan, and the items as they are sent: symbols sorted within their events, empty events left out.
+    /// Plans the requests, and returns the items as they are sent: symbols sorted within their
+    /// events, empty events left out.
     #[must_use]
     pub fn of(items: &[BatchItem], mode: BatchMode) -> (Self, Vec<BatchItem>) {
         let items: Vec<BatchItem> = items.iter().map(sendable).collect();
+        // Of the items as they are sent: the server sorts the symbols of an event before it names
+        // the pattern, and keeps no empty events.
         let names: Vec<Option<PatternName>> = items.iter().map(name_of).collect();
         let learnable = (0..items.len()).filter(|idx| names[*idx].is_some());
         let calls = match mode {
@@ -98,6 +103,8 @@ impl BatchPlan {
                 chunk_size,
                 max_events,
             } => {
+                // An item of another length would shift the borders of all chunks behind it in a
+                // run.
                 let (even, odd): (Vec<_>, Vec<_>) =
                     learnable.partition(|idx| is_chunk(&items[*idx], chunk_size));
                 let mut calls: Vec<_> = pack(even, usize::MAX, max_events, |_| chunk_size)
@@ -113,7 +120,8 @@ impl BatchPlan {
     }
 }
 
-/// Those without emotives and metadata first: after each of the others the session must be cleared.
+/// Returns a request for each item, those without emotives and metadata first: after each of the
+/// others the session must be cleared.
 fn singles(
     items: &[BatchItem],
     chosen: impl IntoIterator<Item = usize>,
@@ -126,7 +134,7 @@ fn singles(
         .map(|item| PlannedCall::Single { item })
 }
 
-/// In order, as many as fit together.
+/// Groups items in order, as many as fit together.
 fn pack(
     chosen: impl IntoIterator<Item = usize>,
     max_n: usize,
@@ -138,13 +146,14 @@ fn pack(
     for idx in chosen {
         let size = size(idx);
         match packs.last_mut() {
+            // The first item of a group is never checked: one that is too large goes alone.
             Some(pack) if pack.len() < max_n && filled + size <= max_size => {
                 pack.push(idx);
                 filled += size;
             }
             _ => {
                 packs.push(vec![idx]);
-                // Room for what stands around the items.
+                // Room for the braces and the key around the items.
                 filled = size + 32;
             }
         }
@@ -152,22 +161,26 @@ fn pack(
     packs
 }
 
+/// Returns the name of an item's pattern; `None` if it has fewer than two symbols, of which a
+/// server learns nothing.
 pub(crate) fn name_of(item: &BatchItem) -> Option<PatternName> {
     let n_symbols: usize = item.events.iter().map(Vec::len).sum();
     (n_symbols >= 2).then(|| PatternName::of_events(&item.events))
 }
 
+/// Returns whether an item has neither emotives nor metadata.
 pub(crate) fn is_plain(item: &BatchItem) -> bool {
     item.emotives.is_empty() && item.metadata.is_empty()
 }
 
+/// Returns whether an item may be part of a run.
 fn is_chunk(item: &BatchItem, chunk_size: usize) -> bool {
     is_plain(item)
         && item.events.len() == chunk_size
         && item.events.iter().all(|event| event.len() == 1)
 }
 
-/// Items as they are sent: sorted events, none empty.
+/// Returns an item as it is sent: events sorted, none of them empty.
 pub(crate) fn sendable(item: &BatchItem) -> BatchItem {
     let mut item = item.clone();
     item.events.retain(|event| !event.is_empty());
@@ -177,9 +190,10 @@ pub(crate) fn sendable(item: &BatchItem) -> BatchItem {
     item
 }
 
-/// Bytes of an item as JSON, from above.
+/// Returns an upper bound of the bytes of an item as JSON.
 fn json_bytes(item: &BatchItem) -> usize {
-    // The longest escape of one byte is `\u00xx`.
+    // For each symbol two quotes and a comma, for each event two brackets and a comma; 64 for the
+    // keys of the item.
     let symbols: usize = item
         .events
         .iter()
@@ -201,11 +215,14 @@ fn json_bytes(item: &BatchItem) -> usize {
     bytes
 }
 
+/// Returns an upper bound of the length of a symbol in JSON.
 fn escaped_len(symbol: &str) -> usize {
     symbol
         .bytes()
         .map(|byte| match byte {
             b'"' | b'\\' => 2,
+            // The longest escape of a byte, `\u00xx`. Characters beyond ASCII are written as they
+            // are.
             0..=0x1f => 6,
             _ => 1,
         })

@@ -1,4 +1,4 @@
-//! A thread with a runtime that carries out what other threads wait for.
+//! A thread with an async runtime that carries out what other threads wait for.
 
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -12,6 +12,7 @@ use crate::ClientError;
 /// Longest time that dropping a client waits for its session to be deleted.
 const PARTING: Duration = Duration::from_secs(5);
 
+/// A single-threaded runtime and its thread.
 #[derive(Debug)]
 pub(super) struct Runtime {
     handle: Handle,
@@ -20,6 +21,7 @@ pub(super) struct Runtime {
 }
 
 impl Runtime {
+    /// Starts the thread.
     pub(super) fn start() -> Result<Self, ClientError> {
         let cannot = |error: std::io::Error| ClientError::Config {
             field: "runtime",
@@ -34,7 +36,8 @@ impl Runtime {
         let thread = thread::Builder::new()
             .name("kato-client".to_owned())
             .spawn(move || {
-                // An error means that the sender is gone: that is the end as well.
+                // The runtime carries out spawned work only while the thread is in here. An error
+                // means that the sender is gone, which is the end as well.
                 let _ = runtime.block_on(stopped);
             })
             .map_err(cannot)?;
@@ -45,16 +48,20 @@ impl Runtime {
         })
     }
 
+    /// Carries out `work` and blocks until it is done.
     pub(super) fn wait<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, ClientError>> + Send + 'static,
     ) -> Result<T, ClientError> {
+        // Blocking here would stop a thread of the caller's runtime, and with a single-threaded one
+        // everything on it.
         if Handle::try_current().is_ok() {
             return Err(ClientError::BlockingInAsync);
         }
         let (sender, receiver) = mpsc::sync_channel(1);
         self.handle.spawn(async move {
-            // Nobody waits any more: nothing to tell.
+            // An error means that nobody waits any more. The channel has room for the one value, so
+            // sending never blocks the runtime.
             let _ = sender.send(work.await);
         });
         receiver.recv().map_err(|_| ClientError::Stopped {
@@ -62,7 +69,7 @@ impl Runtime {
         })?
     }
 
-    /// Carries `work` out, waiting for it no longer than parting takes.
+    /// Carries out `work`, and waits for it no longer than a parting may take.
     pub(super) fn leave(
         &self,
         work: impl Future<Output = Result<(), ClientError>> + Send + 'static,
@@ -71,6 +78,8 @@ impl Runtime {
         self.handle.spawn(async move {
             let _ = sender.send(work.await);
         });
+        // Within an async context nothing may block: there the work goes on as long as the runtime
+        // does.
         if Handle::try_current().is_err() {
             let _ = receiver.recv_timeout(PARTING);
         }
@@ -82,6 +91,7 @@ impl Drop for Runtime {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }
+        // The last handle may be dropped by work on the thread itself, which cannot join itself.
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {

@@ -1,4 +1,4 @@
-//! What a client asks the server about itself.
+//! Questions of a client about the server itself.
 
 use kato_protocol::{
     CacheInvalidated, CacheStats, Concurrency, ConnectionPools, DistributedStm, Health,
@@ -31,26 +31,26 @@ macro_rules! plain {
 }
 
 plain! {
-    /// Name and version of the server.
+    /// Returns name and version of the server.
     root: Root = [];
-    /// How the server feels.
+    /// Returns the health of the server.
     health: Health = ["health"];
-    /// Sessions and processors.
+    /// Returns the sessions and processors of the server.
     status: Status = ["status"];
-    /// Requests, machine and databases in figures.
+    /// Returns figures about requests, machine and databases.
     metrics: Metrics = ["metrics"];
-    /// Requests at the same time, now and at most.
+    /// Returns the requests in flight, now and at most.
     concurrency: Concurrency = ["concurrency"];
-    /// The server's cache.
+    /// Returns figures about the server's cache.
     cache_stats: CacheStats = ["cache", "stats"];
-    /// The server's distributed short-term memory.
+    /// Returns figures about the server's distributed short-term memory.
     distributed_stm: DistributedStm = ["distributed-stm", "stats"];
-    /// The server's connections to its databases.
+    /// Returns the state of the server's connections to its databases.
     connection_pools: ConnectionPools = ["connection-pools"];
 }
 
 impl KatoClient {
-    /// The record of a training run; `None` where there is none, or the server keeps none.
+    /// Returns the record of a training run; `None` if there is none, or the server keeps none.
     ///
     /// # Errors
     ///
@@ -63,11 +63,13 @@ impl KatoClient {
         }
     }
 
-    /// Replaces the record of a training run, durably, where its version is `version`, 0 for none; its version from then on.
+    /// Replaces the record of a training run, durably, if its version is `version`, 0 for none;
+    /// returns its version from then on.
     ///
     /// # Errors
     ///
-    /// Status 409 when the version is another, which may be this request's own whose answer was lost; no connection; other refusals.
+    /// Status 409 when the version is another, which may be this request's own whose answer was
+    /// lost; no connection; other refusals.
     pub async fn replace_run_record(
         &self,
         run: &str,
@@ -79,11 +81,12 @@ impl KatoClient {
             .transport
             .call(CallKind::Monitoring, Method::PUT, &["runs", run])
             .json(&ReplaceRunRecord { version, record })?;
+        // Repeating is safe: a second copy finds another version and is refused.
         let replaced: RunRecordReplaced = self.transport.repeat(call).await?;
         Ok(replaced.version)
     }
 
-    /// Number of sessions that have not ended, of all clients.
+    /// Returns the number of sessions that have not ended, of all clients.
     ///
     /// # Errors
     ///
@@ -94,7 +97,7 @@ impl KatoClient {
         Ok(count.active_session_count)
     }
 
-    /// All metrics over the last `minutes`.
+    /// Returns all metrics over the last `minutes`.
     ///
     /// # Errors
     ///
@@ -105,7 +108,7 @@ impl KatoClient {
             .await
     }
 
-    /// One metric over the last `minutes`; `None` if there are no points.
+    /// Returns one metric over the last `minutes`; `None` if there are no points.
     ///
     /// # Errors
     ///
@@ -115,6 +118,7 @@ impl KatoClient {
         name: &str,
         minutes: u32,
     ) -> Result<Option<MetricHistory>, ClientError> {
+        // No metric has such a name, and the path would lead elsewhere.
         if !is_path_segment(name) {
             return Ok(None);
         }
@@ -141,6 +145,7 @@ impl KatoClient {
             .await
     }
 
+    /// Makes a request that may be repeated.
     async fn ask<T: DeserializeOwned>(
         &self,
         method: Method,

@@ -1,4 +1,4 @@
-//! What a client asks of its node.
+//! Questions of a client about what its node has learned.
 
 use kato_model::PatternName;
 use kato_protocol::{
@@ -13,7 +13,7 @@ use super::KatoClient;
 use crate::{CallKind, ClientError, Generation};
 
 impl KatoClient {
-    /// A pattern of the node; `None` if it has none of that name.
+    /// Returns a pattern of the node; `None` if it has none of that name.
     ///
     /// # Errors
     ///
@@ -26,17 +26,18 @@ impl KatoClient {
         })
     }
 
-    /// Counts of all symbols of the node (3.10).
+    /// Returns counts of all symbols of the node (3.10).
     ///
     /// # Errors
     ///
-    /// [`ClientError::Unsupported`] by a server of the 2025-10 generation; no connection; a refusal.
+    /// [`ClientError::Unsupported`] by a server of the 2025-10 generation; no connection; a
+    /// refusal.
     pub async fn symbols(&self) -> Result<NodeSymbols, ClientError> {
         self.needs("symbols/stats", Generation::V3_10).await?;
         self.node_get(&["symbols", "stats"], &[]).await
     }
 
-    /// Affinities of all symbols of the node (3.10).
+    /// Returns affinities of all symbols of the node (3.10).
     ///
     /// # Errors
     ///
@@ -46,13 +47,14 @@ impl KatoClient {
         self.node_get(&["symbols", "affinity"], &[]).await
     }
 
-    /// Affinity of one symbol of the node (3.10); empty if it has none.
+    /// Returns the affinity of one symbol of the node (3.10); empty if it has none.
     ///
     /// # Errors
     ///
     /// As for [`symbols`](Self::symbols).
     pub async fn affinity(&self, symbol: &str) -> Result<EmotiveMap, ClientError> {
         if !is_path_segment(symbol) {
+            // Any text can be a symbol, but not every text can be asked for in a path.
             let all = self.affinities().await?;
             return Ok(all.affinities.get(symbol).cloned().unwrap_or_default());
         }
@@ -76,11 +78,12 @@ impl KatoClient {
             .transport
             .call(CallKind::Node, Method::POST, &["genes", "update"])
             .query("node_id", self.node_id())
+            // Wrapped, so that a gene that is called `genes` is not taken for the wrapper.
             .json(&json!({ "genes": genes }))?;
         Ok(self.transport.repeat(call).await?)
     }
 
-    /// A setting of the node (2025-10); `None` if there is none of that name.
+    /// Returns a setting of the node (2025-10); `None` if there is none of that name.
     ///
     /// # Errors
     ///
@@ -97,7 +100,8 @@ impl KatoClient {
         }
     }
 
-    /// A kato-rs server has them beside those of 3.10.
+    /// Checks that the server may have genes: a kato-rs server has them in addition to the
+    /// endpoints of 3.10.
     async fn may_have_genes(&self) -> Result<(), ClientError> {
         let server = self.transport.server().await?;
         if server.extensions.is_some() {
@@ -106,6 +110,7 @@ impl KatoClient {
         self.needs("genes", Generation::October2025).await
     }
 
+    /// Asks something about the node.
     pub(super) async fn node_get<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -122,7 +127,8 @@ impl KatoClient {
     }
 }
 
-/// Some texts cannot stand between two slashes: nothing, a direction, or a slash, which servers read as one however it is written.
+/// Returns whether a text can stand between two slashes. The empty text, `.` and `..` cannot, nor
+/// can a slash, which servers read as one however it is encoded.
 pub(super) fn is_path_segment(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && !text.contains('/')
 }

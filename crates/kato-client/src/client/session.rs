@@ -1,4 +1,4 @@
-//! What a client does in its session.
+//! Work of a client in its session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,8 @@ impl KatoClient {
     ///
     /// # Errors
     ///
-    /// [`ClientError::OutcomeUnknown`] if the answer was lost and the server could not tell; refusals; no connection.
+    /// [`ClientError::OutcomeUnknown`] if the answer was lost and the server could not tell;
+    /// refusals; no connection.
     pub async fn observe(
         &self,
         observation: Observation,
@@ -34,10 +35,10 @@ impl KatoClient {
             .await
     }
 
-    /// Observes several in one request, in order, learning as `sequence` says.
+    /// Observes several observations in one request, in order, and learns as `sequence` says.
     ///
-    /// A server of generation 3.10 carries the sequence out and keeps its effect on the session all or nothing; patterns that
-    /// it has learned before a failure stay.
+    /// A server of generation 3.10 carries the sequence out and keeps its effect on the session all
+    /// or nothing; patterns that it has learned before a failure stay.
     ///
     /// # Errors
     ///
@@ -76,7 +77,8 @@ impl KatoClient {
             .await
     }
 
-    /// Empties the node's knowledge base, for all of its sessions, and this session's short-term memory.
+    /// Empties the node's knowledge base, for all of its sessions, and this session's short-term
+    /// memory.
     ///
     /// # Errors
     ///
@@ -101,7 +103,7 @@ impl KatoClient {
         .await
     }
 
-    /// The session's id; makes the session if there is none.
+    /// Returns the session's id; creates the session if there is none.
     ///
     /// # Errors
     ///
@@ -111,7 +113,7 @@ impl KatoClient {
         self.session.id(&mut state).await
     }
 
-    /// The session as the server sees it.
+    /// Returns the session as the server sees it.
     ///
     /// # Errors
     ///
@@ -120,7 +122,8 @@ impl KatoClient {
         self.read(CallKind::Session, Method::GET, &[]).await
     }
 
-    /// All settings in effect. The 2025-10 generation tells only those that were set, and not all of them.
+    /// Returns all settings in effect. The 2025-10 generation tells only those that were set, and
+    /// not all of them.
     ///
     /// # Errors
     ///
@@ -137,12 +140,14 @@ impl KatoClient {
         }
     }
 
-    /// Whether the server still has the session; does not extend it. `false` before the first use.
+    /// Returns whether the server still has the session; does not extend it. `false` before the
+    /// first use.
     ///
     /// # Errors
     ///
     /// No connection; a refusal.
     pub async fn session_exists(&self) -> Result<bool, ClientError> {
+        // Copied out, so that asking neither holds the lock nor creates the session.
         let id = self.session.state.lock().await.id.clone();
         let Some(id) = id else {
             return Ok(false);
@@ -153,7 +158,8 @@ impl KatoClient {
         Ok(answer.exists)
     }
 
-    /// Lets the session live for `ttl` (whole seconds) from now on, up to its next write; then its own TTL counts again.
+    /// Lets the session live for `ttl` (whole seconds) from now on, up to its next write; then its
+    /// own TTL counts again.
     ///
     /// # Errors
     ///
@@ -162,11 +168,12 @@ impl KatoClient {
         let seconds = ttl.as_secs().to_string();
         let query = [("ttl_seconds", seconds.as_str())];
         self.session
+            // Not a read, but as harmless to repeat: it sets the same time again.
             .read(CallKind::Session, Method::POST, &["extend"], &query)
             .await
     }
 
-    /// The short-term memory.
+    /// Returns the short-term memory.
     ///
     /// # Errors
     ///
@@ -175,9 +182,10 @@ impl KatoClient {
         self.read(CallKind::Stm, Method::GET, &["stm"]).await
     }
 
-    /// Predictions for the short-term memory, best first.
+    /// Returns predictions for the short-term memory, best first.
     ///
-    /// A server of the 2025-10 generation answers what the node's last observation, by any session, brought.
+    /// A server of the 2025-10 generation answers what the node's last observation, by any session,
+    /// brought.
     ///
     /// # Errors
     ///
@@ -186,7 +194,7 @@ impl KatoClient {
         self.predictions_as().await
     }
 
-    /// Predictions as any type: `serde_json::Value` for all that the server sends.
+    /// Returns predictions as any type: `serde_json::Value` for all that the server sends.
     ///
     /// # Errors
     ///
@@ -198,7 +206,8 @@ impl KatoClient {
             .await
     }
 
-    /// The last observation: of the session (3.10), or of the node by any session (2025-10).
+    /// Returns the last observation: of the session (3.10), or of the node by any session
+    /// (2025-10).
     ///
     /// # Errors
     ///
@@ -213,7 +222,8 @@ impl KatoClient {
         }
     }
 
-    /// Short-term memory, predictions and emotives: of the session (3.10), or of the node (2025-10).
+    /// Returns short-term memory, predictions and emotives: of the session (3.10), or of the node
+    /// (2025-10).
     ///
     /// # Errors
     ///
@@ -232,18 +242,22 @@ impl KatoClient {
     ///
     /// # Errors
     ///
-    /// [`ClientError::Unsupported`] by a server of the 2025-10 generation; no connection; a refusal.
+    /// [`ClientError::Unsupported`] by a server of the 2025-10 generation; no connection; a
+    /// refusal.
     pub async fn finalize_training(&self) -> Result<FinalizedTraining, ClientError> {
         self.needs("finalize-training", Generation::V3_10).await?;
+        // A repetition computes the same entropies again.
         self.read(CallKind::Node, Method::POST, &["finalize-training"])
             .await
     }
 
-    /// Leaves the session and all that it remembers, any doubt included; the next call makes a fresh one.
+    /// Leaves the session and all that it remembers, any doubt included; the next call creates a
+    /// fresh one.
     pub async fn start_over(&self) {
         self.session.start_over().await;
     }
 
+    /// Asks something of the session that may be asked again.
     async fn read<T: DeserializeOwned>(
         &self,
         kind: CallKind,
@@ -253,6 +267,7 @@ impl KatoClient {
         self.session.read(kind, method, tail, &[]).await
     }
 
+    /// Checks that the server is of a generation.
     pub(super) async fn needs(
         &self,
         what: &'static str,

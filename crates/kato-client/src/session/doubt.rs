@@ -1,31 +1,36 @@
-//! Did it act? How an operation without an answer is resolved on a server that knows no idempotency keys.
+//! Resolving an operation without an answer, on a server without idempotency keys: did it act?
 //!
-//! **What may go wrong.** The request never arrived; it arrived and acted, and the answer was lost; it is still on its way or
-//! still being carried out, and will act later. Repeating it blindly doubles it in the second and third case.
+//! **What may have happened.** The request never arrived; it arrived and acted, and the answer was
+//! lost; it is still on its way or still being carried out, and will act later. Repeating it
+//! blindly doubles it in the second and third case.
 //!
-//! **Generation 3.10: looking.** An observe or a sequence saves its session once, as a whole, in its end, and adds one to the
-//! session's time for every observation; a learn saves an empty short-term memory. Nobody else uses the session. So a look at
-//! time (or, for a learn, the short-term memory) that shows the state *after* proves that it acted. A look that shows the state
-//! *before* proves only that it has not been saved yet.
+//! **Generation 3.10: looking.** An observe or a sequence saves its session once, as a whole, at
+//! its end, and adds one to the session's time for every observation; a learn saves an empty
+//! short-term memory. Nobody else uses the session. So a look at time (or, for a learn, the
+//! short-term memory) that shows the state *after* proves that it acted. A look that shows the
+//! state *before* proves only that it has not been saved yet.
 //!
-//! **Without learning in reach** the operation changes nothing but its session. Not saved yet: the session is abandoned, a new
-//! one gets the mirrored state, and the operation is carried out there. Whatever a late copy does to the old session, nobody
-//! sees it.
+//! **Without learning in reach** the operation changes nothing but its session. If it is not saved
+//! yet, the session is abandoned, a new one gets the mirrored state, and the operation is carried
+//! out there. Whatever a late copy does to the old session, nobody sees it.
 //!
-//! **With learning in reach** a late copy would teach the node. Let t be the time that a server goes on with a request at most
-//! (`settle`). The frequency of the first pattern that the operation would learn is read; then the session is watched for t:
-//! had the pattern been learned before the reading, the session would be saved by now, and seen. Then the session is deleted:
-//! what arrives later finds none. What has begun before ends within t, so after that the frequency is read again. If the
-//! pattern is not there, or its frequency is what it was, then the first learn has not happened and, since a request learns in
-//! order, none has. Otherwise somebody has learned the pattern, and nobody can say who: the outcome is unknown. Where others
-//! teach the node the same patterns, chunks of single symbols are asked about in another way first (`disarm`).
+//! **With learning in reach** a late copy would teach the node. Let t be the longest time that a
+//! server goes on with a request (`settle`). The frequency of the first pattern that the operation
+//! would learn is read; then the session is watched for t: had the pattern been learned before the
+//! reading, the session would be saved by now, and seen. Then the session is deleted: what arrives
+//! later finds none. What has begun before ends within t, so after that the frequency is read
+//! again. If the pattern does not exist, or its frequency is what it was, then the first learn has
+//! not happened and, since a request learns in order, none has. Otherwise somebody has learned the
+//! pattern, and nobody can tell who: the outcome is unknown. Chunks of single symbols are first
+//! resolved in another way (`disarm`), which works even if others teach the node the same patterns.
 //!
-//! **Generation 2025-10.** Time belongs to the node, and an empty short-term memory may be shown as another session's. Only
-//! these looks count: an empty one after a learn that had something to learn, and a non-empty one that is what the operation
-//! leaves while the one before was not empty and different. That no look shows the state after proves nothing, so a frequency
-//! that stays as it was proves nothing either: only that the pattern is not there at all does. Emotives and metadata gather in
-//! the node: an observation that has any and was not seen to act stays unknown, because abandoning its session does not undo
-//! it.
+//! **Generation 2025-10.** Time belongs to the node, and an empty short-term memory may be shown as
+//! another session's. Only these looks count: an empty one after a learn that had something to
+//! learn, and a non-empty one that is what the operation leaves while the one before was not empty
+//! and different. That no look shows the state after proves nothing, so an unchanged frequency
+//! proves nothing either: only that the pattern does not exist at all does. Emotives and metadata
+//! accumulate in the node: an observation that has any and was not seen to act stays unknown,
+//! because abandoning its session does not undo it.
 
 use std::time::{Duration, Instant};
 
@@ -39,11 +44,13 @@ use crate::mirror::{Mirror, SERVER_KEEPS};
 use crate::transport::Meaning;
 use crate::{CallKind, ClientError, Generation};
 
-/// Looks at a session while it is watched.
+/// Number of looks at a session while it is watched.
 const LOOKS: u32 = 8;
 
+/// The result of resolving a doubt.
 #[derive(Debug)]
 pub(super) enum Verdict<A> {
+    // With the answer that was lost, rebuilt.
     Acted(A),
     /// It did not act and never will: the session is left behind.
     NotDone,
@@ -74,15 +81,18 @@ impl Session {
         };
         let steps = op.steps();
         let started = Instant::now();
+        // The cheapest case first: it acted, and only the answer was lost.
         let mut look = self.look(generation, id).await;
         let forecast = Forecast::of(&state.mirror, state.auto_learn(), &steps);
         if let Some(answer) = self.seen(state, op, id, generation, &look, forecast.as_ref()) {
             return Verdict::Acted(answer);
         }
+        // Without a forecast what it learns is unknown, and so has to be counted as in reach.
         let in_reach = steps.may_learn(state.mirror.n_events(), state.auto_learn())
             && forecast
                 .as_ref()
                 .is_none_or(|forecast| forecast.first_pattern().is_some());
+        // Whether leaving the session behind also undoes what an observation has added.
         let undone = generation == Generation::V3_10 || !steps.have_attributes();
         if !in_reach {
             self.abandon(state).await;
@@ -92,12 +102,15 @@ impl Session {
                 Verdict::Unknown
             };
         }
+        // Something could be learned whose name is not known on this side, so no frequency can be
+        // asked for.
         let Some(forecast) = forecast else {
             return Verdict::Unknown;
         };
         let Some(pattern) = forecast.first_pattern() else {
             return Verdict::Unknown;
         };
+        // Before the watching: see the module's documentation for why the order matters.
         let Ok(before) = self.frequency(pattern).await else {
             return Verdict::Unknown;
         };
@@ -105,11 +118,15 @@ impl Session {
         if let Some(answer) = self.seen(state, op, id, generation, &look, Some(&forecast)) {
             return Verdict::Acted(answer);
         }
+        // A session that could not be seen to the end may have been saved unseen, and then an
+        // unchanged frequency proves nothing.
         let watched = generation == Generation::V3_10 && matches!(look, Look::Seen { .. });
         let can_disarm = watched && state.mirror.n_events() == 0 && steps.are_single_symbols();
         if can_disarm && let Some(verdict) = self.disarm(state, op, id, &forecast).await {
             return verdict;
         }
+        // From here on no copy that arrives finds the session. One that has begun has `settle` to
+        // end.
         if !self.fence(state, id).await {
             return Verdict::Unknown;
         }
@@ -123,8 +140,8 @@ impl Session {
         }
     }
 
-    /// Looks at the session until the operation shows, the session is gone, or the server has had all of its time: the last
-    /// look begins after that.
+    /// Looks at the session until the operation shows, the session is gone, or the server has had
+    /// all of its time: the last look begins after that.
     async fn watch<O: Operation>(
         &self,
         state: &State,
@@ -146,7 +163,7 @@ impl Session {
         }
     }
 
-    /// Deletes the session for certain.
+    /// Deletes the session, and returns whether it is certainly gone.
     pub(super) async fn fence(&self, state: &mut State, id: &str) -> bool {
         state.id = None;
         let call = self.call(CallKind::Session, Method::DELETE, id, &[]);
@@ -156,7 +173,8 @@ impl Session {
         }
     }
 
-    /// The answer, if the look proves that the operation acted; the mirror is then what the look shows.
+    /// Returns the answer if the look proves that the operation acted; the mirror then has the
+    /// state that the look shows.
     pub(super) fn seen<O: Operation>(
         &self,
         state: &mut State,
@@ -172,13 +190,17 @@ impl Session {
         }
         let answer = op.rebuilt(forecast, id, &self.options.node_id, &state.mirror);
         op.apply(&answer, &mut state.mirror);
+        // The server's own order of symbols, better than what was derived from the observations.
         if let Look::Seen { stm, .. } = look {
             state.mirror.set_stm(stm.clone());
         }
         Some(answer)
     }
 
+    /// Looks at a session.
     pub(super) async fn look(&self, generation: Generation, id: &str) -> Look {
+        // In 3.10 one answer has time and short-term memory of the same moment; the older one has
+        // no such endpoint for sessions.
         let (kind, tail) = match generation {
             Generation::V3_10 => (CallKind::Node, "cognition-data"),
             Generation::October2025 => (CallKind::Stm, "stm"),
@@ -211,7 +233,7 @@ impl Session {
         }
     }
 
-    /// How often a pattern was learned; `None` if it is not there.
+    /// Returns how often a pattern was learned; `None` if it does not exist.
     async fn frequency(&self, name: &str) -> Result<Option<u64>, ClientError> {
         let bare = name.strip_prefix(NAME_PREFIX).unwrap_or(name);
         let call = self
@@ -226,7 +248,8 @@ impl Session {
     }
 }
 
-/// Does the session show the state after the operation, and could it show that only because the operation acted?
+/// Returns whether the session shows the state after the operation, and could show it only because
+/// the operation acted.
 fn shows<O: Operation>(
     op: &O,
     before: &Mirror,
@@ -238,10 +261,14 @@ fn shows<O: Operation>(
         return false;
     };
     let n_observations = op.steps().observations.len() as u64;
+    // The server cuts the memory when it saves the session; the forecast does not.
     stm.len() == forecast.stm.len().min(SERVER_KEEPS)
         && match generation {
+            // Time never repeats within a session, so this alone is a proof.
             Generation::V3_10 if n_observations > 0 => *time == Some(before.time + n_observations),
+            // A learn adds no time: it shows by emptying what was not empty.
             Generation::V3_10 => before.n_events() > 0 && stm.is_empty(),
+            // A state that was the same before would prove nothing.
             Generation::October2025 => {
                 before.n_events() > 0
                     && forecast.exact_stm() == Some(stm)
@@ -250,6 +277,7 @@ fn shows<O: Operation>(
         }
 }
 
+/// Returns the pause between two looks.
 fn pause(settle: Duration) -> Duration {
     (settle / LOOKS).max(Duration::from_millis(1))
 }

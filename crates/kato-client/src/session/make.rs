@@ -1,4 +1,4 @@
-//! Making the session, and making it again in the state that the server lost.
+//! Creating the session, and creating it again in the state that the server lost.
 
 use kato_protocol::{CreateSession, Observation, Sequence, SequenceResult, SessionInfo, Stm};
 use reqwest::Method;
@@ -8,14 +8,15 @@ use super::{Session, State};
 use crate::transport::{Attempts, Meaning};
 use crate::{CallKind, ClientError, Generation};
 
-/// Observations that are restored with one request.
+/// Most observations that are restored with one request.
 const REPLAYED_AT_ONCE: usize = 250;
 
-/// Why there is no session.
+/// The reason why there is no session.
 #[derive(Debug)]
 pub(super) enum Unmade {
-    /// Another may fare better. The half-made one teaches the node nothing.
+    /// Another attempt with a new session may succeed. The half-made one teaches the node nothing.
     Anew(ClientError),
+    /// Another attempt would fail as well.
     Never(ClientError),
 }
 
@@ -29,7 +30,8 @@ impl From<ClientError> for Unmade {
 }
 
 impl Session {
-    /// A new session in the mirrored state. Whatever fails on the way, the half-made session is only abandoned.
+    /// Creates a new session in the mirrored state. Whatever fails on the way, the half-made
+    /// session is only abandoned.
     pub(super) async fn make(&self, state: &mut State) -> Result<String, Unmade> {
         let generation = self.transport.generation().await?;
         let mut config = state.wanted.clone();
@@ -37,10 +39,12 @@ impl Session {
         state.effective = info.session_config.clone();
         state.effective.extend(config.clone());
         let limit = state.auto_learn().max_pattern_length.unwrap_or(0);
-        // Only after the limit was lowered below what is remembered: else replaying never reaches it.
+        // The limit may have been lowered below what is remembered. Replaying must then not learn;
+        // otherwise it never reaches the limit.
         let hold = limit > 0 && state.mirror.n_events() as u64 >= limit;
         if hold {
-            // In a session that never had the limit: a request that lifts it could be late, and lift it for good.
+            // A session that never had the limit: a request that lifts it could be late, and lift
+            // it for good.
             self.delete_in_passing(&info.session_id).await;
             config.insert("max_pattern_length".to_owned(), json!(0));
             info = self.create(&config).await?;
@@ -50,8 +54,10 @@ impl Session {
         let mut unsaid = config;
         unsaid.retain(|key, value| info.session_config.get(key) != Some(value));
         if !unsaid.is_empty() {
-            // A server that does not like one setting drops all of them without a word, but tells when asked like this.
+            // A server that refuses one of the settings of a new session drops all of them
+            // silently, but reports it when asked like this.
             let late = self.configure(&id, &unsaid).await?;
+            // A late copy would set the limit to 0 again after it is switched on below.
             if late && hold {
                 let what = "restoring the session".to_owned();
                 return Err(Unmade::Anew(ClientError::OutcomeUnknown {
@@ -64,8 +70,11 @@ impl Session {
         if !state.mirror.is_empty() {
             self.restore(&id, state, generation).await?;
         } else if generation == Generation::V3_10 {
+            // Time is the session's in 3.10 and starts again; in 2025-10 it is the node's and goes
+            // on.
             state.mirror.time = 0;
         }
+        // Only when everything is restored, so that nothing of it was learned.
         if hold {
             let on = Map::from_iter([("max_pattern_length".to_owned(), json!(limit))]);
             state.late_config |= self.configure(&id, &on).await?;
@@ -73,6 +82,7 @@ impl Session {
         Ok(id)
     }
 
+    /// Asks the server for a session with these settings.
     async fn create(&self, config: &Map<String, Value>) -> Result<SessionInfo, ClientError> {
         let request = CreateSession {
             node_id: self.options.node_id.clone(),
@@ -84,11 +94,11 @@ impl Session {
             .transport
             .call(CallKind::Session, Method::POST, &["sessions"])
             .json(&request)?;
-        // Made twice, the first one is never used and expires.
+        // Safe to repeat: if two are made, the first one is never used and expires.
         Ok(self.transport.repeat(call).await?)
     }
 
-    /// Changes settings; whether a copy of the request may still be under way.
+    /// Changes settings; returns whether a copy of the request may still be under way.
     pub(super) async fn configure(
         &self,
         id: &str,
@@ -108,10 +118,13 @@ impl Session {
         state: &mut State,
         generation: Generation,
     ) -> Result<(), Unmade> {
+        // In 2025-10 the node still has the emotives and metadata; observed again they would count
+        // twice.
         let observations = state.mirror.replay(generation == Generation::V3_10);
         for piece in observations.chunks(REPLAYED_AT_ONCE) {
             state.mirror.time = self.replay(id, piece).await?;
         }
+        // What is restored is compared, because everything that follows relies on it.
         if state.mirror.n_events() > 0 {
             let found = self.read_stm(id).await?;
             if !state.mirror.agrees(&found) {
@@ -124,7 +137,7 @@ impl Session {
         Ok(())
     }
 
-    /// Observes once more; the session's time after it.
+    /// Observes once more; returns the session's time after it.
     async fn replay(&self, id: &str, observations: &[Observation]) -> Result<u64, Unmade> {
         let sequence = Sequence {
             observations: observations.iter().cloned().map(Into::into).collect(),
@@ -150,7 +163,8 @@ impl Session {
                         return Err(failure.error.into());
                     }
                 }
-                // Nothing was learned: the next session starts afresh.
+                // Nothing was learned, so the next session simply starts afresh: whether this copy
+                // acts does not matter.
                 Meaning::Doubtful
                     if failure.is_transient()
                         && self.transport.pause(&mut attempts, &failure).await =>
@@ -162,6 +176,7 @@ impl Session {
         }
     }
 
+    /// Returns the short-term memory of a session.
     pub(super) async fn read_stm(&self, id: &str) -> Result<Vec<Vec<String>>, ClientError> {
         let call = self.call(CallKind::Stm, Method::GET, id, &["stm"]);
         let stm: Stm = self.transport.repeat(call).await?;

@@ -1,5 +1,5 @@
-//! Operations that change a session: how each is sent, what its answer does to the mirror, and the answer that it must have
-//! had if it acted and the answer was lost.
+//! Operations that change a session: how each is sent, what its answer does to the mirror, and the
+//! answer that it must have had if it acted and the answer was lost.
 
 use kato_protocol::{
     LearnResult, Observation, ObservationResult, Sequence, SequenceItemResult, SequenceResult,
@@ -13,20 +13,23 @@ use crate::forecast::{Forecast, Steps};
 use crate::mirror::Mirror;
 use crate::{CallKind, ClientError};
 
-/// An operation that may be sent only when it is certain that it has not acted.
+/// An operation that may be sent only if it is certain that it has not acted.
 pub(crate) trait Operation: Send + Sync {
     type Answer: DeserializeOwned + Send;
 
-    /// Names it in errors.
+    /// Names the operation in errors.
     fn what(&self) -> String;
 
+    /// Returns the request.
     fn call(&self, session: &Session, id: &str) -> Result<Call, ClientError>;
 
+    /// Returns what it observes, and when it learns.
     fn steps(&self) -> Steps<'_>;
 
+    /// Changes the mirror as the answer says.
     fn apply(&self, answer: &Self::Answer, mirror: &mut Mirror);
 
-    /// The answer, rebuilt from what it must have done.
+    /// Rebuilds the answer from what the operation must have done.
     fn rebuilt(
         &self,
         forecast: &Forecast,
@@ -75,6 +78,7 @@ impl Operation for Observation {
             processor_id: Some(node_id.to_owned()),
             stm_length,
             time: before.time + 1,
+            // The server made one, which is lost with the answer.
             unique_id: None,
             auto_learned_pattern: learned,
         }
@@ -119,6 +123,7 @@ impl Operation for Sequence {
         for (item, result) in self.observations.iter().zip(&answer.results) {
             mirror.observed(&item.observation, result.stm_length, result.time);
         }
+        // A learn at the end shows here alone: the results of the items were made before it.
         if answer.final_stm_length == 0 {
             mirror.learned();
         }
@@ -156,7 +161,7 @@ impl Operation for Sequence {
     }
 }
 
-/// Learn the short-term memory.
+/// Learning of the short-term memory.
 #[derive(Debug)]
 pub(crate) struct Learn;
 

@@ -1,4 +1,4 @@
-//! Carries out an operation exactly once, or says that nobody knows.
+//! Carrying out an operation exactly once, or reporting that nobody can tell.
 
 use kato_protocol::{BatchItem, Cleared, LearnBatchRequest, LearnBatchResult};
 use reqwest::Method;
@@ -9,17 +9,20 @@ use super::{MAX_SESSIONS, Operation, Session, State};
 use crate::transport::{Attempts, Failure, Meaning};
 use crate::{CallKind, ClientError};
 
-/// Attempts at one operation that acts once.
+/// The attempts at one operation that acts once.
 #[derive(Debug)]
 struct Tries {
+    // One key for all attempts, in whatever session: a server's keys belong to the node, so that an
+    // operation can be repeated from the session that replaces a lost one.
     key: String,
     requests: Attempts,
     sessions: u32,
-    /// An earlier attempt, with the same key, may have acted.
+    /// Whether an earlier attempt, with the same key, may have acted.
     doubt: bool,
 }
 
 impl Tries {
+    /// Creates the state before the first attempt.
     fn new() -> Self {
         Self {
             key: Uuid::new_v4().to_string(),
@@ -38,7 +41,8 @@ impl Session {
         let mut tries = Tries::new();
         loop {
             let id = self.session_for(state, &tries, &op.what()).await?;
-            // Where nothing can be learned, a doubt is always resolved by looking, or by a new session: no key to be kept.
+            // If nothing can be learned, a doubt is resolved by looking or by a new session, and
+            // the server need not keep a key.
             let may_learn = op
                 .steps()
                 .may_learn(state.mirror.n_events(), state.auto_learn());
@@ -48,12 +52,14 @@ impl Session {
             if keyed {
                 call = call.key(&tries.key);
             } else if op.steps().observations.is_empty() && state.mirror.exact_stm().is_none() {
-                // So that the name of what is learned is known whatever happens.
+                // A learn: its symbols must be known before, so that the name of the pattern can be
+                // asked for whatever happens.
                 match self.read_stm(&id).await {
                     Ok(stm) => state.mirror.set_stm(stm),
                     Err(ClientError::SessionNotFound { .. }) if tries.sessions < MAX_SESSIONS => {
                         tries.sessions += 1;
                         state.id = None;
+                        // The session was lost between the two requests.
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -63,7 +69,8 @@ impl Session {
                 Ok(answer) => {
                     op.apply(&answer.value, &mut state.mirror);
                     if answer.replayed && tries.sessions > 1 {
-                        // It acted on an earlier session: this one must be brought to the state after it.
+                        // It acted on an earlier session: this one does not have its effect, and
+                        // the next one is made from the mirror, which does.
                         self.abandon(state).await;
                     }
                     return Ok(answer.value);
@@ -73,6 +80,7 @@ impl Session {
             if failure.meaning == Meaning::Doubtful && !keyed {
                 match self.resolve(state, op, &id).await {
                     Verdict::Acted(answer) => return Ok(answer),
+                    // Sent again below, in another session: this one was left behind.
                     Verdict::NotDone if failure.is_transient() => {}
                     Verdict::NotDone => return Err(failure.error),
                     Verdict::Unknown => return Err(doubt(state, op.what(), failure.error)),
@@ -83,8 +91,9 @@ impl Session {
         }
     }
 
-    /// Sends an operation to a session, and again only while it was certainly not carried out. Otherwise the session is left alone, as
-    /// also when the caller no longer waits: the next operation has another.
+    /// Sends an operation to a session, and again only while it was certainly not carried out.
+    /// Otherwise the session is left alone, also if the caller no longer waits: the next operation
+    /// has another.
     pub(crate) async fn write_once<O: Operation>(
         &self,
         id: &str,
@@ -92,6 +101,8 @@ impl Session {
     ) -> Result<O::Answer, ClientError> {
         let mut state = self.state.lock().await;
         let mut attempts = Attempts::new();
+        // Forgotten until the answer is here: a future that is dropped meanwhile leaves no session
+        // that a later operation could use.
         state.id = None;
         loop {
             let mut call = op.call(self, id)?;
@@ -118,7 +129,8 @@ impl Session {
         }
     }
 
-    /// The session to try in. That there is none is no answer for an operation that may have acted in another.
+    /// Returns the session to try in. That there is none is no answer for an operation that may
+    /// have acted in another.
     async fn session_for(
         &self,
         state: &mut State,
@@ -131,7 +143,7 @@ impl Session {
         }
     }
 
-    /// Prepares the next attempt, if there is one.
+    /// Prepares the next attempt, if there is to be one.
     async fn after(
         &self,
         state: &mut State,
@@ -142,6 +154,7 @@ impl Session {
     ) -> Result<(), ClientError> {
         tries.doubt |= keyed && failure.meaning == Meaning::Doubtful;
         match failure.meaning {
+            // At once and without a pause: nothing is wrong with the server.
             Meaning::SessionGone if tries.sessions < MAX_SESSIONS => {
                 tries.sessions += 1;
                 state.id = None;
@@ -153,8 +166,9 @@ impl Session {
                 return Ok(());
             }
             Meaning::Refused if is_definite(failure.status) && tries.doubt => {
-                // One may still be under way, and a server does not remember the key of a request that it refused: what is
-                // observed from now on must not be there for it to learn.
+                // A copy may still be under way, and a server does not remember the key of a
+                // request that it refused: what is observed from now on must not be there for it to
+                // learn.
                 self.abandon(state).await;
             }
             _ if tries.doubt => return Err(doubt(state, what.to_owned(), failure.error)),
@@ -170,6 +184,7 @@ impl Session {
         key: Option<String>,
     ) -> Result<LearnBatchResult, ClientError> {
         let request = LearnBatchRequest { sequences };
+        // Serialized once: every attempt sends the same bytes, as its key demands.
         let body = serde_json::to_vec(&request).map_err(|error| ClientError::Config {
             field: "sequences",
             reason: error.to_string(),
@@ -207,6 +222,7 @@ impl Session {
             if self.transport.server().await?.has_keys() {
                 call = call.key(&Uuid::new_v4().to_string());
             }
+            // To clear twice is to clear, so a lost answer is no reason to ask.
             match self.transport.repeat_noting_doubt(call).await {
                 Ok((cleared, late)) => {
                     state.mirror.clear();
@@ -221,6 +237,7 @@ impl Session {
                 {
                     sessions += 1;
                     state.id = None;
+                    // The new session is to be empty as well, so there is nothing to restore.
                     state.mirror.clear();
                 }
                 Err(failure) if failure.meaning == Meaning::Doubtful => {
@@ -252,7 +269,8 @@ impl Session {
                 Err(failure) => failure,
             };
             if failure.meaning == Meaning::Doubtful && !keyed {
-                // A late copy would wipe what is learned from now on: shut it out before asking again.
+                // A late copy would delete what is learned from now on: it is shut out before the
+                // next attempt.
                 if !self.fence(state, &id).await {
                     return Err(doubt(state, "clear-all".to_owned(), failure.error));
                 }
@@ -264,12 +282,13 @@ impl Session {
     }
 }
 
-/// Whether the server has looked at the key and at the request, so that no earlier attempt has acted.
+/// Returns whether the server has looked at the key and at the request, so that no earlier attempt
+/// has acted.
 const fn is_definite(refusal: Option<u16>) -> bool {
     matches!(refusal, None | Some(400 | 409 | 413 | 422))
 }
 
-/// From now on the session takes no work.
+/// Notes a doubt, after which the session accepts no work, and returns its error.
 fn doubt(state: &mut State, what: String, error: ClientError) -> ClientError {
     state.doubt = Some(what.clone());
     ClientError::OutcomeUnknown {

@@ -1,4 +1,4 @@
-//! From an HTTP answer, or none, to what it means for the request.
+//! From an HTTP answer, or the lack of one, to what it means for the request.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,16 +11,17 @@ use serde_json::Value;
 use crate::ClientError;
 use crate::call::Call;
 
-/// Characters of a server's text that are kept in an error.
+/// Most characters of a server's text that are kept in an error.
 const KEPT_DETAIL: usize = 500;
 
-/// Bytes of a refusal that are read.
+/// Most bytes of a refusal that are read.
 const KEPT_REFUSAL: usize = 64 << 10;
 
+/// An answer of success.
 #[derive(Debug)]
 pub(crate) struct Answer<T> {
     pub(crate) value: T,
-    /// The server had done it before and answers again.
+    /// Whether the server had carried the request out before and answers again.
     pub(crate) replayed: bool,
 }
 
@@ -37,17 +38,19 @@ pub(crate) enum Meaning {
     SessionGone,
 }
 
+/// A request that failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) meaning: Meaning,
     pub(crate) error: ClientError,
     pub(crate) status: Option<u16>,
     pub(crate) retry_after: Option<Duration>,
-    /// It would fail again in the same way.
+    /// Whether it would fail again in the same way.
     is_final: bool,
 }
 
 impl Failure {
+    /// Creates a failure.
     fn new(meaning: Meaning, error: ClientError) -> Self {
         Self {
             meaning,
@@ -58,6 +61,7 @@ impl Failure {
         }
     }
 
+    /// Marks a failure that would happen again.
     fn for_good(self) -> Self {
         Self {
             is_final: true,
@@ -65,7 +69,8 @@ impl Failure {
         }
     }
 
-    /// Whether the same request may fare better later. A plain 500 is the server's own failure and stays one.
+    /// Returns whether the same request may succeed later. A plain 500 is the server's own failure
+    /// and stays one.
     pub(crate) fn is_transient(&self) -> bool {
         match self.meaning {
             Meaning::NotDone => true,
@@ -81,11 +86,12 @@ impl From<Failure> for ClientError {
     }
 }
 
-/// A request without an answer.
+/// Interprets a request without an answer.
 pub(crate) fn not_answered(call: &Call, error: reqwest::Error) -> Failure {
     let (method, path) = (call.method_name(), call.path());
     // The address may hold credentials.
     let error = error.without_url();
+    // The only failures before anything was sent. Everything else may have reached the server.
     if error.is_connect() || error.is_builder() {
         return Failure::new(
             Meaning::NotDone,
@@ -108,7 +114,7 @@ pub(crate) fn not_answered(call: &Call, error: reqwest::Error) -> Failure {
     Failure::new(Meaning::Doubtful, error)
 }
 
-/// Reads the whole answer, as long as it has no more bytes than it may.
+/// Reads the whole answer, if it has no more bytes than it may.
 pub(crate) async fn read<T: DeserializeOwned>(
     call: &Call,
     mut response: reqwest::Response,
@@ -118,7 +124,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
     let header = |name: &str| response.headers().get(name)?.to_str().ok();
     let replayed = header(IDEMPOTENCY_REPLAYED) == Some("true");
     let asked = header(RETRY_AFTER.as_str()).and_then(|text| retry_after(text, SystemTime::now()));
-    // Nobody reads more of a refusal.
+    // Nobody needs more of a refusal than its reason.
     let limit = if status < 400 {
         max_bytes
     } else {
@@ -129,7 +135,8 @@ pub(crate) async fn read<T: DeserializeOwned>(
         match response.chunk().await {
             Ok(None) => break,
             Ok(Some(chunk)) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
-            // A refusal is one whatever its text.
+            // The status says all that matters: a refusal is one, whether or not its text is
+            // complete.
             Ok(Some(_)) | Err(_) if status >= 400 => break,
             Ok(Some(_)) => {
                 let (method, path) = (call.method_name(), call.path());
@@ -138,9 +145,12 @@ pub(crate) async fn read<T: DeserializeOwned>(
                     path,
                     limit,
                 };
+                // The request has succeeded, and a repetition would have as long an answer.
                 return Err(Failure::new(Meaning::Doubtful, error).for_good());
             }
             Err(error) => {
+                // The head of the answer is here, so the request has acted or will, whatever kind
+                // of error this is.
                 let mut failure = not_answered(call, error);
                 failure.meaning = Meaning::Doubtful;
                 return Err(failure);
@@ -153,6 +163,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
         failure.retry_after = asked;
         return Err(failure);
     }
+    // An answer of success that cannot be read is no sign that the request did not act.
     match serde_json::from_slice(&body) {
         Ok(value) => Ok(Answer { value, replayed }),
         Err(error) => Err(Failure::new(
@@ -166,11 +177,12 @@ pub(crate) async fn read<T: DeserializeOwned>(
     }
 }
 
-/// The one place where a status becomes an error.
+/// Maps a status to its failure; nothing else does.
 fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
     let (method, path) = (call.method_name(), call.path());
     let body = String::from_utf8_lossy(body);
     let detail = match serde_json::from_str(&body) {
+        // One of KATO's two forms of an unknown session; the other one is a detail, below.
         Ok(ErrorBody::Session { error }) if error.code == "SESSION_NOT_FOUND" => {
             return Failure::new(
                 Meaning::SessionGone,
@@ -181,6 +193,8 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
         }
         Ok(ErrorBody::Session { error }) => error.message,
         Ok(ErrorBody::Detail { detail }) => {
+            // FastAPI's list of faults. Other details with this status, of kato-rs servers, are
+            // texts.
             if status == 422
                 && let Ok(details) = serde_json::from_value::<Vec<ValidationDetail>>(detail.clone())
             {
@@ -207,8 +221,10 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
         Err(_) => body.into_owned(),
     };
     let meaning = match status {
-        // Limited by the server before it looked at the request.
+        // A limit of the rate is applied before the request is looked at.
         429 => Meaning::NotDone,
+        // A proxy may answer for a server that still works on the request, and a server may fail in
+        // the middle of it.
         408 | 500.. => Meaning::Doubtful,
         _ => Meaning::Refused,
     };
@@ -221,7 +237,8 @@ fn refusal(call: &Call, status: u16, body: &[u8]) -> Failure {
     Failure::new(meaning, error)
 }
 
-/// The other shape of "no such session": `Session X not found or expired`.
+/// Returns the session id of the other form of an unknown session: `Session X not found or
+/// expired`.
 fn missing_session(status: u16, detail: &Value) -> Option<String> {
     if status != 404 {
         return None;

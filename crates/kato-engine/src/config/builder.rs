@@ -1,10 +1,10 @@
-//! Building a configuration in process, with every value checked.
+//! The builder of configurations, which checks every value.
 
 use kato_prediction::{Filter, FilterSettings, RankMetric};
 
 use super::{ConfigError, FILTERS, SessionConfig, StmMode};
 
-/// Builds a [`SessionConfig`]; made by [`SessionConfig::builder`].
+/// A builder of a [`SessionConfig`], created by [`SessionConfig::builder`].
 #[derive(Debug, Clone, Default)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct SessionConfigBuilder {
@@ -12,61 +12,63 @@ pub struct SessionConfigBuilder {
 }
 
 impl SessionConfigBuilder {
-    /// Learns by itself at this many events; 0 never.
+    /// Sets the number of events at which the short-term memory is learned automatically; 0 never.
     pub const fn max_pattern_length(mut self, events: u64) -> Self {
         self.config.max_pattern_length = events;
         self
     }
 
-    /// What happens to the short-term memory after an auto-learn.
+    /// Sets the treatment of the short-term memory after an auto-learn.
     pub const fn stm_mode(mut self, mode: StmMode) -> Self {
         self.config.stm_mode = mode;
         self
     }
 
-    /// Least similarity of a prediction, in `0..=1`.
+    /// Sets the least similarity of a prediction, in `0..=1`.
     pub const fn recall_threshold(mut self, similarity: f64) -> Self {
         self.config.recall_threshold = similarity;
         self
     }
 
-    /// Most predictions of an answer, in `1..=10000`.
+    /// Sets the most predictions of an answer, in `1..=10000`.
     pub const fn max_predictions(mut self, predictions: u64) -> Self {
         self.config.max_predictions = predictions;
         self
     }
 
-    /// Whether strings are sorted; counts only where the engine's options let it.
+    /// Sets whether strings are sorted; has an effect only where the engine's options let it.
     pub const fn sort_symbols(mut self, sort: bool) -> Self {
         self.config.sort_symbols = sort;
         self
     }
 
-    /// What predictions are ranked by; counts only where the engine's options let it.
+    /// Sets the metric that predictions are ranked by; has an effect only where the engine's
+    /// options let it.
     pub const fn rank_sort_algo(mut self, metric: RankMetric) -> Self {
         self.config.rank_sort_algo = metric;
         self
     }
 
-    /// Measures similarity by characters instead of symbols; of one symbol only where the engine's options let it.
+    /// Sets similarity to be that of characters instead of symbols; for states of one symbol only
+    /// where the engine's options let it.
     pub const fn character_matching(mut self) -> Self {
         self.config.use_token_matching = false;
         self
     }
 
-    /// Lets symbols match that are this similar by characters, in `0..=1`.
+    /// Sets the least similarity by characters at which different symbols match, in `0..=1`.
     pub const fn fuzzy_token_threshold(mut self, similarity: f64) -> Self {
         self.config.fuzzy_token_threshold = Some(similarity);
         self
     }
 
-    /// Weighs symbols by their affinity to an emotive.
+    /// Sets the emotive whose affinities weigh the symbols.
     pub fn affinity_emotive(mut self, emotive: impl Into<String>) -> Self {
         self.config.affinity_emotive = Some(emotive.into());
         self
     }
 
-    /// Narrows the candidates by these stages, in order.
+    /// Sets the stages that narrow the candidates, in order, and their settings.
     pub fn filters(mut self, stages: &[Filter], settings: FilterSettings) -> Self {
         let name = |stage: &Filter| {
             FILTERS
@@ -87,7 +89,7 @@ impl SessionConfigBuilder {
         self
     }
 
-    /// The configuration.
+    /// Builds the configuration.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What values a setting may have, and how they come in from JSON.
+//! The rules for the values of settings, and their application to JSON.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{ConfigError, FILTERS, SessionConfig};
 
-/// The values of a setting.
+/// The values that a setting may have.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
     /// A whole number in a range. Booleans count as 0 and 1, as in Python.
@@ -28,9 +28,10 @@ enum Rule {
     Filters,
 }
 
+/// The upper end of ranges that have none.
 const MAX: u64 = u64::MAX;
 
-/// A setting, its values, and whether KATO checks their range when a session is changed.
+/// Every setting with its values, and whether KATO checks their range when a session is changed.
 const SETTINGS: [(&str, Rule, bool); 24] = [
     ("max_pattern_length", Rule::Integer(0, MAX), true),
     ("persistence", Rule::Integer(1, 100), true),
@@ -66,26 +67,30 @@ const SETTINGS: [(&str, Rule, bool); 24] = [
     ("enable_filter_metrics", Rule::Bool, false),
 ];
 
+/// The values of `indexer_type`.
 const INDEXERS: [&str; 4] = ["VI", "LSH", "ANNOY", "FAISS"];
 
 impl SessionConfig {
-    /// Whether there is a setting of this name.
+    /// Returns whether there is a setting of this name.
     #[must_use]
     pub fn has(name: &str) -> bool {
         SETTINGS.iter().any(|(known, ..)| *known == name)
     }
 
-    /// Changes settings of a running session, as KATO's `POST /sessions/{id}/config` does: all of them, or none.
+    /// Changes settings of a running session, as KATO's `POST /sessions/{id}/config` does:
+    /// all of them, or none.
     ///
-    /// KATO checks the range of `recall_threshold`, `persistence`, `max_pattern_length`, `max_predictions`, `indexer_type`,
-    /// `rank_sort_algo`, and the type of `stm_mode` and of booleans; so does this. Of the other settings only the type is
-    /// checked. Unknown keys are ignored, and `use_token_matching` sets `sort_symbols` too, unless that is given.
+    /// KATO checks the range of `recall_threshold`, `persistence`, `max_pattern_length`,
+    /// `max_predictions`, `indexer_type`, `rank_sort_algo`, and the type of `stm_mode` and of
+    /// booleans; so does this. Of the other settings only the type is checked. Unknown keys are
+    /// ignored, and `use_token_matching` sets `sort_symbols` too, unless that is given.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] with a message for every refused key; nothing is changed.
     pub fn update(&mut self, changes: &Map<String, Value>) -> Result<(), ConfigError> {
         let mut changed = self.with(changes, |checked| checked)?;
+        // As KATO 3.10.1 does when settings are changed.
         if changes.contains_key("use_token_matching") && !changes.contains_key("sort_symbols") {
             changed.sort_symbols = changed.use_token_matching;
         }
@@ -93,16 +98,18 @@ impl SessionConfig {
         Ok(())
     }
 
-    /// The configuration of a new session, as KATO's `POST /sessions` makes it from `config`, and what was wrong with it.
+    /// Returns the configuration of a new session, as KATO's `POST /sessions` makes it from
+    /// `config`, and the error if a value is wrong.
     ///
-    /// KATO drops the **whole** map without a word when a single value is out of range. This returns the defaults then, too,
-    /// and the error beside them: a server may go on, and everybody else should stop. Unknown keys are ignored.
+    /// KATO drops the **whole** map without a word when a single value is out of range. This
+    /// returns the defaults then, too, and the error beside them: a server may go on, and everybody
+    /// else should stop. Unknown keys are ignored.
     #[must_use]
     pub fn at_creation(given: &Map<String, Value>) -> (Self, Option<ConfigError>) {
         Self::default().for_creation(given)
     }
 
-    /// [`at_creation`](Self::at_creation) with these settings for defaults.
+    /// Does the same as [`at_creation`](Self::at_creation), with these settings for defaults.
     #[must_use]
     pub fn for_creation(&self, given: &Map<String, Value>) -> (Self, Option<ConfigError>) {
         match self.with(given, |_| true) {
@@ -116,7 +123,9 @@ impl SessionConfig {
         self.with(&self.to_map(), |_| true).map(drop)
     }
 
-    /// These settings with others, all of the right type, and in range where asked for.
+    /// Returns these settings with changes, all of the right type.
+    ///
+    /// `in_range` says whether the range is checked, too, given whether KATO does so.
     fn with(
         &self,
         changes: &Map<String, Value>,
@@ -124,6 +133,7 @@ impl SessionConfig {
     ) -> Result<Self, ConfigError> {
         let mut messages = BTreeMap::new();
         let mut map = self.to_map();
+        // In the order of the table and not of the changes, so that unknown keys are ignored.
         for (key, rule, checked) in SETTINGS {
             let Some(value) = changes.get(key) else {
                 continue;
@@ -136,11 +146,13 @@ impl SessionConfig {
         if !messages.is_empty() {
             return Err(ConfigError { messages });
         }
+        // Can fail only for a field that was set in process to what JSON cannot express, as NaN.
         serde_json::from_value(Value::Object(map)).map_err(|error| ConfigError {
             messages: BTreeMap::from([("config".to_owned(), error.to_string())]),
         })
     }
 
+    /// Returns the settings as JSON has them.
     fn to_map(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(map)) => map,
@@ -150,9 +162,10 @@ impl SessionConfig {
 }
 
 impl Rule {
-    /// The value in the form that is kept; `None` if it is refused.
+    /// Returns the value in the form that is kept; `None` if it is refused.
     fn read(self, value: &Value, in_range: bool) -> Option<Value> {
         match self {
+            // Written as an integer in the JSON: KATO refuses 2.0.
             Self::Integer(min, max) => {
                 let integer = match value {
                     Value::Bool(value) => u64::from(*value),
@@ -170,6 +183,7 @@ impl Rule {
             Self::OptionalNumber(..) | Self::OptionalText if value.is_null() => Some(Value::Null),
             Self::OptionalNumber(min, max) => Self::Number(min, max).read(value, in_range),
             Self::Bool => value.is_boolean().then(|| value.clone()),
+            // KATO takes any string, and treats all but one as the default.
             Self::Mode => value.as_str().map(|mode| match mode {
                 "ROLLING" => "ROLLING".into(),
                 _ => "CLEAR".into(),
@@ -191,7 +205,7 @@ impl Rule {
         }
     }
 
-    /// What a value must be, in KATO's words where it has any.
+    /// Returns what a value must be, in KATO's words where it has any.
     fn message(self) -> String {
         match self {
             Self::Integer(0, MAX) => "Must be a non-negative integer".to_owned(),
@@ -215,7 +229,7 @@ impl Rule {
     }
 }
 
-/// The metrics as JSON spells them.
+/// Returns the names of the metrics as JSON spells them.
 fn metric_names() -> Vec<String> {
     RankMetric::ALL
         .iter()

@@ -1,4 +1,4 @@
-//! The lock around what a node knows, which long predictions do not hold.
+//! The lock around the memory of a node, which long predictions do not hold.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{
@@ -10,10 +10,12 @@ use kato_prediction::PatternIndex;
 
 use super::{NodeMemory, NodeTotals};
 
-/// How long a learn waits for predictions to end before it copies the index: most take a fraction of it.
+/// Time that a learn waits for predictions to end before it copies the index; most predictions take
+/// a fraction of it.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// Bytes of an index that may be copied. Predictions that are long because patterns are work on less; with more, a learn waits.
+/// Most bytes of an index that a learn copies; with more it waits for the predictions to end.
+/// Predictions that take long because their patterns are long work on less.
 const COPIED_BYTES: usize = 128 << 20;
 
 /// A node of an engine, as all handles share it.
@@ -21,13 +23,14 @@ const COPIED_BYTES: usize = 128 << 20;
 pub(crate) struct NodeCell {
     pub(crate) name: String,
     memory: RwLock<NodeMemory>,
-    /// Those of the memory, to be read while it is locked.
+    /// A copy of the memory's totals, to be read while the memory is locked.
     totals: Mutex<NodeTotals>,
-    /// Told when a prediction gives its index back; guards nothing.
+    /// Notified when a prediction gives its index back; the mutex guards nothing.
     given_back: (Mutex<()>, Condvar),
 }
 
 impl NodeCell {
+    /// Creates a node of this memory.
     pub(crate) fn new(name: String, memory: NodeMemory) -> Self {
         Self {
             name,
@@ -37,12 +40,13 @@ impl NodeCell {
         }
     }
 
-    // A panic under the lock is a broken invariant of our own; what is there stays readable.
+    /// Locks the memory to be read.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, NodeMemory> {
+        // A panic under the lock is a broken invariant of our own; what is there stays readable.
         self.memory.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The memory, to be changed but for its index.
+    /// Locks the memory to be changed, but for its index.
     pub(crate) fn write(&self) -> Writing<'_> {
         Writing {
             cell: self,
@@ -50,17 +54,19 @@ impl NodeCell {
         }
     }
 
-    /// The memory, to be changed with its index: waits for predictions that end soon. If others remain, the index is copied
-    /// by its first change, unless it is so large that waiting for them is better.
+    /// Locks the memory to be changed with its index.
+    ///
+    /// Waits for predictions that end soon. If others remain, the index is copied by its first
+    /// change, unless it is so large that waiting for them is better.
     pub(crate) fn write_index(&self) -> Writing<'_> {
         let writing = self.write();
+        // Handles are cloned under the memory's lock, so that their number only falls from here on.
         let is_shared = || Arc::strong_count(writing.shared_index()) > 1;
         if !is_shared() {
             return writing;
         }
         let (lock, given_back) = &self.given_back;
         let wait = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // No prediction begins while the memory is locked.
         let waited = given_back.wait_timeout_while(wait, PATIENCE, |()| is_shared());
         let (wait, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if is_shared() && writing.index().heap_bytes() > COPIED_BYTES {
@@ -70,7 +76,7 @@ impl NodeCell {
         writing
     }
 
-    /// The index as it is now; nobody waits for its readers for long.
+    /// Returns the index as it is now, without a lock that others would wait for.
     pub(crate) fn index(&self) -> Reading<'_> {
         Reading {
             index: Some(Arc::clone(self.read().shared_index())),
@@ -78,17 +84,19 @@ impl NodeCell {
         }
     }
 
-    /// What the node knows, in numbers; waits for nothing.
+    /// Returns the totals without waiting for the memory's lock.
     pub(crate) fn totals(&self) -> NodeTotals {
         *self.locked_totals()
     }
 
+    /// Locks the copy of the totals.
     fn locked_totals(&self) -> MutexGuard<'_, NodeTotals> {
+        // Held for a copy of a few numbers only, so that this hardly ever waits.
         self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The right to change a node's memory.
+/// A locked memory that can be changed.
 pub(crate) struct Writing<'a> {
     cell: &'a NodeCell,
     memory: RwLockWriteGuard<'a, NodeMemory>,
@@ -110,6 +118,8 @@ impl DerefMut for Writing<'_> {
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
+        // Before the memory's lock is released with the field, so that copies follow one another in
+        // the order of the changes.
         *self.cell.locked_totals() = self.memory.totals();
     }
 }
@@ -133,9 +143,11 @@ impl Deref for Reading<'_> {
 
 impl Drop for Reading<'_> {
     fn drop(&mut self) {
+        // First, so that whoever is woken finds the handle gone.
         drop(self.index.take());
         let (lock, given_back) = &self.cell.given_back;
-        // Under the lock, so that nobody looks before and begins to wait after.
+        // Under the lock, so that no learn looks before the drop and begins to
+        // wait after the notice.
         let _told = lock.lock().unwrap_or_else(PoisonError::into_inner);
         given_back.notify_all();
     }

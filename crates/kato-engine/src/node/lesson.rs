@@ -1,4 +1,4 @@
-//! A learn call, and what can be computed of it before any lock is taken.
+//! Lessons: learn calls as values, and what can be computed of them before a lock is taken.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,14 @@ use crate::observation::{METADATA_BYTES, at_most, check_emotives};
 use crate::session::{STM_BYTES, add_as_text, bytes_of};
 use crate::{EngineError, Limits};
 
-/// Symbols that a pattern needs at least.
+/// Fewest symbols of a pattern: KATO answers shorter ones without a name and stores nothing.
 const MIN_SYMBOLS: usize = 2;
 
-/// Everything that one learn tells a node: a pattern, and what is attached to it.
+/// The content of one learn: a pattern, and what is attached to it.
 ///
-/// Serialises, so that learns can be journaled: the lessons that a session [recorded](crate::Session::record_lessons), taught
-/// in the same order to a node that was as the first one, make it the same again.
+/// Serialises, so that learns can be journaled: the lessons that a session
+/// [recorded](crate::Session::record_lessons), taught in the same order to a node that was as the
+/// first one, make it the same again.
 ///
 /// ```
 /// use kato_engine::{Engine, Lesson};
@@ -43,7 +44,7 @@ pub struct Lesson {
 }
 
 impl Lesson {
-    /// The lesson of a pattern to which nothing is attached.
+    /// Creates the lesson of a pattern to which nothing is attached.
     pub fn of(events: impl IntoIterator<Item = Event>) -> Self {
         Self {
             events: events.into_iter().collect(),
@@ -66,24 +67,25 @@ impl Lesson {
         self
     }
 
-    /// Number of symbols, all events together.
+    /// Returns the number of symbols, all events together.
     #[must_use]
     pub fn n_symbols(&self) -> usize {
         self.events.iter().map(Event::len).sum()
     }
 
-    /// The name of the pattern that it teaches; `None` if it has too few symbols for one.
+    /// Returns the name of the pattern that it teaches; `None` if it has too few symbols for one.
     #[must_use]
     pub fn pattern_name(&self) -> Option<PatternName> {
         (self.n_symbols() >= MIN_SYMBOLS).then(|| PatternName::of_events(&self.events))
     }
 
-    /// Checks what an observation of the same content would be checked for.
+    /// Checks the limits and numbers that observations of the same content would be checked for.
     ///
     /// # Errors
     ///
     /// [`EngineError::TooLarge`], [`EngineError::EmotiveRange`], [`EngineError::VectorNotFinite`].
     pub fn check(&self, limits: &Limits) -> Result<(), EngineError> {
+        // An event counts as an observation, as each comes from one.
         let bytes = self.events.iter().map(bytes_of);
         at_most(
             STM_BYTES,
@@ -141,6 +143,7 @@ impl Lesson {
         }
     }
 
+    /// Borrows the lesson in the form that sessions teach.
     pub(super) fn borrowed(&self) -> LessonRef<'_> {
         LessonRef {
             events: &self.events,
@@ -151,7 +154,7 @@ impl Lesson {
     }
 }
 
-/// What a session has its node learn.
+/// A borrowed lesson, as a session teaches it to its node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LessonRef<'a> {
     pub(crate) events: &'a [Event],
@@ -163,31 +166,32 @@ pub(crate) struct LessonRef<'a> {
     pub(crate) vectors: &'a [(VectorName, Vec<f64>)],
 }
 
-/// A lesson that is ready to be learned.
+/// A lesson with everything computed that needs no lock.
 #[derive(Debug)]
 pub(crate) struct Prepared<'a> {
     pub(crate) name: PatternName,
     pub(crate) events: &'a [Event],
     pub(crate) n_symbols: usize,
     pub(crate) emotives: &'a [EmotiveMap],
-    /// Mean of the emotives: what the affinity of the symbols grows by.
+    /// Mean of the emotives, which is added to the affinity of the symbols.
     pub(crate) mean: EmotiveMap,
     pub(crate) metadata: Metadata,
     pub(crate) vectors: &'a [(VectorName, Vec<f64>)],
 }
 
 impl<'a> LessonRef<'a> {
-    /// The same, kept.
+    /// Copies the lesson.
     pub(crate) fn to_lesson(self) -> Lesson {
         Lesson {
             events: self.events.to_vec(),
             emotives: self.emotives.to_vec(),
+            // Without a limit of values: the node that learns the copy applies its own.
             metadata: united(self.metadata, &AttributeLimits::default()),
             vectors: self.vectors.to_vec(),
         }
     }
 
-    /// `None` if there are too few symbols for a pattern.
+    /// Computes what needs no lock; `None` if there are too few symbols for a pattern.
     pub(super) fn prepare(&self, limits: &AttributeLimits) -> Option<Prepared<'a>> {
         let n_symbols = self.events.iter().map(Event::len).sum();
         if n_symbols < MIN_SYMBOLS {
@@ -205,6 +209,7 @@ impl<'a> LessonRef<'a> {
     }
 }
 
+/// Unites the metadata of several observations.
 fn united(metadata: &[Metadata], limits: &AttributeLimits) -> Metadata {
     let mut united = Metadata::default();
     for observed in metadata {

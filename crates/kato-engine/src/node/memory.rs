@@ -1,4 +1,4 @@
-//! What a node knows, behind its lock.
+//! The memory of a node, which is kept behind its lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,17 +14,19 @@ use crate::engine::Shared;
 use crate::pending::Pending;
 use crate::vectors::VectorIndex;
 
-/// Everything that a node knows.
+/// Everything that a node has learned.
 #[derive(Debug, Default)]
 pub(crate) struct NodeMemory {
-    /// Predictions hold on to it without the node's lock: it is copied before it is changed, should they take long.
+    /// Shared with predictions, which hold it without the node's lock. While they do, a change
+    /// copies it first.
     index: Arc<PatternIndex>,
     vectors: VectorIndex,
-    /// Of the patterns that have emotives.
+    /// Windows of the patterns that have emotives.
     windows: Windows,
-    /// Learned since the last commit. Without a store, where nothing is ever committed: metadata alone.
+    /// What was learned since the last commit. Without a store, where nothing is ever committed:
+    /// metadata alone.
     pending: Pending,
-    /// Being committed right now.
+    /// What is being committed, kept here so that its metadata stay readable.
     in_flight: Option<Arc<Pending>>,
     learns: u64,
     learned_symbols: u64,
@@ -34,7 +36,7 @@ pub(crate) struct NodeMemory {
 pub(crate) type Windows = HashMap<PatternName, EmotiveWindow, foldhash::fast::RandomState>;
 
 impl NodeMemory {
-    /// The memory of what a store holds.
+    /// Creates the memory of what a store holds.
     pub(crate) fn loaded(
         mut index: PatternIndex,
         vectors: VectorIndex,
@@ -42,6 +44,7 @@ impl NodeMemory {
         learns: u64,
         learned_symbols: u64,
     ) -> Self {
+        // Once all windows are complete: several sources of a store may hold parts of one.
         for (name, window) in &windows {
             index.set_emotives(name, window.mean());
         }
@@ -59,11 +62,12 @@ impl NodeMemory {
         &self.index
     }
 
-    /// The index as it is now, whatever is learned later.
+    /// Returns a handle of the index, whose clones stay as they are whatever is learned later.
     pub(crate) const fn shared_index(&self) -> &Arc<PatternIndex> {
         &self.index
     }
 
+    /// Returns the index to be changed; copies it first if a prediction holds it.
     pub(crate) fn index_mut(&mut self) -> &mut PatternIndex {
         Arc::make_mut(&mut self.index)
     }
@@ -72,18 +76,18 @@ impl NodeMemory {
         self.vectors.nearest(elements)
     }
 
-    /// Elements of every vector; `None` before the first.
+    /// Returns the number of elements of every vector; `None` before the first.
     pub(crate) const fn dimension(&self) -> Option<usize> {
         self.vectors.dimension()
     }
 
-    /// The latest emotives of a pattern, oldest first.
+    /// Returns the latest emotives of a pattern, oldest first.
     pub(crate) fn emotives(&self, name: &PatternName) -> Vec<EmotiveMap> {
         let window = self.windows.get(name).cloned();
         window.map(EmotiveWindow::into_maps).unwrap_or_default()
     }
 
-    /// The metadata of a pattern that is not committed.
+    /// Returns the metadata of a pattern that is not committed.
     pub(crate) fn metadata(&self, name: &PatternName) -> Metadata {
         let in_flight = self.in_flight.as_deref();
         let mut metadata = Metadata::default();
@@ -93,7 +97,9 @@ impl NodeMemory {
         metadata
     }
 
+    /// Returns the totals of what was learned.
     pub(crate) fn totals(&self) -> NodeTotals {
+        // Not durable before the commit has ended, and again pending should it fail.
         let in_flight = self.in_flight.as_ref().map_or(0, |pending| pending.calls());
         NodeTotals {
             patterns: self.index.n_patterns() as u64,
@@ -104,13 +110,15 @@ impl NodeMemory {
         }
     }
 
-    /// Counts a learn; whether the pattern is new. Changes nothing when the index is full.
+    /// Learns a lesson and returns whether the pattern is new. Changes nothing when
+    /// the index is full.
     pub(super) fn learn(
         &mut self,
         lesson: Prepared<'_>,
         shared: &Shared,
     ) -> Result<bool, IndexError> {
         let name = lesson.name;
+        // First, because it is the only step that can fail.
         let is_new = self.index_mut().learn_named(name, lesson.events)?;
         self.learns += 1;
         self.learned_symbols += lesson.n_symbols as u64;
@@ -130,10 +138,12 @@ impl NodeMemory {
         Ok(is_new)
     }
 
+    /// Attaches the emotives and metadata of a lesson to its pattern.
     fn attach(&mut self, lesson: Prepared<'_>, shared: &Shared) {
         let limits = shared.attribute_limits();
         let name = lesson.name;
         let mut learned = EmotiveWindow::default();
+        // The window keeps the latest, so older ones need no position and no copy.
         let surplus = lesson
             .emotives
             .len()
@@ -144,6 +154,8 @@ impl NodeMemory {
         if !learned.is_empty() {
             let window = self.windows.entry(name).or_default();
             window.merge(learned.clone(), limits.persistence);
+            // Field by field instead of `index_mut`, since `window` borrows another field. Nothing
+            // is copied here: the learn before has made the index this node's own.
             let index = Arc::make_mut(&mut self.index);
             index.set_emotives(&name, window.mean());
             index.add_affinity(&name, &lesson.mean);
@@ -152,6 +164,7 @@ impl NodeMemory {
             metadata: lesson.metadata,
             ..Attributes::default()
         };
+        // In memory the window and the index hold these, and no commit ever needs them.
         if shared.store().is_some() {
             attributes.emotives = learned;
             attributes.affinity = lesson.mean;
@@ -159,22 +172,24 @@ impl NodeMemory {
         self.pending.attach(name, attributes, limits);
     }
 
-    /// Hands over what is to be committed; it stays readable until [`end_commit`](Self::end_commit).
+    /// Returns what is to be committed; it stays readable until [`end_commit`](Self::end_commit).
     pub(crate) fn begin_commit(&mut self) -> Arc<Pending> {
         let pending = Arc::new(std::mem::take(&mut self.pending));
         self.in_flight = Some(Arc::clone(&pending));
         pending
     }
 
-    /// Forgets what was committed, or takes it back.
+    /// Drops what was committed, or takes it back if the commit failed.
     pub(crate) fn end_commit(
         &mut self,
         part: Arc<Pending>,
         succeeded: bool,
         limits: &AttributeLimits,
     ) {
+        // The only other handle, so that `into_inner` below succeeds.
         self.in_flight = None;
         if !succeeded && let Some(mut part) = Arc::into_inner(part) {
+            // What was learned meanwhile, usually the smaller part, is merged into what comes back.
             std::mem::swap(&mut part, &mut self.pending);
             self.pending.merge(part, limits);
         }

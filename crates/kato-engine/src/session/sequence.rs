@@ -1,4 +1,4 @@
-//! Observing several observations as one operation.
+//! Sequences: several observations taken in as one operation.
 
 use kato_model::PatternName;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use super::Session;
 use crate::observation::SummedVector;
 use crate::{EngineError, LearnOutcome, Observation};
 
-/// Observations to take in one after the other, and when to learn. Reads from and writes
-/// KATO's JSON.
+/// A list of observations to take in one after the other, and when to learn. Reads from and
+/// writes KATO's JSON.
 ///
 /// ```
 /// use kato_engine::{Engine, Observation, Sequence, SessionConfig};
@@ -43,12 +43,12 @@ pub struct SequenceItem {
     /// The observation.
     #[serde(flatten)]
     pub observation: Observation,
-    /// The caller's name for it, which the answer repeats.
+    /// The caller's name for the observation, which the answer repeats.
     #[serde(default)]
     pub unique_id: Option<String>,
 }
 
-/// What became of a [`Sequence`].
+/// The outcome of a [`Sequence`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SequenceOutcome {
@@ -56,7 +56,7 @@ pub struct SequenceOutcome {
     pub initial_stm_length: usize,
     /// Events in the short-term memory after, before it was cut to the latest 1000.
     pub final_stm_length: usize,
-    /// One step an observation, in order.
+    /// One step for each observation, in order.
     pub steps: Vec<SequenceStep>,
     /// All learns in order, those included that were too short for a pattern.
     pub learned: Vec<LearnOutcome>,
@@ -64,7 +64,7 @@ pub struct SequenceOutcome {
     pub final_learned: Option<LearnOutcome>,
 }
 
-/// What became of one observation of a [`Sequence`].
+/// The outcome of one observation of a [`Sequence`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SequenceStep {
@@ -74,12 +74,12 @@ pub struct SequenceStep {
     pub time: u64,
     /// The caller's name for the observation.
     pub unique_id: Option<String>,
-    /// The pattern that was learned by itself, if any.
+    /// The pattern that was learned automatically, if any.
     pub auto_learned: Option<PatternName>,
 }
 
 impl Sequence {
-    /// The observations, without learning but by `max_pattern_length`.
+    /// Creates a sequence of observations that learns only as `max_pattern_length` asks.
     pub fn of(observations: impl IntoIterator<Item = Observation>) -> Self {
         let item = |observation| SequenceItem {
             observation,
@@ -88,7 +88,7 @@ impl Sequence {
         Self::of_items(observations.into_iter().map(item))
     }
 
-    /// Observations that may have names.
+    /// Creates a sequence of observations that may have names.
     pub fn of_items(items: impl IntoIterator<Item = SequenceItem>) -> Self {
         Self {
             items: items.into_iter().collect(),
@@ -96,7 +96,8 @@ impl Sequence {
         }
     }
 
-    /// Learns after every observation that leaves something in the short-term memory.
+    /// Sets the sequence to learn after every observation that leaves something in the
+    /// short-term memory.
     #[must_use]
     pub fn learn_after_each(self) -> Self {
         Self {
@@ -105,7 +106,7 @@ impl Sequence {
         }
     }
 
-    /// Learns what is in the short-term memory after the last observation.
+    /// Sets the sequence to learn what is in the short-term memory after the last observation.
     #[must_use]
     pub fn learn_at_end(self) -> Self {
         Self {
@@ -114,7 +115,7 @@ impl Sequence {
         }
     }
 
-    /// Empties the short-term memory before every observation but the first.
+    /// Sets the sequence to empty the short-term memory before every observation but the first.
     #[must_use]
     pub fn clear_stm_between(self) -> Self {
         Self {
@@ -125,7 +126,9 @@ impl Sequence {
 }
 
 impl Session {
-    /// Runs a checked sequence; when it fails, the session is somewhere on the way.
+    /// Runs a checked sequence.
+    ///
+    /// When it fails, the session is left in the middle of it, and the caller has to restore it.
     pub(super) fn run(
         &mut self,
         sequence: Sequence,
@@ -137,12 +140,14 @@ impl Session {
         };
         for (idx, (item, vector)) in sequence.items.into_iter().zip(vectors).enumerate() {
             if sequence.clear_stm_between && idx > 0 {
+                // KATO 3.10.1 keeps emotives and metadata here, unlike in `clear_stm`.
                 self.clear_events();
             }
             let auto_learned = self.take_in(item.observation, vector)?;
             if sequence.learn_after_each && !self.stm().is_empty() {
                 outcome.learned.push(self.learn_stm()?);
             }
+            // After the learn above, although it came first: KATO lists them in this order.
             outcome.learned.extend(auto_learned);
             let observed = self.observed(auto_learned.and_then(LearnOutcome::name));
             outcome.steps.push(SequenceStep {

@@ -1,4 +1,5 @@
-//! The steps of a session: taking in an observation, learning the short-term memory, undoing what failed.
+//! The steps of a session: taking in an observation, learning the short-term memory, and
+//! undoing what failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +11,13 @@ use crate::observation::{SummedVector, at_most};
 use crate::state::keep_latest;
 use crate::{AttributeScope, EngineError, LearnOutcome, Observation, SessionState, StmMode};
 
-/// What [`Limits::stm_bytes`](crate::Limits) counts.
+/// The thing that [`Limits::stm_bytes`](crate::Limits) limits, for error messages.
 pub(crate) const STM_BYTES: &str = "bytes of a short-term memory's symbols";
 
 impl Session {
-    /// Takes in a checked observation; the auto-learn, if it made a pattern. Changes nothing when it fails.
+    /// Takes in a checked observation and returns the auto-learn, if that made a pattern.
+    ///
+    /// Changes nothing when it fails.
     pub(super) fn take_in(
         &mut self,
         observation: Observation,
@@ -32,7 +35,7 @@ impl Session {
         }
         let gathered = (!metadata.is_empty()).then(|| as_text(&metadata));
         let mut percept = std::mem::take(&mut self.spare);
-        // Takes over the spare's memory: this runs for every observation.
+        // Reuses the spare's memory, as this runs for every observation.
         percept.strings.clone_from(&strings);
         percept.vectors = vectors;
         percept.metadata = metadata;
@@ -42,7 +45,7 @@ impl Session {
         if is_event {
             self.push_event(self.event(strings, vector.as_ref()))?;
         }
-        // A sum that left the range of numbers has a name and no distance to anything.
+        // A sum that left the range of numbers has a name, but no distance to anything.
         let stored =
             vector.filter(|vector| vector.elements.iter().all(|element| element.is_finite()));
         let stored = stored.map(|SummedVector { name, elements }| (name, elements));
@@ -56,6 +59,7 @@ impl Session {
         let learned = match is_due.then(|| self.auto_learn()).transpose() {
             Ok(outcome) => outcome.filter(|outcome| outcome.name().is_some()),
             Err(error) => {
+                // Up to here entries were only appended, and a learn that fails removes none.
                 before.restore(&mut self.state);
                 self.stm_bytes = bytes_before;
                 return Err(error);
@@ -67,31 +71,36 @@ impl Session {
         Ok(learned)
     }
 
-    /// Whether this many events are learned by themselves.
+    /// Returns whether a short-term memory of this many events is learned automatically.
     pub(super) const fn learns_at(&self, n_events: usize) -> bool {
         let max_length = self.config.max_pattern_length;
         max_length > 0 && n_events as u64 >= max_length
     }
 
+    /// Returns whether the strings of an observation are sorted.
     fn sorts(&self) -> bool {
         let options = self.node.options();
+        // KATO 3.10.1 accepts the setting for a session and follows that of its process
+        // (docs/compatibility.md).
         match options.session_sort_symbols {
             true => self.config.sort_symbols,
             false => options.sort_symbols,
         }
     }
 
-    /// The event of strings in their order, and of a vector with those nearest to it.
+    /// Creates the event of strings in their order, and of a vector with those nearest to it.
     fn event(&self, strings: Vec<String>, vector: Option<&SummedVector>) -> Event {
         let Some(vector) = vector else {
             return Event::in_given_order(strings);
         };
         let nearest = self.node.nearest(&vector.elements);
+        // A sorted set, as in KATO: the vector's own name may be among the nearest.
         let names: BTreeSet<VectorName> = nearest.into_iter().chain([vector.name]).collect();
         let names = names.iter().map(VectorName::to_string);
         Event::in_given_order(names.chain(strings).collect())
     }
 
+    /// Appends an event to the short-term memory, unless that becomes too large.
     fn push_event(&mut self, event: Event) -> Result<(), EngineError> {
         let bytes = self.stm_bytes.saturating_add(bytes_of(&event));
         let limit = self.node.options().limits.stm_bytes;
@@ -101,12 +110,16 @@ impl Session {
         Ok(())
     }
 
+    /// Learns the short-term memory, which has reached `max_pattern_length`, and shortens it.
     fn auto_learn(&mut self) -> Result<LearnOutcome, EngineError> {
+        // KATO 3.10.1 attaches nothing to what it learns automatically.
         let attaches = self.node.options().attribute_scope == AttributeScope::Pattern;
         let outcome = self.teach(attaches)?;
         let kept = match self.config.stm_mode {
             StmMode::Clear => 0,
+            // As in KATO, a memory of one event becomes empty in both modes.
             StmMode::Rolling if self.state.stm.len() == 1 => 0,
+            // The length is above 0 and at most the number of events, or no learn would be due.
             StmMode::Rolling => self.config.max_pattern_length as usize - 1,
         };
         keep_latest(&mut self.state.stm, kept);
@@ -114,13 +127,15 @@ impl Session {
         Ok(outcome)
     }
 
+    /// Learns the short-term memory with what has gathered, and empties it.
     pub(super) fn learn_stm(&mut self) -> Result<LearnOutcome, EngineError> {
         let outcome = self.teach(true)?;
         self.clear_events();
         Ok(outcome)
     }
 
-    /// Has the node learn the short-term memory, with what has gathered if it attaches.
+    /// Teaches the node the short-term memory, with the gathered emotives and
+    /// metadata if `attaches`.
     fn teach(&mut self, attaches: bool) -> Result<LearnOutcome, EngineError> {
         let state = &mut self.state;
         let (emotives, metadata) = match attaches {
@@ -133,11 +148,14 @@ impl Session {
             metadata,
             vectors: &state.vectors,
         };
+        // The last step that can fail; what follows only removes.
         let outcome = self.node.learn_observed(&lesson)?;
         if let (Some(taught), Some(_)) = (&mut self.taught, outcome.name()) {
             taught.push(lesson.to_lesson());
         }
         state.vectors.clear();
+        // In the scope of a session they stay, as in KATO 3.10.1: every later learn attaches them
+        // again, until the session is cleared.
         if self.node.options().attribute_scope == AttributeScope::Pattern {
             state.emotives.clear();
             state.metadata.clear();
@@ -145,7 +163,7 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Forgets the events and their vectors, and nothing else.
+    /// Clears the events and their vectors, and nothing else.
     pub(super) fn clear_events(&mut self) {
         self.state.stm.clear();
         self.state.vectors.clear();
@@ -153,7 +171,7 @@ impl Session {
     }
 }
 
-/// How much had gathered before an operation, to undo it.
+/// The lengths of a state's lists before an operation, for undoing it.
 struct Lengths {
     stm: usize,
     emotives: usize,
@@ -171,6 +189,7 @@ impl Lengths {
         }
     }
 
+    /// Cuts the lists to these lengths.
     fn restore(self, state: &mut SessionState) {
         state.stm.truncate(self.stm);
         state.emotives.truncate(self.emotives);
@@ -179,14 +198,14 @@ impl Lengths {
     }
 }
 
-/// Adds the metadata of one observation as learning keeps it.
+/// Adds the metadata of one observation in the form that learning keeps.
 pub(crate) fn add_as_text(text: &mut Metadata, metadata: &BTreeMap<String, MetadataValue>) {
     for (key, value) in metadata {
         text.insert(key, value, None);
     }
 }
 
-/// The metadata of one observation as learning keeps it.
+/// Returns the metadata of one observation in the form that learning keeps.
 fn as_text(metadata: &BTreeMap<String, MetadataValue>) -> Metadata {
     let mut text = Metadata::default();
     add_as_text(&mut text, metadata);

@@ -1,4 +1,4 @@
-//! Metadata values as the JSON that they came from.
+//! The serialisation of metadata values as the JSON that they came from.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Serialize for Json<'_> {
                 match (i64::try_from(*integer), u64::try_from(*integer)) {
                     (Ok(integer), _) => serializer.serialize_i64(integer),
                     (_, Ok(integer)) => serializer.serialize_u64(integer),
-                    // Beyond what readers take for an integer.
+                    // Readers do not take larger ones for integers, so they are written as floats.
                     _ => serializer.serialize_f64(*integer as f64),
                 }
             }

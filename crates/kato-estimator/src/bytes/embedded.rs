@@ -1,20 +1,23 @@
-//! Size of an embedded store, from its file format.
+//! The size of an embedded store, by its file format (`docs/file-format.md`).
 
 use serde::{Deserialize, Serialize};
 
 use super::LevelContents;
 
-/// What decides the size of an embedded store beside its patterns (`docs/file-format.md` has the format).
+/// The settings of a run on which the size of an embedded store depends beside its patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EmbeddedLayout {
-    /// Segments that a commit leaves, at least. A pattern that is learned in two segments is stored in both, until they are merged.
-    /// Default 1.
+    /// Least number of segments that a commit leaves. A pattern that is learned in two segments is
+    /// stored in both, until they are merged. Default 1.
     pub segments: u64,
-    /// Memory in which a worker collects what becomes a segment, in bytes; `None`, the default, where it is as large as needed.
+    /// Memory in which a worker collects what becomes a segment, in bytes; `None`, the default,
+    /// where it is as large as needed.
     pub segment_memory: Option<u64>,
-    /// Tokens that are learned between two commits; `None`, the default, where one commit takes all.
+    /// Tokens that are learned between two commits; `None`, the default, where one commit takes
+    /// all.
     pub commit_tokens: Option<f64>,
-    /// Mean bytes of the text of a distinct token. Default 7.8, GPT-2's on English text, whose blank takes two bytes.
+    /// Mean bytes of the text of a distinct token. Default 7.8, GPT-2's on English text, whose
+    /// blank takes two bytes.
     pub token_text_bytes: f64,
 }
 
@@ -29,41 +32,48 @@ impl Default for EmbeddedLayout {
     }
 }
 
-/// Patterns of a block of a segment, and what the index has for each block.
+/// Patterns of a block of a segment, bytes of the index for each block, and bytes of a name: the
+/// SHA-1 of the pattern.
 const BLOCK: f64 = 256.0;
 const BLOCK_INDEX_BYTES: f64 = 20.0;
 const NAME_BYTES: f64 = 20.0;
 
-/// Segments that a store lets stand; before there are more, the smaller half is merged.
+/// Most segments of a store by default; a commit that would make more merges the smaller half
+/// first.
 const STANDING: u64 = 64;
-/// More equal segments than these are counted as these: half way between a store that is about to merge, and one that just did.
+/// Most equal segments that the likely size is computed with: half way between a store that is
+/// about to merge and one that has just merged.
 const COUNTED: u64 = 40;
-/// Equal segments that take as much as those of a store that has merged for long: from 12 right after a merge to 64 right before one.
+/// Number of equal segments that take as much as those of a store that has merged many times; the
+/// store's own size is that of 12 right after a merge and of 64 right before one.
 const MERGED: u64 = 24;
-/// Patterns of one node that are not merged with more.
+/// Most patterns of one node in a merged segment, by default.
 const MAX_PATTERNS: f64 = 24_000_000.0;
-/// Tokens that a worker learns in the ten seconds between two commits, on the machine of `docs/benchmarks.md`.
+/// Tokens that a worker learns in the ten seconds between two commits, on the machine of
+/// `docs/benchmarks.md`.
 const COMMIT_TOKENS: f64 = 60e6;
-/// Memory that a pattern and each of its symbols take until they are written, in bytes: segments of runs with chunk sizes 3, 5 and 15 were
-/// within 12 %.
+/// Memory that a pattern and each of its symbols take until they are written, in bytes: the
+/// segments of runs with chunk sizes 3, 5 and 15 were within 12 % of that.
 const PATTERN_MEMORY: f64 = 64.0;
 const SYMBOL_MEMORY: f64 = 4.5;
 
-/// Into how many equal segments a store is cut.
+/// The number of equal segments that stand for a store's segments of many sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Segments {
-    /// As if no pattern were learned in two commits: documents that repeat each other lie near each other.
+    /// Number as if no pattern were learned in two commits, because documents that repeat each
+    /// other are neighbours.
     pub(crate) low: u64,
-    /// As if documents lay in any order.
+    /// Number as if documents were in random order.
     pub(crate) likely: u64,
-    /// The same, right before segments are merged.
+    /// Number in random order, right before segments are merged.
     pub(crate) high: u64,
-    /// Where segments were merged: as if so many there were before the first time, and the share of all learn calls until then.
+    /// For a store that has merged: the number before its first merge, and the share of all learn
+    /// calls until then.
     pub(crate) before_merge: Option<(u64, f64)>,
 }
 
 impl Segments {
-    /// One of everything.
+    /// A single segment.
     pub(crate) const ONE: Self = Self {
         low: 1,
         likely: 1,
@@ -73,20 +83,25 @@ impl Segments {
 }
 
 impl EmbeddedLayout {
-    /// What training with so many workers leaves: a segment of each worker for each commit, one every 60 million tokens of a worker, and more
-    /// where what was learned does not fit into the memory budget, of which every worker has its part. Compacting leaves one.
+    /// Creates the layout that training with so many workers leaves, before compacting.
+    ///
+    /// Each commit, one every 60 million tokens of a worker, leaves a segment of each worker, and
+    /// more where what was learned does not fit into the memory budget in bytes, of which every
+    /// worker has its part.
     #[must_use]
     pub fn of_run(workers: u64, memory_budget: u64) -> Self {
         let segments = workers.max(1);
         Self {
             segments,
             segment_memory: Some(memory_budget / segments),
+            // A commit takes what all workers learned meanwhile.
             commit_tokens: Some(COMMIT_TOKENS * segments as f64),
             ..Self::default()
         }
     }
 
-    /// Segments of a store after so many tokens, by the contents that a share of all learn calls makes.
+    /// Returns the segments of a store after so many tokens; `contents` gives the contents of the
+    /// levels after a share of all learn calls.
     pub(crate) fn segments(
         &self,
         tokens: f64,
@@ -95,7 +110,9 @@ impl EmbeddedLayout {
         let workers = self.segments.max(1);
         let (standing, counted) = (STANDING.max(workers), COUNTED.max(workers));
         let part = self.part(tokens, &contents);
+        // The slack keeps rounding of the quotient from adding a segment.
         let parts = (1.0 / part - 1e-9).ceil() as u64;
+        // No merge yet: what was written stands as it is.
         if parts <= standing {
             return Segments {
                 low: workers.min(parts),
@@ -108,6 +125,7 @@ impl EmbeddedLayout {
             let contents = contents(1.0 / segments as f64);
             contents.iter().all(|level| level.patterns <= MAX_PATTERNS)
         };
+        // The number grows with the corpus only once segments are too large to be merged further.
         let likely = least(MERGED.max(workers), is_mergeable);
         Segments {
             low: workers,
@@ -117,7 +135,8 @@ impl EmbeddedLayout {
         }
     }
 
-    /// The share of all learn calls that a worker writes at once: it commits, or its memory is full.
+    /// Returns the share of all learn calls that a worker writes at once, because of a commit or
+    /// because its memory is full.
     fn part(&self, tokens: f64, contents: impl Fn(f64) -> Vec<LevelContents>) -> f64 {
         let commit = match self.commit_tokens {
             Some(each) if tokens > each => each / tokens,
@@ -136,6 +155,8 @@ impl EmbeddedLayout {
         if fits(part) {
             return part;
         }
+        // More learn calls never take less memory, so the largest share that fits is bisected.
+        // Fifty halvings reach the precision of the numbers.
         let (mut low, mut high) = (0.0, part);
         for _ in 0..50 {
             let middle = f64::midpoint(low, high);
@@ -148,15 +169,19 @@ impl EmbeddedLayout {
         high
     }
 
+    /// Returns the bytes of a level of one segment, given the level below in the same segment.
     pub(super) fn bytes(&self, level: &LevelContents, below: Option<&LevelContents>) -> f64 {
+        // A fraction of a pattern is no pattern, and the mean below divides by them.
         if level.patterns < 0.5 {
             return 0.0;
         }
+        // Above level 0 symbols are names of patterns below, which are numbered and not spelt out.
         let literals = if below.is_none() {
             level.distinct_symbols
         } else {
             0.0
         };
+        // All numbers of a level have the width of its largest: 256 fit into one byte, and so on.
         let numbers = below.map_or(0.0, |below| below.patterns) + literals;
         let width = [256.0, 65_536.0, 16_777_216.0]
             .iter()
@@ -164,8 +189,11 @@ impl EmbeddedLayout {
             .count()
             + 1;
         let mean_symbols = level.symbols / level.patterns;
-        // Length, two flags, seven bits a byte.
+        // The number of symbols and two flags in one number of seven bits a byte, which has a
+        // second byte from 128 on.
         let header = if mean_symbols * 4.0 < 128.0 { 1.0 } else { 2.0 };
+        // A frequency above 1 is written out, nearly always in one byte. The dictionary has a
+        // length of four bytes and the text for each literal.
         level.patterns * (NAME_BYTES + header)
             + level.repeated
             + level.symbols * width as f64
@@ -174,8 +202,11 @@ impl EmbeddedLayout {
     }
 }
 
-/// The least number, from this one on, that satisfies what all larger ones do.
+/// Returns the least number from `from` on that satisfies a condition which all larger ones
+/// satisfy.
 fn least(from: u64, satisfies: impl Fn(u64) -> bool) -> u64 {
+    // Doubled until it holds, then bisected. The bound ends the search for a condition that never
+    // holds, before doubling overflows.
     let (mut below, mut above) = (from, from);
     while !satisfies(above) && above < u64::MAX / 2 {
         below = above;
@@ -196,7 +227,7 @@ fn least(from: u64, satisfies: impl Fn(u64) -> bool) -> u64 {
 mod tests {
     use super::*;
 
-    /// One level of distinct patterns of 5 symbols, as many as there are learn calls.
+    /// Returns the segments of one level of distinct patterns of 5 symbols, as many as learn calls.
     fn segments(layout: &EmbeddedLayout, patterns: f64) -> Segments {
         layout.segments(patterns * 5.0, |share| {
             vec![LevelContents {

@@ -1,8 +1,11 @@
-//! Coefficients of bytes, fitted to measured levels.
+//! The fit of coefficients of bytes to measured levels.
 
 use super::model::{ByteCoefficients, ByteMeasurement};
 
-/// Non-negative least squares over the three coefficients: the best of all choices of which are not zero.
+/// Fits the three coefficients by non-negative least squares; `None` where no choice can be solved.
+///
+/// The minimum is the unconstrained one over the coefficients that are not 0 there, so trying all
+/// seven choices of these is exact.
 pub(super) fn fit_coefficients(measurements: &[ByteMeasurement]) -> Option<ByteCoefficients> {
     let rows: Vec<[f64; 3]> = measurements
         .iter()
@@ -12,6 +15,8 @@ pub(super) fn fit_coefficients(measurements: &[ByteMeasurement]) -> Option<ByteC
                 m.contents.symbols,
                 m.contents.distinct_symbols,
             ]
+            // Divided by the bytes, every row has the target 1 and its residual is a relative
+            // error.
             .map(|count| count / m.bytes)
         })
         .collect();
@@ -28,6 +33,7 @@ pub(super) fn fit_coefficients(measurements: &[ByteMeasurement]) -> Option<ByteC
             .iter()
             .map(|row| (row.iter().zip(&solution).map(|(a, x)| a * x).sum::<f64>() - 1.0).powi(2))
             .sum();
+        // The margin keeps rounding from choosing between equally good fits: the first is kept.
         if best.is_none_or(|(_, least)| error < least - 1e-12) {
             best = Some((solution, error));
         }
@@ -41,7 +47,8 @@ pub(super) fn fit_coefficients(measurements: &[ByteMeasurement]) -> Option<ByteC
     )
 }
 
-/// Solves the normal equations for the used columns with target 1; `None` where they do not decide.
+/// Solves the normal equations for the used columns with target 1; `None` where they have no single
+/// solution.
 fn least_squares(rows: &[[f64; 3]], used: &[usize]) -> Option<[f64; 3]> {
     let n = used.len();
     if rows.len() < n {
@@ -59,6 +66,7 @@ fn least_squares(rows: &[[f64; 3]], used: &[usize]) -> Option<[f64; 3]> {
         })
         .collect();
     for pivot in 0..n {
+        // Next to nothing is left of a column that is a combination of the columns before it.
         let size = matrix[pivot][pivot];
         let scale: f64 = rows.iter().map(|row| row[used[pivot]].powi(2)).sum();
         if size <= 1e-9 * scale {

@@ -1,4 +1,4 @@
-//! Size of a store by coefficients that were measured on it.
+//! The size of a store by coefficients that were measured on it.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub struct ByteModel {
     pub relative_error: f64,
 }
 
-/// What a level takes for each of what it holds, in bytes.
+/// Bytes that a level takes for each item of its contents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ByteCoefficients {
     /// For a distinct pattern.
@@ -39,6 +39,7 @@ pub struct ByteCoefficients {
 }
 
 impl ByteCoefficients {
+    /// Returns the bytes of a level.
     fn bytes(&self, level: &LevelContents) -> f64 {
         self.per_pattern * level.patterns
             + self.per_symbol * level.symbols
@@ -46,20 +47,22 @@ impl ByteCoefficients {
     }
 }
 
-/// What a level of a finished run held, and how large it was.
+/// The contents of a level of a finished run, with its measured size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ByteMeasurement {
     /// Whether it is level 0.
     pub is_bottom: bool,
-    /// What it held.
+    /// Its contents.
     pub contents: LevelContents,
-    /// Its size.
+    /// Its size, in bytes.
     pub bytes: f64,
 }
 
 impl ByteModel {
-    /// Size of the data of a stock KATO of October 2025: fitted to 23 recorded runs with chunk sizes 3 to 8 and 100 and 1,000 documents
-    /// (`docs/estimation.md`), with errors below 1 %. Indexes are not in it.
+    /// Returns the model of a stock KATO of October 2025: the size of its data without indexes.
+    ///
+    /// It was fitted to 23 recorded runs with chunk sizes 3 to 8 and 100 and 1,000 documents
+    /// (`docs/estimation.md`), with errors below 1 %.
     #[must_use]
     pub fn stock_kato() -> Self {
         Self {
@@ -78,9 +81,12 @@ impl ByteModel {
         }
     }
 
-    /// Data and indexes of the nodes' databases of a run into a MongoDB, before the server compresses them: fitted to 17 levels of 7 runs
-    /// with chunk sizes 3 to 15 (`docs/estimation.md`), with errors below 0.6 %. A server that compresses takes less: calibrate with a
-    /// finished run's bytes, or [`fit`](Self::fit).
+    /// Returns the model of a MongoDB that `kato-mongodb` fills: data and indexes of the nodes'
+    /// databases, before the server compresses them.
+    ///
+    /// It was fitted to 17 levels of 7 runs with chunk sizes 3 to 15 (`docs/estimation.md`), with
+    /// errors below 0.6 %. A server that compresses takes less: calibrate with a finished run's
+    /// bytes, or [`fit`](Self::fit) a model.
     #[must_use]
     pub fn mongodb() -> Self {
         Self {
@@ -99,7 +105,7 @@ impl ByteModel {
         }
     }
 
-    /// Bytes of a level.
+    /// Returns the bytes of a level.
     #[must_use]
     pub fn bytes(&self, level: &LevelContents, is_bottom: bool) -> f64 {
         if is_bottom {
@@ -109,10 +115,12 @@ impl ByteModel {
         }
     }
 
-    /// Fits the coefficients to measured levels: least squares of relative errors, no coefficient below 0.
+    /// Fits the coefficients to measured levels by least squares of relative errors, no coefficient
+    /// below 0.
     ///
-    /// Levels above 0 take the coefficients of level 0 where none of them was measured. Give levels of several chunk sizes and sizes;
-    /// else coefficients that cannot be told apart share what they have in common.
+    /// Levels above 0 take the coefficients of level 0 where none of them was measured.
+    /// Measurements should be of several chunk sizes and numbers of patterns: from levels that are
+    /// alike the coefficients cannot be told apart.
     ///
     /// # Errors
     ///
@@ -124,6 +132,7 @@ impl ByteModel {
             });
             chosen.copied().collect::<Vec<_>>()
         };
+        // Fitted apart: a symbol is a short token at level 0 and the name of a pattern above.
         let (bottom, above) = (of(true), of(false));
         let Some(bottom_fit) = fit_coefficients(&bottom) else {
             return Err(EstimateError::Fit {
@@ -136,6 +145,7 @@ impl ByteModel {
             fixed,
             relative_error: 0.0,
         };
+        // The largest error on the measurements stands in for that on other levels.
         let errors = bottom
             .iter()
             .chain(&above)

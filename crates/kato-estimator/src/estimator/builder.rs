@@ -1,9 +1,9 @@
-//! Options of an estimator.
+//! The builder of an estimator.
 
 use super::{DEFAULT_MAX_EXTRAPOLATION, Model, StorageEstimator};
 use crate::{Calibration, EstimateError, GrowthLaw, SeedModel, StorageEngine};
 
-/// Builds a [`StorageEstimator`]; made by [`StorageEstimator::builder`].
+/// Builder of a [`StorageEstimator`], made by [`StorageEstimator::builder`].
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct StorageEstimatorBuilder {
@@ -16,66 +16,70 @@ pub struct StorageEstimatorBuilder {
 }
 
 impl StorageEstimatorBuilder {
-    /// Estimates from what was observed of the corpus: the default kind of estimate.
+    /// Sets what was observed of the corpus as the source: the usual kind of estimate.
     pub fn calibration(self, calibration: Calibration) -> Self {
         self.model(Model::Calibrated(Box::new(calibration), None))
     }
 
-    /// Estimates by the original's formula instead.
+    /// Sets the original's formula as the source instead.
     pub fn seed(self, seed: SeedModel) -> Self {
         self.model(Model::Seed(seed))
     }
 
-    /// Estimates by this model.
+    /// Sets the source of estimates.
     pub fn model(mut self, model: Model) -> Self {
         self.model = Some(model);
         self
     }
 
-    /// One growth law instead of the ensemble.
+    /// Sets one growth law instead of the ensemble.
     pub fn law(mut self, law: GrowthLaw) -> Self {
         self.law = Some(law);
         self
     }
 
-    /// The store whose bytes are told. Default: the embedded one.
+    /// Sets the store whose bytes are estimated. Default: the embedded one.
     pub fn engine(mut self, engine: StorageEngine) -> Self {
         self.engine = Some(engine);
         self
     }
 
-    /// Share of cases in which intervals are to hold the truth. Default 0.9.
+    /// Sets the share of cases in which intervals are to hold the truth. Default 0.9.
     pub fn confidence(mut self, confidence: f64) -> Self {
         self.confidence = Some(confidence);
         self
     }
 
-    /// Most times the observed corpus that is answered. Default [`DEFAULT_MAX_EXTRAPOLATION`].
+    /// Sets the largest size that is estimated, as a multiple of the observed corpus. Default
+    /// [`DEFAULT_MAX_EXTRAPOLATION`].
     pub fn max_extrapolation(mut self, factor: f64) -> Self {
         self.max_extrapolation = Some(factor);
         self
     }
 
-    /// Answers beyond the range as well; intervals then are what the laws say, tested by nothing.
+    /// Sets whether sizes beyond the range are estimated as well. Nothing says that intervals hold
+    /// there. Default: not.
     pub fn force(mut self, force: bool) -> Self {
         self.force = force;
         self
     }
 
-    /// Checks the settings.
+    /// Checks the settings and builds the estimator.
     ///
     /// # Errors
     ///
-    /// [`EstimateError::NoModel`] without a calibration or a seed; [`EstimateError::Setting`] for a confidence not between 0 and 1 or a
-    /// range below 1.
+    /// [`EstimateError::NoModel`] without a calibration or a seed; [`EstimateError::Setting`] for a
+    /// confidence not between 0 and 1 or a range below 1.
     pub fn build(self) -> Result<StorageEstimator, EstimateError> {
         let model = match (self.model.ok_or(EstimateError::NoModel)?, self.law) {
+            // A law set by `law` wins over that of the model, in whatever order both were given.
             (Model::Calibrated(calibration, law), chosen) => {
                 Model::Calibrated(calibration, chosen.or(law))
             }
             (seed @ Model::Seed(_), _) => seed,
         };
         let confidence = self.confidence.unwrap_or(0.9);
+        // Written so that NaN is refused as well.
         if !(confidence > 0.0 && confidence < 1.0) {
             return Err(EstimateError::Setting {
                 setting: "confidence",

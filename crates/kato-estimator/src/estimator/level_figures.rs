@@ -1,4 +1,4 @@
-//! Learn calls, distinct patterns and repeats of a level, each with its interval.
+//! Figures of a level: learn calls, distinct patterns and repeats, each with its interval.
 
 use crate::figure::{Figure, Method};
 use crate::level_model::LevelModel;
@@ -12,7 +12,8 @@ pub(super) struct LevelFigures {
 }
 
 impl LevelFigures {
-    /// After so many learn calls, when so many were observed; intervals are so many standard deviations wide on either side.
+    /// Computes the figures after `scaled` learn calls, of which `observed` were observed.
+    /// Intervals are `width` standard deviations wide on either side.
     pub(super) fn of(
         observed: u64,
         model: &LevelModel<'_>,
@@ -23,7 +24,8 @@ impl LevelFigures {
         let (calls, calls_sd) = (scaled.value, scaled.relative_sd);
         let calls_figure = Figure::with_spread(calls, width * calls_sd, confidence, Method::Ratio);
         let distinct = model.estimate(calls);
-        // How much more patterns there are for more learn calls: between 0 and 1, both as logarithms.
+        // The exponent with which patterns grow with learn calls, by a difference of 2 %: it says
+        // how much of the error of the learn calls reaches the patterns.
         let more = model.distinct(calls * 1.02);
         let elasticity = if distinct.value > 0.0 {
             ((more / distinct.value).ln() / 1.02f64.ln()).clamp(0.0, 1.0)
@@ -31,12 +33,14 @@ impl LevelFigures {
             0.0
         };
         let spread = width * distinct.relative_sd.hypot(elasticity * calls_sd);
+        // A corpus at least as large as what was observed contains it.
         let least = if calls >= observed as f64 {
             model.distinct(observed as f64)
         } else {
             0.0
         };
         let figure = Figure::with_spread(distinct.value, spread, confidence, Method::Growth);
+        // A learn call makes at most one pattern.
         let figure = figure.within(
             least.min(distinct.value),
             calls_figure.high.unwrap_or(calls),
@@ -51,6 +55,7 @@ impl LevelFigures {
         };
         let dedup = Figure {
             value: repeats(distinct.value),
+            // More patterns are fewer repeats: the ends change places.
             low: Some(repeats(distinct.value * alone.exp())),
             high: Some(repeats(distinct.value * (-alone).exp())),
             confidence,

@@ -1,4 +1,4 @@
-//! Estimates from what was observed of the corpus.
+//! Estimates from observations of the corpus.
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
@@ -15,7 +15,7 @@ use crate::{Calibration, GrowthLaw, LevelContents, StorageEngine, Target};
 /// Points of a growth curve.
 const CURVE_POINTS: i32 = 40;
 
-/// What was observed, a growth law fitted to each level of it, and what is asked of them.
+/// The observations, with a growth model fitted to each level, and the settings of the estimator.
 pub(super) struct Observation<'a> {
     calibration: &'a Calibration,
     models: Vec<LevelModel<'a>>,
@@ -26,13 +26,15 @@ pub(super) struct Observation<'a> {
 }
 
 impl<'a> Observation<'a> {
+    /// Fits a growth model to each observed level.
     pub(super) fn new(
         estimator: &'a StorageEstimator,
         calibration: &'a Calibration,
         law: Option<GrowthLaw>,
     ) -> Self {
         let fit = |level| LevelModel::fit(level, law);
-        // Student's t, as the errors come from eight groups of documents.
+        // Student's t with seven degrees of freedom, because the errors come from eight groups of
+        // documents. Its parameters are valid; 2 is about its usual value.
         let share = (1.0 + estimator.confidence) / 2.0;
         let t = StudentsT::new(0.0, 1.0, (GROUPS - 1) as f64);
         Self {
@@ -44,7 +46,7 @@ impl<'a> Observation<'a> {
         }
     }
 
-    /// What a corpus of this size, so many times the observed one, will store.
+    /// Estimates what a corpus of this size, `factor` times the observed one, will store.
     pub(super) fn estimate(&self, target: Target, factor: f64) -> StorageBreakdown {
         let figures = self.figures(&target, factor);
         let at =
@@ -54,18 +56,22 @@ impl<'a> Observation<'a> {
         let low = at(|f| f.distinct.low.unwrap_or(f.distinct.value));
         let high = at(|f| f.distinct.high.unwrap_or(f.distinct.value));
         let corrections = self.corrections();
+        // Corrected by the measured bytes of a finished run, the ends of the interval as well.
         let sizes = |calls: &[f64], distinct, segments| -> Vec<f64> {
             let sizes = self.sizes(calls, distinct, segments);
             let sizes = sizes.iter().zip(&corrections);
             sizes.map(|(size, correction)| size * correction).collect()
         };
         let mut size = sizes(&calls, None, segments.likely);
+        // The size goes up and down with merges. A larger corpus is never estimated to take less
+        // than the part of it before the first merge.
         if let Some((segments, share)) = segments.before_merge {
             let before = sizes(&part_of(&calls, share), None, segments);
             for (size, before) in size.iter_mut().zip(before) {
                 *size = size.max(before);
             }
         }
+        // The ends combine the ends of both unknowns: distinct patterns and segments.
         let low = sizes(&calls, Some(&low), segments.low);
         let high = sizes(&calls, Some(&high), segments.high);
         let error = 1.0 + self.width * self.engine.relative_error();
@@ -84,6 +90,7 @@ impl<'a> Observation<'a> {
                 dedup_share: figure.dedup,
                 bytes: Figure {
                     value: bytes,
+                    // The value may be that before a merge, which the ends do not know of.
                     low: Some((of(&low) / error).min(bytes)),
                     high: Some((of(&high) * error).max(bytes)),
                     confidence: self.confidence,
@@ -108,11 +115,13 @@ impl<'a> Observation<'a> {
         )
     }
 
+    /// Returns learn calls, distinct patterns and repeats of every level for the target.
     fn figures(&self, target: &Target, factor: f64) -> Vec<LevelFigures> {
         let levels = self.calibration.levels.iter().zip(&self.models);
         levels
             .map(|(evidence, model)| {
                 let mut calls = evidence.scale(target, factor, self.calibration.samples);
+                // Errors that do not depend on each other add up as squares.
                 calls.relative_sd = calls.relative_sd.hypot(drift(factor));
                 LevelFigures::of(
                     evidence.learn_calls,
@@ -125,7 +134,7 @@ impl<'a> Observation<'a> {
             .collect()
     }
 
-    /// Segments of the store after so many learn calls.
+    /// Returns the segments of the store after so many learn calls of each level.
     fn segments(&self, calls: &[f64]) -> Segments {
         let StorageEngine::Embedded(layout) = self.engine else {
             return Segments::ONE;
@@ -135,12 +144,16 @@ impl<'a> Observation<'a> {
         layout.segments(tokens, |share| self.contents(&part_of(calls, share)))
     }
 
+    /// Returns the contents of every level after its learn calls.
     fn contents(&self, calls: &[f64]) -> Vec<LevelContents> {
         contents_at(self.calibration, &self.models, calls)
     }
 
-    /// Bytes of every level for its learn calls; with other numbers of distinct patterns where they are given.
+    /// Returns the bytes of every level for its learn calls, with other numbers of distinct
+    /// patterns where they are given.
     fn sizes(&self, calls: &[f64], distinct: Option<&[f64]>, segments: u64) -> Vec<f64> {
+        // A pattern is stored in every segment that has learned it, so the contents are those of
+        // one segment, and their bytes count once for each.
         let mut contents = self.contents(&part_of(calls, 1.0 / segments as f64));
         if let Some(distinct) = distinct {
             let levels = contents.iter_mut().zip(&self.models);
@@ -154,10 +167,12 @@ impl<'a> Observation<'a> {
         bytes.iter().map(|bytes| bytes * segments as f64).collect()
     }
 
-    /// How many times the predicted bytes each level of a finished run had; 1 where nobody measured it.
+    /// Returns the measured bytes of each level of a finished run over the predicted ones; 1 where
+    /// they were not measured.
     fn corrections(&self) -> Vec<f64> {
         let levels = &self.calibration.levels;
         let engine = self.calibration.engine.as_deref();
+        // Bytes of one engine say nothing about the model of another.
         let is_of_another = engine.is_some_and(|engine| engine != self.engine.name());
         if is_of_another || levels.iter().all(|level| level.bytes.is_none()) {
             return vec![1.0; levels.len()];
@@ -173,6 +188,7 @@ impl<'a> Observation<'a> {
             .collect()
     }
 
+    /// Returns the growth of a level from its first learn call to its last.
     fn curve(&self, model: &LevelModel<'_>, observed: u64, calls: f64) -> Vec<GrowthPoint> {
         if calls < 1.0 || observed == 0 {
             return Vec::new();
@@ -195,6 +211,7 @@ impl<'a> Observation<'a> {
     }
 }
 
+/// Returns a share of the learn calls of every level.
 fn part_of(calls: &[f64], share: f64) -> Vec<f64> {
     calls.iter().map(|calls| calls * share).collect()
 }

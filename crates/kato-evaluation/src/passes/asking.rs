@@ -1,4 +1,5 @@
-//! The third pass: predictions, on all threads, counted in the order of the documents.
+//! The third pass: asks for predictions on all threads, and counts them in the order of the
+//! documents.
 
 use kato_engine::{Node, SessionConfig};
 use kato_loader::Split;
@@ -13,18 +14,19 @@ use crate::tally::Tally;
 use crate::unigram::Unigram;
 use crate::{Corpora, EvaluationError, NgramModel, Phase};
 
-/// Questions between looks at the clock.
+/// Questions that are answered between two progress reports.
 const QUESTIONS_AT_ONCE: usize = 256;
 
-/// Which questions of a level are asked: a share of them, by hash of their number.
+/// The choice of the questions of a level that are asked: a share of them, by hash of their number.
 struct Sampling {
     split: Option<Split>,
     n_questions: u64,
 }
 
 impl Sampling {
+    /// Creates the choice of a share in `0..=1`.
     fn new(share: f64, seed: u64) -> Self {
-        // A share that is everything has no other side.
+        // A split needs two sides, and a share of 1 leaves nothing for the other.
         let split = (share < 1.0).then(|| Split::held_out(share, seed));
         Self {
             split,
@@ -32,7 +34,7 @@ impl Sampling {
         }
     }
 
-    /// Numbers the next question; whether it is asked.
+    /// Numbers the next question and returns whether it is asked.
     fn next_is_asked(&mut self) -> bool {
         self.n_questions += 1;
         self.split
@@ -40,9 +42,9 @@ impl Sampling {
     }
 }
 
-/// Something to ask a node.
+/// A question to a node.
 struct Question<'a> {
-    /// Number of the document in the corpus of those held out.
+    /// Number of the document in the held-out corpus.
     number: u64,
     document: &'a UnseenDocument,
     level: usize,
@@ -50,14 +52,17 @@ struct Question<'a> {
     about: About,
 }
 
+/// The subject of a question.
 #[derive(Clone, Copy)]
 enum About {
-    /// What does the whole chunk resemble?
+    /// Which patterns does the whole chunk resemble?
     Whole,
-    /// What follows its first symbols? At the lowest level also after none, for the code length.
+    /// Which symbol follows its first ones? At the lowest level also after none, for the code
+    /// length.
     Next { context: usize },
 }
 
+/// The outcome of a question.
 #[derive(Clone, Copy)]
 enum Answer {
     Whole(WholeAnswer),
@@ -67,7 +72,7 @@ enum Answer {
     },
 }
 
-/// All that is needed to answer a question, on any thread.
+/// The data that is needed to answer a question, on any thread.
 #[derive(Clone, Copy)]
 struct Asker<'a> {
     nodes: &'a [Node],
@@ -88,6 +93,8 @@ impl Passes<'_> {
     ) -> Result<(Vec<Tally>, Bits), EvaluationError> {
         let mut loader = corpora.held_out()?;
         let vocabulary = self.learner.tokenizer().vocabulary();
+        // A node is a handle, so cloning is cheap. The asker must not borrow from `self`, which
+        // reports progress while questions are answered.
         let nodes = self.nodes.clone();
         let asker = Asker {
             nodes: &nodes,
@@ -100,7 +107,7 @@ impl Passes<'_> {
         let mut bits = Bits::new();
         let sampling = |level| {
             let share = survey.asked_share(level, self.options.max_questions);
-            // Levels with equal shares would otherwise ask questions of equal numbers.
+            // Levels with equal shares would otherwise ask questions of the same numbers.
             Sampling::new(share, self.options.seed.wrapping_add(level as u64))
         };
         let mut sampling: Vec<Sampling> = (0..self.nodes.len()).map(sampling).collect();
@@ -111,9 +118,13 @@ impl Passes<'_> {
         while let Some(documents) = self.next_planned(&mut loader, most - n_documents, unseen)? {
             let before: u64 = sampling.iter().map(|level| level.n_questions).sum();
             let questions = questions(&documents, n_documents, &mut sampling);
+            // Questions that were left out by hash are progress too: those asked stand for all.
             let behind: u64 = sampling.iter().map(|level| level.n_questions).sum();
             let n_asked = questions.len().max(1) as u64;
             for (part, questions) in questions.chunks(QUESTIONS_AT_ONCE).enumerate() {
+                // Answers are collected in the order of the questions and counted on one thread.
+                // Sums of floating-point numbers and the mixture's trust depend on the order, and
+                // reports must not depend on threads.
                 let answers: Vec<Answer> = self.threads.install(|| {
                     questions
                         .par_iter()
@@ -127,11 +138,13 @@ impl Passes<'_> {
                 let passed = before + (behind - before) * done / n_asked;
                 self.report(Phase::Predictions, passed, Some(survey.n_questions()))?;
             }
+            // Documents that the learner refused count as well, as they do in the survey's limit.
             n_documents += documents.len() as u64;
         }
         Ok((tallies, bits))
     }
 
+    /// Adds an answer to the sums of its level.
     fn count(
         &self,
         question: &Question<'_>,
@@ -155,26 +168,33 @@ impl Passes<'_> {
 }
 
 impl Asker<'_> {
+    /// Answers a question.
     fn answer(&self, question: &Question<'_>) -> Answer {
         let (node, chunk) = (&self.nodes[question.level], question.chunk);
         let context = match question.about {
             About::Whole => return Answer::Whole(WholeAnswer::of(node, self.session, chunk)),
             About::Next { context } => context,
         };
+        // At the lowest level only tokens of the vocabulary can come next, and a model's
+        // probabilities have to sum to 1 over these.
         let is_possible = |symbol: &str| question.level > 0 || self.vocabulary.id(symbol).is_some();
         let answer = || NextAnswer::of(node, self.session, chunk, context, is_possible);
+        // Without context nothing is predicted: patterns do not reach across the beginning of a
+        // chunk.
         Answer::Next {
             answer: (context > 0).then(answer),
             token: (question.level == 0).then(|| self.token(question.document, chunk, context)),
         }
     }
 
+    /// Returns the probabilities of the token at a position of a document.
     fn token(
         &self,
         document: &UnseenDocument,
         chunk: &Chunk,
         context: usize,
     ) -> TokenProbabilities {
+        // In bounds: chunks count kept tokens, and these are all tokens of the document.
         let place = chunk.first_token + context;
         let token = document.tokens[place];
         TokenProbabilities {
@@ -188,7 +208,7 @@ impl Asker<'_> {
     }
 }
 
-/// The questions that are asked about documents, in their order.
+/// Lists the questions that are asked about documents, in the documents' order.
 fn questions<'a>(
     documents: &'a [Option<UnseenDocument>],
     first_number: u64,
@@ -203,6 +223,8 @@ fn questions<'a>(
             for chunk in chunks {
                 let contexts = (0..chunk.events.len()).map(|context| About::Next { context });
                 for about in contexts.chain([About::Whole]) {
+                    // The first symbol is a question at the lowest level only. It is numbered at
+                    // every level, as `Survey::n_questions` counts every symbol.
                     let is_question = level == 0 || !matches!(about, About::Next { context: 0 });
                     if sampling[level].next_is_asked() && is_question {
                         questions.push(Question {

@@ -1,4 +1,4 @@
-//! The second pass: what the documents hold, and what of it the nodes know.
+//! The second pass: counts what the documents hold, and what of it the nodes know.
 
 use kato_engine::Node;
 use rayon::prelude::*;
@@ -7,7 +7,7 @@ use super::Passes;
 use crate::document::{Chunk, UnseenDocument};
 use crate::{Corpora, Coverage, EvaluationError, Phase};
 
-/// What the held-out documents hold.
+/// The content of the held-out documents.
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(crate) documents: u64,
@@ -17,24 +17,29 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
+    /// Returns the coverage of a level.
     pub(crate) fn coverage(&self, level: usize) -> Coverage {
         self.levels.get(level).copied().unwrap_or_default()
     }
 
-    /// Everything that could be asked: every chunk, and every symbol as the next one.
+    /// Returns the number of everything that could be asked: every chunk, and every symbol as the
+    /// next one.
     pub(crate) fn n_questions(&self) -> u64 {
         (0..self.levels.len())
             .map(|level| self.n_questions_of(level))
             .sum()
     }
 
+    /// Returns the number of everything that a level could be asked.
     fn n_questions_of(&self, level: usize) -> u64 {
         let coverage = self.coverage(level);
         coverage.known_chunks.of + coverage.unknown_symbols.of
     }
 
-    /// Share of a level's questions that is asked, in `0..=1`.
+    /// Returns the share of a level's questions that is asked, in `0..=1`.
     pub(crate) fn asked_share(&self, level: usize, max_questions: u64) -> f64 {
+        // At least one, so that a level without questions has a share of 1 and not a quotient by
+        // zero.
         let share = max_questions as f64 / self.n_questions_of(level).max(1) as f64;
         share.min(1.0)
     }
@@ -54,6 +59,8 @@ impl Passes<'_> {
         let most = self.options.max_documents.unwrap_or(u64::MAX);
         self.begin_phase();
         loop {
+            // Both kinds are documents of the corpus and count against the limit, as in the third
+            // pass.
             let limit = most - survey.documents - survey.failed;
             let unseen = |plan: &_| UnseenDocument::of(plan, vocabulary);
             let Some(documents) = self.next_planned(&mut loader, limit, unseen)? else {
@@ -86,11 +93,13 @@ impl Passes<'_> {
             }
             self.report_bytes(Phase::Coverage, &loader)?;
         }
+        // Bad records are added at the end: they are no documents and do not use up the limit.
         survey.failed += loader.counts().bad;
         Ok(survey)
     }
 }
 
+/// Looks up the chunks of one level of a document.
 fn coverage(chunks: &[Chunk], node: &Node) -> Coverage {
     let mut coverage = Coverage::default();
     for chunk in chunks {
@@ -103,6 +112,7 @@ fn coverage(chunks: &[Chunk], node: &Node) -> Coverage {
     coverage
 }
 
+/// Adds the counts of a part.
 fn merge(sum: &mut Coverage, part: Coverage) {
     for (sum, part) in [
         (&mut sum.known_chunks, part.known_chunks),

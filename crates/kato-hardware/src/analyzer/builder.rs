@@ -1,4 +1,4 @@
-//! Settings of an analysis.
+//! The settings of an analysis.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::{Cancellation, HardwareError, StepEvent};
 
 type Listener = Arc<dyn Fn(StepEvent) + Send + Sync>;
 
-/// Settings of an analysis.
+/// Settings of an analysis, made by [`HardwareAnalyzer::builder`].
 #[derive(Clone)]
 pub struct HardwareAnalyzerBuilder {
     pub(super) directory: PathBuf,
@@ -42,7 +42,7 @@ impl Default for HardwareAnalyzerBuilder {
 
 impl fmt::Debug for HardwareAnalyzerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Addresses may hold passwords.
+        // Addresses may hold passwords, so only whether there is one is shown.
         f.debug_struct("HardwareAnalyzerBuilder")
             .field("directory", &self.directory)
             .field("is_quick", &self.is_quick)
@@ -55,72 +55,76 @@ impl fmt::Debug for HardwareAnalyzerBuilder {
 }
 
 impl HardwareAnalyzerBuilder {
-    /// The directory that data will be written to, below which the disk and the embedded store are measured. Default: the
-    /// current one.
+    /// Sets the directory that data will be written to, in which the disk and the embedded store
+    /// are measured. Default: the current one.
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = directory.into();
         self
     }
 
-    /// Whether to take less than ten seconds instead of less than sixty: figures spread more, and the file is smaller.
-    /// Default: not.
+    /// Sets whether the analysis takes less than ten seconds instead of less than sixty. Figures
+    /// then spread more, and the file is smaller. Default: not.
     #[must_use]
     pub fn quick(mut self, is_quick: bool) -> Self {
         self.is_quick = is_quick;
         self
     }
 
-    /// The longest that the analysis may take, from one second to an hour. Default: 55 seconds, or 9 for a quick one.
+    /// Sets the longest time that the analysis may take, from one second to an hour. Default: 55
+    /// seconds, or 9 for a quick one.
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self
     }
 
-    /// The MongoDB to measure, `mongodb://…`. Default: none. Needs the feature `mongodb`.
+    /// Sets the MongoDB to measure, `mongodb://…`. Default: none. Needs the feature `mongodb`.
     #[must_use]
     pub fn mongodb(mut self, uri: impl Into<String>) -> Self {
         self.mongodb = Some(uri.into());
         self
     }
 
-    /// The KATO server to measure, `http://host:port`. Default: none. Needs the feature `kato`.
+    /// Sets the KATO server to measure, `http://host:port`. Default: none. Needs the feature
+    /// `kato`.
     #[must_use]
     pub fn kato(mut self, url: impl Into<String>) -> Self {
         self.kato = Some(url.into());
         self
     }
 
-    /// Where the vendors' tools for graphics processors lie. Default: where the system finds programs.
+    /// Sets the directory of the vendors' tools for graphics processors. Default: the system's
+    /// search path.
     #[must_use]
     pub fn gpu_tools(mut self, directory: impl Into<PathBuf>) -> Self {
         self.gpu_tools = Some(directory.into());
         self
     }
 
-    /// Seed of texts, places and contents. Default 1.
+    /// Sets the seed of texts, places and contents. Default 1.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Ends the analysis early. Default: nothing does.
+    /// Sets a handle that ends the analysis early. Default: none.
     #[must_use]
     pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
         self.cancellation = cancellation;
         self
     }
 
-    /// Called before and after each step, on the thread of [`analyze_full`](HardwareAnalyzer::analyze_full). Default: nobody.
+    /// Sets a function that is called before and after each step, on the thread of
+    /// [`analyze_full`](HardwareAnalyzer::analyze_full). Default: none.
     #[must_use]
     pub fn on_step(mut self, listener: impl Fn(StepEvent) + Send + Sync + 'static) -> Self {
         self.on_step = Some(Arc::new(listener));
         self
     }
 
-    /// Makes the analyzer. Nothing is looked at yet.
+    /// Checks the settings and builds the analyzer. Nothing is read or measured yet.
     ///
     /// # Errors
     ///

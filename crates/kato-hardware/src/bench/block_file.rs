@@ -1,4 +1,5 @@
-//! A file that is read and written by whole blocks, past the operating system's cache where that is possible.
+//! A file that is read and written by whole blocks, past the operating system's cache where that is
+//! possible.
 
 use std::fs::File;
 use std::io;
@@ -14,20 +15,22 @@ pub(crate) const LARGE: usize = 1 << 20;
 /// Bytes of a block in random access.
 pub(crate) const SMALL: usize = 4096;
 
-/// A file without a name, which nothing is left of however the program ends.
+/// A file without a name, of which nothing is left however the program ends.
 #[derive(Debug)]
 pub(crate) struct BlockFile {
     file: File,
     blocks: Blocks,
     random: Random,
     pub(crate) method: Method,
-    /// What the method means here.
+    /// Reason why the method is not direct; empty where it is.
     pub(crate) note: String,
-    /// Bytes that are filled.
+    /// Bytes that have been filled.
     pub(crate) len: u64,
 }
 
 impl BlockFile {
+    /// Creates a file in a directory.
+    ///
     /// # Errors
     ///
     /// When no file can be made there.
@@ -41,12 +44,13 @@ impl BlockFile {
         Self::over(file, seed)
     }
 
-    /// Over an empty file.
+    /// Uses an empty file.
     pub(crate) fn over(file: File, seed: u64) -> Result<Self, String> {
         let mut random = Random::new(seed);
         let mut blocks = Blocks::new(LARGE, &mut random)?;
         let (mut method, mut note) = access(&file);
-        // Some file systems take the flag and refuse the first access.
+        // Some file systems take the flag and refuse the first access, so one is tried. What it
+        // wrote is written over when the file is filled.
         let probe = file.write_all_at(blocks.get_mut(ALIGNMENT), 0);
         if method == Method::Direct && probe.is_err() {
             leave_direct(&file).map_err(|error| told(&error))?;
@@ -54,6 +58,7 @@ impl BlockFile {
                 .map_err(|error| told(&error))?;
             (method, note) = (Method::Cached, REFUSED.to_owned());
         } else {
+            // Through the cache a failure is one of the disk.
             probe.map_err(|error| told(&error))?;
         }
         Ok(Self {
@@ -66,20 +71,23 @@ impl BlockFile {
         })
     }
 
-    /// Fills up to so many bytes with blocks that do not compress, as far as time allows.
+    /// Fills the file up to so many bytes with blocks that do not compress, as far as time allows.
     ///
     /// # Errors
     ///
-    /// When a write fails, as on a disk that has less room than it told.
+    /// When a write fails, as on a disk that has less room than it reports.
     pub(crate) fn fill(&mut self, allowance: &Allowance, bytes: u64) -> Result<(), String> {
         while self.len + LARGE as u64 <= bytes && !allowance.is_over() {
             self.write(self.len, LARGE)?;
             self.len += LARGE as u64;
         }
+        // What is still to be written must not slow down the first measurement.
         self.file.sync_data().map_err(|error| told(&error))?;
         Ok(())
     }
 
+    /// Writes one block of new content.
+    ///
     /// # Errors
     ///
     /// When the write fails.
@@ -91,9 +99,11 @@ impl BlockFile {
             .map_err(|error| told(&error))
     }
 
+    /// Reads one block.
+    ///
     /// # Errors
     ///
-    /// When the read fails.
+    /// When the read fails, or the block is not in the file as a whole.
     pub(crate) fn read(&mut self, offset: u64, len: usize) -> Result<(), String> {
         let bytes = self.blocks.get_mut(len);
         self.file
@@ -101,17 +111,18 @@ impl BlockFile {
             .map_err(|error| told(&error))
     }
 
-    /// Waits until the device has everything.
+    /// Waits until the device has everything that was written.
     ///
     /// # Errors
     ///
-    /// When it does not.
+    /// When the device does not take it.
     pub(crate) fn flush(&self) -> Result<(), String> {
         self.file.sync_data().map_err(|error| told(&error))
     }
 
-    /// Asks the operating system to forget what it holds of the file; only reads through its cache care.
+    /// Drops the file from the operating system's cache; direct access does without.
     pub(crate) fn forget(&self) -> Result<(), String> {
+        // Pages that are not written yet cannot be dropped.
         self.flush()?;
         #[cfg(target_os = "linux")]
         if self.method != Method::Direct {
@@ -121,19 +132,20 @@ impl BlockFile {
         Ok(())
     }
 
-    /// Goes on in other memory.
+    /// Uses other memory for blocks from here on.
     #[cfg(test)]
     pub(crate) fn work_in(&mut self, memory: memmap2::MmapMut) {
         self.blocks = Blocks::over(memory, &mut self.random);
     }
 
-    /// The beginning of a block drawn at random.
+    /// Draws the beginning of a block at random.
     pub(crate) fn draw(&mut self, len: usize) -> u64 {
         let n = self.len / len as u64;
         self.random.below(n.max(1)) * len as u64
     }
 }
 
+/// Returns the reason of a failure, with what to do.
 fn told(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -145,11 +157,12 @@ fn told(error: &io::Error) -> String {
 
 const REFUSED: &str = "the file system refuses direct access";
 
+/// Turns on direct access, and returns the method with its note.
 #[cfg(target_os = "linux")]
 fn access(file: &File) -> (Method, String) {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstatfs};
 
-    // tmpfs and ramfs take the flag, and have no device to go to.
+    // tmpfs and ramfs, by their magic numbers. They take the flag, and have no device to go to.
     const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
     let kind = fstatfs(file).map(|stat| stat.f_type as u64);
     if kind.is_ok_and(|kind| IN_MEMORY.contains(&kind)) {
@@ -163,6 +176,7 @@ fn access(file: &File) -> (Method, String) {
     }
 }
 
+/// Turns off direct access.
 #[cfg(target_os = "linux")]
 fn leave_direct(file: &File) -> io::Result<()> {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};

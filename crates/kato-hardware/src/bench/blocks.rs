@@ -1,4 +1,4 @@
-//! Bytes in memory that begin at a multiple of a page, as direct access to disks demands.
+//! Blocks of memory that begin at a multiple of a page, as direct access to disks demands.
 
 use memmap2::MmapMut;
 
@@ -9,38 +9,46 @@ pub(crate) const ALIGNMENT: usize = 4096;
 /// The smallest sector that there is.
 const SECTOR: usize = 512;
 
-/// Whole pages of bytes without order.
+/// Whole pages of random bytes.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     memory: MmapMut,
 }
 
 impl Blocks {
+    /// Maps memory that begins at a page, and fills it with random bytes.
+    ///
     /// # Errors
     ///
     /// When there is no memory.
     pub(crate) fn new(len: usize, random: &mut Random) -> Result<Self, String> {
         let mut memory =
             MmapMut::map_anon(len).map_err(|error| format!("no memory for blocks ({error})"))?;
+        // Before anything else touches the memory: the first access to a page decides where it
+        // lies.
         scatter(&mut memory);
         Ok(Self::over(memory, random))
     }
 
+    /// Fills memory with random bytes.
     pub(crate) fn over(mut memory: MmapMut, random: &mut Random) -> Self {
         random.fill(&mut memory);
         Self { memory }
     }
 
+    /// Returns the first bytes, as many as there are.
     pub(crate) fn get(&self, len: usize) -> &[u8] {
         &self.memory[..len.min(self.memory.len())]
     }
 
+    /// Returns the first bytes for writing, as many as there are.
     pub(crate) fn get_mut(&mut self, len: usize) -> &mut [u8] {
         let len = len.min(self.memory.len());
         &mut self.memory[..len]
     }
 
-    /// Makes every sector differ from all others written before, so that nothing below can store one for many or pass over it.
+    /// Makes every sector differ from all sectors written before, so that no layer below can store
+    /// one of them for many or leave it out.
     pub(crate) fn stamp(&mut self, len: usize, random: &mut Random) {
         for sector in self.get_mut(len).chunks_mut(SECTOR) {
             let stamp = random.next().to_le_bytes();
@@ -50,15 +58,17 @@ impl Blocks {
     }
 }
 
-/// Has the system give pages in an order in which no two neighbours follow each other.
+/// Touches pages in an order in which no two neighbours follow each other, so that the system
+/// scatters them.
 ///
-/// Pages that happen to be neighbours in physical memory reach the disk as one piece: a block of 1 MiB then goes there in one request
-/// instead of two, and up to two fifths faster. In a program that has run for a while pages lie anywhere; so do they here,
-/// whatever the system has at hand, or the same disk would have another figure in every process.
+/// Pages that happen to be neighbours in physical memory reach the disk as one piece: a block of 1
+/// MiB is then one request instead of two, and up to two fifths faster. In a program that has run
+/// for a while pages are anywhere. They are so here as well, whatever the system has at hand,
+/// because the same disk would otherwise have another figure in every process.
 fn scatter(memory: &mut [u8]) {
     for first in [0, ALIGNMENT] {
         for page in memory.iter_mut().skip(first).step_by(2 * ALIGNMENT) {
-            // Not 0, which is what is there: the write must not be optimised away.
+            // Not 0, which is there already: the write must not be optimised away.
             *page = 1;
         }
     }

@@ -1,14 +1,16 @@
-//! The same work on several cores at once.
+//! Running of the same work on several cores at once.
 
 use std::sync::mpsc;
 use std::thread;
 
-/// Runs the work on `n` threads and adds up what their windows of (work, seconds) did, window by window, as long as all have
-/// one. The work prepares what it needs, then waits for the gate, so that all begin together.
+/// Executes the work on `n` threads and adds up their windows of (work, seconds), window by window,
+/// as long as all have one.
+///
+/// The work prepares what it needs, then waits for the gate, so that all threads begin together.
 ///
 /// # Errors
 ///
-/// The reason, when not all threads can be had or one has nothing to tell.
+/// The reason, when not all threads can be started or one of them fails.
 pub(crate) fn together(
     n: usize,
     work: impl Fn(Gate) -> Result<Vec<(f64, f64)>, String> + Sync,
@@ -17,13 +19,15 @@ pub(crate) fn together(
         let mut threads = Vec::with_capacity(n);
         let mut keys = Vec::with_capacity(n);
         for _ in 0..n {
+            // Room for one message each, so that neither side waits for the other to take it.
             let (ready, is_ready) = mpsc::sync_channel(1);
             let (open, opened) = mpsc::sync_channel(1);
             let work = &work;
             let thread = thread::Builder::new()
                 .name("kato-hardware".to_owned())
                 .spawn_scoped(scope, move || work(Gate { ready, opened }))
-                // Dropping the keys opens every gate with an error, so nobody waits for ever.
+                // Returning drops the keys, which opens every gate with an error. The threads that
+                // were started then end, and the scope does not wait for ever.
                 .map_err(|error| {
                     format!("no thread could be started ({error}): raise the limit of processes")
                 })?;
@@ -31,10 +35,12 @@ pub(crate) fn together(
             keys.push((is_ready, open));
         }
         for (is_ready, _) in &keys {
-            // One that failed while preparing has dropped its end.
+            // Fails for a thread that failed while preparing and dropped its end. It must not hold
+            // up the others, whose errors or results are waited for below.
             let _ = is_ready.recv();
         }
         for (_, open) in &keys {
+            // Fails for the same thread; its error comes with `join`.
             let _ = open.send(());
         }
         threads
@@ -48,7 +54,7 @@ pub(crate) fn together(
     Ok(add_up(&results?))
 }
 
-/// Where the threads wait for each other.
+/// The gate at which the threads of [`together`] wait for each other.
 #[derive(Debug)]
 pub(crate) struct Gate {
     ready: mpsc::SyncSender<()>,
@@ -56,9 +62,11 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
+    /// Waits until all threads are ready.
+    ///
     /// # Errors
     ///
-    /// When the threads do not begin, as not all could be had.
+    /// When the threads do not begin, because not all could be started.
     pub(crate) fn wait(self) -> Result<(), String> {
         let closed = |_| "not all threads could be started".to_owned();
         self.ready.send(()).map_err(|_| closed(()))?;
@@ -66,7 +74,9 @@ impl Gate {
     }
 }
 
-/// Sum of the rates in each window that all threads have, over their mean time.
+/// Adds up the rates of each window that all threads have, over the mean length of the window.
+///
+/// Later windows are left out, because some cores may have been idle in them.
 fn add_up(threads: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     let n_windows = threads.iter().map(Vec::len).min().unwrap_or(0);
     (0..n_windows)

@@ -1,4 +1,4 @@
-//! Parsing JSON Lines, as datasets come.
+//! The rate of parsing JSON Lines, a usual form of datasets.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -21,7 +21,8 @@ struct Document<'a> {
     text: Cow<'a, str>,
 }
 
-/// Millions of bytes of JSON Lines a second, one core: `{"text": …}` parsed to its text.
+/// Measures the megabytes of JSON Lines a second that one core parses from `{"text": …}` to the
+/// text.
 pub(crate) fn measure(allowance: &Allowance, seed: u64) -> Measured {
     figure(allowance, |allowance| {
         let mut random = Random::new(seed);
@@ -29,11 +30,13 @@ pub(crate) fn measure(allowance: &Allowance, seed: u64) -> Measured {
         let lines: Vec<String> = (0..N_DOCUMENTS)
             .map(|number| {
                 let text = words.text(DOCUMENT, &mut random);
-                // Real documents have line ends, which JSON escapes.
+                // Real documents have line ends, which JSON escapes, so their text cannot be
+                // borrowed.
                 let text = text.replace(". ", ".\n");
                 serde_json::json!({"id": number, "text": text}).to_string()
             })
             .collect();
+        // With the line ends, which are part of a file.
         let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
         let meter = Meter::start().note(format!("documents of {DOCUMENT} bytes"));
         let found = windows(allowance, || {

@@ -1,4 +1,4 @@
-//! Disks: sequential and random access with one operation under way, and flushes.
+//! Disks: sequential and random access with one operation in flight, and flushes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,10 +10,12 @@ use super::room;
 use crate::meter::{Meter, NO_TIME, figure, latencies, windows};
 use crate::{Allowance, Finding, Measured, Method, Unit};
 
-/// The disk below the directory, one operation under way at a time, in a file filled before with bytes that do not compress.
+/// Figures of the disk below the directory, with one operation in flight at a time, in a file that
+/// was filled before with bytes that do not compress.
 ///
-/// `Direct` figures went past the operating system's cache; caches of the device, a controller or a host below a virtual
-/// machine are part of the disk. `Cached` writes include the flush to the device; `Cached` reads may have come from memory.
+/// `Direct` figures went past the operating system's cache; caches of the device, a controller or a
+/// host below a virtual machine are part of the disk. `Cached` writes include the flush to the
+/// device; `Cached` reads may have come from memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DiskResults {
@@ -29,7 +31,8 @@ pub struct DiskResults {
     pub random_read: Measured,
     /// Latency of the same reads.
     pub random_read_latency: Measured,
-    /// Writing 4 KiB and waiting until the device says that it keeps them (`fdatasync`): what a commit waits for.
+    /// Writing 4 KiB and waiting until the device says that it keeps them (`fdatasync`): what a
+    /// commit waits for.
     pub flush_latency: Measured,
     /// Size of the file, in bytes.
     pub file_bytes: Finding<u64>,
@@ -37,6 +40,7 @@ pub struct DiskResults {
 
 /// Bytes of the file in a whole analysis and in a quick one.
 const FILE: [u64; 2] = [1 << 30, 128 << 20];
+/// Number of flushes after which the distribution is known well enough.
 const MOST_FLUSHES: usize = 2_000;
 /// Bytes written through the cache between two flushes.
 const UNFLUSHED: u64 = 32 << 20;
@@ -55,6 +59,7 @@ impl DiskResults {
         }
     }
 
+    /// Measures the disk; everything is unknown where no file can be made or filled.
     pub(crate) fn measure(
         allowance: &Allowance,
         directory: &Path,
@@ -77,9 +82,11 @@ impl DiskResults {
         let mut file = BlockFile::create(directory, seed)?;
         let mut bytes = room::in_directory(directory, wanted)?;
         if file.method == Method::Cached {
-            // May be memory.
+            // Such a file may lie in memory, of which it is to take less.
             bytes = bytes.min(wanted / 4).max(room::LEAST);
         }
+        // Shares here and below are of the time that is left, so that what one measurement does not
+        // need goes to the later ones.
         file.fill(&allowance.part(0.3), bytes)?;
         if file.len < room::LEAST {
             return Err(if allowance.is_stopped() {
@@ -90,6 +97,7 @@ impl DiskResults {
         }
         let file_bytes = Finding::Known(file.len);
         let sequential_write = figure(&allowance.part(0.2), |a| sequential_write(a, &mut file));
+        // What was just written would be read from memory.
         file.forget()?;
         let sequential_read = figure(&allowance.part(0.25), |a| sequential_read(a, &mut file));
         let (random_read, random_read_latency) =
@@ -122,6 +130,7 @@ impl DiskResults {
     }
 }
 
+/// Starts a measurement whose note says how large the file is.
 fn meter(file: &BlockFile) -> Meter {
     let size = format!("file of {} MiB", file.len >> 20);
     Meter::start().note(if file.note.is_empty() {
@@ -131,10 +140,11 @@ fn meter(file: &BlockFile) -> Meter {
     })
 }
 
-/// Goes round the file in large blocks.
+/// Position of a walk round the file in large blocks.
 struct Round(u64);
 
 impl Round {
+    /// Returns the beginning of the next block that is in the file as a whole.
     fn next(&mut self, len: u64) -> u64 {
         let offset = self.0;
         self.0 = if offset + 2 * LARGE as u64 > len {
@@ -146,6 +156,7 @@ impl Round {
     }
 }
 
+/// Measures writing over the file in order.
 pub(crate) fn sequential_write(
     allowance: &Allowance,
     file: &mut BlockFile,
@@ -157,7 +168,8 @@ pub(crate) fn sequential_write(
         loop {
             file.write(round.next(file.len), LARGE)?;
             work += LARGE as u64;
-            // The cache is not the disk: what it took is flushed within the same window.
+            // The cache is not the disk: what it took is flushed within the same window. Flushing
+            // after every block would measure the latency of flushes instead.
             if file.method == Method::Direct {
                 break;
             }
@@ -171,6 +183,7 @@ pub(crate) fn sequential_write(
     Ok(meter.rate(Unit::MegabytesPerSecond, file.method, &found))
 }
 
+/// Measures reading the file in order.
 pub(crate) fn sequential_read(
     allowance: &Allowance,
     file: &mut BlockFile,
@@ -184,7 +197,7 @@ pub(crate) fn sequential_read(
     Ok(meter.rate(Unit::MegabytesPerSecond, file.method, &found))
 }
 
-/// Small operations at random places: their rate and their latency.
+/// Measures small operations at random places, and returns their rate and their latency.
 pub(crate) fn random(
     allowance: &Allowance,
     file: &mut BlockFile,
@@ -208,6 +221,8 @@ pub(crate) fn random(
     });
     let latency = match &rate {
         Finding::Known(figure) => {
+            // The same operations as those of the rate, so time and interference are those of the
+            // rate.
             let mut latency = Meter::start().latency(file.method, &seconds);
             if let Finding::Known(latency) = &mut latency {
                 let spread = latency.validity.spread;
@@ -222,6 +237,7 @@ pub(crate) fn random(
     (rate, latency)
 }
 
+/// Measures flushes of a small block each.
 fn flushes(allowance: &Allowance, file: &mut BlockFile) -> Result<Measured, String> {
     let meter = meter(file);
     let seconds = latencies(allowance, MOST_FLUSHES, || {

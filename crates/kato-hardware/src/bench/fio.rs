@@ -1,4 +1,5 @@
-//! Disk figures beside those of fio, on the same file, in turns, large blocks in the same pages of memory.
+//! Comparison of disk figures with those of fio: on the same file, in turns, with large blocks in
+//! the same pages of memory.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::{Allowance, Cancellation, Measured, Method};
 
 const FILE: u64 = 256 << 20;
 
-/// What fio calls an access, what it is in blocks, and what is compared.
+/// An access: fio's name for it, the size of its blocks, and the measurement to compare.
 type Access = (
     &'static str,
     &'static str,
@@ -35,8 +36,11 @@ const ACCESSES: [Access; 4] = [
     }),
 ];
 
-/// Operations a second of one access by fio: one under way, direct, for so many seconds, in memory of its own unless some is given.
-/// First while an operation was under way, then with what fio does between operations: it takes some 25 µs to scramble a block of 1 MiB.
+/// Returns the operations a second of one access by fio: one in flight, direct, for so many
+/// seconds, in memory of its own unless some is given.
+///
+/// The first rate is that while an operation was in flight, the second includes what fio does
+/// between operations: it takes some 25 µs to scramble a block of 1 MiB.
 fn fio(
     path: &Path,
     access: &str,
@@ -100,12 +104,12 @@ fn disk_figures_are_those_of_fio() {
     }
     ours.fill(&allowance(60.0), FILE).unwrap();
     assert_eq!(ours.len, FILE);
-    // Long turns are for figures to be told.
+    // Long turns are for figures that are to be published.
     let is_long = std::env::var_os("KATO_FIO_LONG").is_some();
     let (pairs, seconds) = if is_long { (9, 2.0) } else { (5, 0.6) };
     for (access, block, measure) in ACCESSES {
-        // What a disk does in a second with large blocks depends on where the blocks lie in memory, by two fifths: a place is drawn
-        // for each pair of turns, and is the same for both.
+        // What a disk does in a second with large blocks depends on where the blocks lie in memory,
+        // by two fifths: a place is drawn for each pair of turns, and is the same for both.
         let place = || {
             let memory = SharedMemory::new(LARGE + ALIGNMENT).unwrap();
             (block == "1M").then_some(memory)
@@ -126,7 +130,8 @@ fn disk_figures_are_those_of_fio() {
         // Other programs disturb: what differs is measured again, and all of it counts.
         for set in 1..=3 {
             for pair in 0..pairs {
-                // Turns of the shape A B B A, so that a machine that slows down disturbs both alike.
+                // Turns of the shape A B B A, so that a machine that slows down disturbs both
+                // alike.
                 let memory = place();
                 let memory = memory.as_ref();
                 let first = (pair % 2 == 0).then(|| once(memory));

@@ -1,10 +1,11 @@
-//! A KATO server: round trips that learn nothing.
+//! A KATO server: the latency of round trips that learn nothing.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Finding, Measured};
 
-/// A KATO server. Only its health is asked for: nothing is learned, and no session is opened.
+/// Figures of a KATO server. Only its health is asked for: nothing is learned, and no session is
+/// opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct KatoResults {
@@ -49,15 +50,17 @@ mod measured {
 
     /// Round trips after which the distribution is known well enough.
     const MOST: usize = 2_000;
-    /// No health check that is worth waiting for takes longer.
+    /// Longest time of a health check; a longer one is not worth waiting for.
     const PATIENCE: Duration = Duration::from_secs(2);
 
+    /// Measures the server.
     pub(crate) fn measure(allowance: &Allowance, url: &str) -> KatoResults {
         KatoResults {
             health_latency: figure(allowance, |allowance| round_trips(allowance, url)),
         }
     }
 
+    /// Measures health checks over one connection, one after the other.
     fn round_trips(allowance: &Allowance, url: &str) -> Result<Measured, String> {
         let expected = "give http://host:port";
         let mut url = Url::parse(url).map_err(|error| {
@@ -65,6 +68,7 @@ mod measured {
         })?;
         url.path_segments_mut()
             .map_err(|()| format!("the KATO server's address has no path: {expected}"))?
+            // The address may end in a slash.
             .pop_if_empty()
             .push("health");
         let client = client(url.scheme() == "https", PATIENCE.min(allowance.remaining()))?;
@@ -73,7 +77,7 @@ mod measured {
             .build()
             .map_err(|error| format!("no runtime can be started ({error})"))?;
         runtime.block_on(async {
-            // The first opens the connection.
+            // The first one opens the connection, so it is not measured.
             ask(&client, &url).await?;
             let meter = Meter::start();
             let mut seconds = Vec::new();
@@ -86,9 +90,12 @@ mod measured {
         })
     }
 
+    /// Asks for the server's health.
+    ///
     /// # Errors
     ///
-    /// When the answer is not that of a KATO server in good health: how long a failure takes says nothing.
+    /// When the answer is not that of a KATO server in good health: how long a failure takes says
+    /// nothing.
     async fn ask(client: &Client, url: &Url) -> Result<(), String> {
         let response = client
             .get(url.clone())
@@ -96,6 +103,7 @@ mod measured {
             .await
             .map_err(|error| told(&error))?;
         let status = response.status();
+        // The whole body, because it is part of the round trip.
         let body = response.bytes().await.map_err(|error| told(&error))?;
         if !status.is_success() {
             return Err(format!(
@@ -112,7 +120,8 @@ mod measured {
         }
     }
 
-    /// The innermost cause, which says most, and never the address, which may hold a password.
+    /// Returns the reason of a failure: the innermost cause, which says most, and never the
+    /// address, which may hold a password.
     fn told(error: &reqwest::Error) -> String {
         let mut cause: &dyn Error = error;
         while let Some(inner) = cause.source() {
@@ -132,11 +141,13 @@ mod measured {
         }
     }
 
+    /// Creates the client.
     fn client(needs_tls: bool, timeout: Duration) -> Result<Client, String> {
         let mut builder = Client::builder()
             .timeout(timeout)
+            // A redirect would be timed as part of the round trip.
             .redirect(reqwest::redirect::Policy::none())
-            // Every round trip counts once.
+            // So would a retry.
             .retry(reqwest::retry::never())
             .tcp_nodelay(true)
             .no_proxy();
@@ -146,7 +157,8 @@ mod measured {
             .map_err(|error| format!("no HTTP client can be made: {}", error.without_url()))
     }
 
-    /// With the roots of the system where they are needed; machines without any can still use plain HTTP.
+    /// Returns the TLS settings, with the roots of the system where they are needed: machines
+    /// without any can still use plain HTTP.
     fn tls(needs_roots: bool) -> Result<ClientConfig, String> {
         let unusable = |error: rustls::Error| format!("TLS is not available: {error}");
         let provider = Arc::new(rustls::crypto::ring::default_provider());

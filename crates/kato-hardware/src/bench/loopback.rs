@@ -1,4 +1,4 @@
-//! Round trips over TCP inside the machine.
+//! Latency of round trips over TCP inside the machine.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -10,11 +10,12 @@ use crate::{Allowance, Measured, Method};
 
 /// Bytes of a message: a small request.
 const MESSAGE: usize = 64;
+/// Round trips after which the distribution is known well enough.
 const MOST: usize = 20_000;
-/// A message inside a machine that takes longer is lost.
+/// Time after which a message inside the machine counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A message of 64 bytes there and back, between two threads.
+/// Measures a message of 64 bytes there and back, between two threads.
 pub(crate) fn measure(allowance: &Allowance) -> Measured {
     figure(allowance, |allowance| {
         let meter = Meter::start();
@@ -25,11 +26,13 @@ pub(crate) fn measure(allowance: &Allowance) -> Measured {
     })
 }
 
+/// Returns the seconds of round trips between this thread and one that sends everything back.
 fn round_trips(allowance: &Allowance) -> io::Result<Vec<f64>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut near = TcpStream::connect_timeout(&listener.local_addr()?, PATIENCE)?;
     let (mut far, _) = listener.accept()?;
     for stream in [&near, &far] {
+        // Else the system holds small messages back to join them.
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -37,7 +40,7 @@ fn round_trips(allowance: &Allowance) -> io::Result<Vec<f64>> {
     thread::scope(|scope| {
         thread::Builder::new().spawn_scoped(scope, move || {
             let mut message = [0; MESSAGE];
-            // Ends when the other side closes.
+            // Ends when the other side closes, or is silent for too long.
             while far.read_exact(&mut message).is_ok() && far.write_all(&message).is_ok() {}
         })?;
         let mut message = [7; MESSAGE];
@@ -45,6 +48,7 @@ fn round_trips(allowance: &Allowance) -> io::Result<Vec<f64>> {
             near.write_all(&message)?;
             near.read_exact(&mut message)
         });
+        // Closes the connection, which ends the other thread; the scope waits for it.
         drop(near);
         result
     })

@@ -1,4 +1,4 @@
-//! Memory bandwidth: arrays larger than the caches, copied and combined.
+//! Memory bandwidth, by copying and combining arrays that are larger than the caches.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use super::cores::together;
 use crate::meter::{Meter, figure, windows};
 use crate::{Allowance, Figure, Finding, Measured, Method, Unit};
 
-/// Memory bandwidth: bytes read and bytes written, added up, in arrays that together are at least twice the largest cache.
-/// Where memory does not allow that, the figures are `Cached`.
+/// Memory bandwidth: bytes read and bytes written, added up, in arrays that together are at least
+/// twice the largest cache. Where memory does not allow that, the figures are `Cached`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MemoryResults {
@@ -25,7 +25,7 @@ pub struct MemoryResults {
     pub triad_all_cores: Measured,
 }
 
-/// What the measurement has to know of the machine.
+/// The facts about the machine that the measurement needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Machine {
     pub(crate) cores: usize,
@@ -35,11 +35,13 @@ pub(crate) struct Machine {
     pub(crate) cache: Option<u64>,
 }
 
+/// Most bytes of all arrays together, and the least where memory allows.
 const MOST: u64 = 1 << 30;
 const LEAST: u64 = 96 << 20;
-/// When the caches are not told: more than almost any processor has.
+/// Bytes of cache that are assumed where the caches are unknown: more than almost any processor
+/// has.
 const USUAL_CACHE: u64 = 64 << 20;
-/// Elements between two looks at the clock.
+/// Elements that are worked on between two looks at the clock.
 const STRETCH: usize = 1 << 20;
 
 impl MemoryResults {
@@ -52,15 +54,19 @@ impl MemoryResults {
         }
     }
 
+    /// Measures the bandwidth of one core and of all.
     pub(crate) fn measure(allowance: &Allowance, machine: Machine) -> Self {
         let wanted = match choose(machine) {
             Ok(bytes) => bytes,
             Err(reason) => return Self::unknown(&reason),
         };
+        // Three arrays for each core. All cores together have the bytes wanted, however many they
+        // are.
         let elements = wanted as usize / size_of::<f64>() / 3 / machine.cores;
         let prepare = allowance.part(0.4);
         let arrays: Vec<Mutex<Arrays>> = (1..=machine.cores)
             .map(|number| {
+                // An equal part of the time that is left for this core and those after it.
                 let prepare = prepare.part(1.0 / (machine.cores + 1 - number) as f64);
                 Mutex::new(Arrays::new(elements, &prepare))
             })
@@ -88,7 +94,9 @@ impl MemoryResults {
     }
 }
 
-/// All arrays are worked on, by one core in turns or by a core each.
+/// Measures one kind of work over all arrays, by one core in turns or by a core each.
+///
+/// One core goes over all of them as well, because its own alone might fit into the cache.
 fn measured(
     allowance: &Allowance,
     machine: Machine,
@@ -106,9 +114,12 @@ fn measured(
     let meter = Meter::start().note(note(bytes, machine.cache));
     let next = AtomicUsize::new(0);
     let found = together(cores, |gate| {
+        // Each thread draws a number, and takes every n-th set of arrays from it on: no lock is
+        // waited for, and with one thread it is all of them.
         let first = next.fetch_add(1, Ordering::Relaxed);
         let own = arrays.iter().skip(first).step_by(cores);
         let mut own: Vec<_> = own.map(held).collect();
+        // The locks are held from before the gate to the end, so they cost nothing meanwhile.
         gate.wait()?;
         let mut turn = 0;
         windows(allowance, || {
@@ -120,11 +131,13 @@ fn measured(
     Ok(meter.rate(Unit::MegabytesPerSecond, method, &found))
 }
 
+/// Locks a set of arrays, also after a panic, because nobody relies on the numbers in them.
 fn held(arrays: &Mutex<Arrays>) -> MutexGuard<'_, Arrays> {
     arrays.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes of all arrays: four times the cache, but not more than an eighth of what is available.
+/// Chooses the bytes of all arrays: four times the cache, but not more than an eighth of the memory
+/// that is available.
 fn choose(machine: Machine) -> Result<u64, String> {
     let wanted = (4 * machine.cache.unwrap_or(USUAL_CACHE)).clamp(LEAST, MOST);
     let bytes = wanted.min(machine.available / 8);
@@ -137,6 +150,7 @@ fn choose(machine: Machine) -> Result<u64, String> {
     Ok(bytes)
 }
 
+/// Returns the note of the figures.
 fn note(bytes: u64, cache: Option<u64>) -> String {
     let mib = bytes >> 20;
     match cache {
@@ -162,9 +176,10 @@ struct Arrays {
 }
 
 impl Arrays {
-    /// As many elements as are wanted, or as there is time for.
+    /// Fills arrays of as many elements as are wanted, or as there is time for.
     fn new(elements: usize, allowance: &Allowance) -> Self {
-        // Reserved first, so that nothing is moved; filled, so that the pages are really there.
+        // Reserved first, so that nothing is moved; filled, because the system provides a page only
+        // when it is written. In stretches, so that the time is noticed.
         let [mut to, mut from, mut other] = [(); 3].map(|()| Vec::with_capacity(elements));
         while to.len() < elements && (to.is_empty() || !allowance.is_over()) {
             let len = (to.len() + STRETCH).min(elements);
@@ -180,11 +195,13 @@ impl Arrays {
         }
     }
 
+    /// Returns the bytes of all three arrays.
     fn bytes(&self) -> u64 {
         3 * (self.to.len() * size_of::<f64>()) as u64
     }
 
-    /// One stretch, going round; answers the bytes moved.
+    /// Works on the next stretch, from the beginning again after the last, and returns the bytes
+    /// read and written.
     fn work(&mut self, kernel: Kernel) -> f64 {
         let end = (self.place + STRETCH).min(self.to.len());
         let range = self.place..end;
@@ -203,6 +220,7 @@ impl Arrays {
                 3
             }
         };
+        // Seen as used, so that no write can be left out.
         (size_of_val(black_box(to)) * arrays) as f64
     }
 }

@@ -1,19 +1,19 @@
-//! A MongoDB: inserts, upserts and queries in a database of its own, always dropped.
+//! A MongoDB: latencies of inserts, upserts and queries, in a database of its own that is dropped.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Finding, Measured};
 
-/// A MongoDB, in a database that no one else has (`kato_hardware_` and a random number), dropped afterwards. No other
-/// database is looked at.
+/// Figures of a MongoDB, in a database of its own (`kato_hardware_` and a random number), which is
+/// dropped afterwards. No other database is read or written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MongoResults {
-    /// The emptiest command and its answer.
+    /// The smallest command and its answer.
     pub ping_latency: Measured,
     /// Inserting one document with the shape of a pattern.
     pub insert_latency: Measured,
-    /// Counting one pattern up, by name, made where it is not there.
+    /// Adding 1 to the frequency of a pattern by its name, which inserts a new pattern.
     pub upsert_latency: Measured,
     /// The same in commands of many: patterns a second.
     pub bulk_upsert: Measured,

@@ -1,4 +1,4 @@
-//! SHA-1 over the texts that patterns are named by.
+//! The rate of SHA-1 over the texts by which patterns are named.
 
 use std::hint::black_box;
 
@@ -10,8 +10,8 @@ use super::random::Random;
 use crate::meter::{Meter, figure, windows};
 use crate::{Allowance, Finding, Measured, Method, Unit};
 
-/// Names a second: SHA-1 over a pattern's text. The text of 5 tokens has 70 bytes, two blocks of SHA-1; that of 7 names has
-/// 406 bytes, seven blocks.
+/// Names a second: SHA-1 over a pattern's text. The text of 5 tokens has 70 bytes, two blocks of
+/// SHA-1; that of 7 names has 406 bytes, seven blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NamingResults {
@@ -23,13 +23,13 @@ pub struct NamingResults {
     pub tokens_all_cores: Measured,
 }
 
-/// Bytes of the text of 5 tokens.
+/// Bytes of the hashed text of 5 tokens.
 const TOKENS: usize = 70;
-/// Bytes of the text of 7 names.
+/// Bytes of the hashed text of 7 names.
 const NAMES: usize = 7 * NAME;
 /// Bytes of a name within such a text.
 pub(crate) const NAME: usize = 58;
-/// Names between two looks at the clock.
+/// Names that are computed between two looks at the clock.
 const STRETCH: u32 = 4096;
 
 impl NamingResults {
@@ -41,6 +41,7 @@ impl NamingResults {
         }
     }
 
+    /// Measures names of tokens on one core and on all, and names of names on one.
     pub(crate) fn measure(allowance: &Allowance, cores: usize, seed: u64) -> Self {
         let one = |allowance: &Allowance, cores, bytes| {
             figure(allowance, |allowance| {
@@ -69,21 +70,24 @@ impl NamingResults {
         ]
     }
 
-    /// Seconds of one core for a text of so many bytes: a straight line through both measurements, over blocks.
+    /// Returns the seconds of one core for a text of so many bytes, by a straight line through both
+    /// measurements over blocks; `None` where one is missing.
     pub(crate) fn seconds(&self, bytes: f64) -> Option<f64> {
         let short = 1.0 / self.tokens_one_core.known()?.value;
         let long = 1.0 / self.names_one_core.known()?.value;
         let (from, to) = (blocks(TOKENS as f64), blocks(NAMES as f64));
+        // More blocks never take less, except by noise; and a text takes one block's time at least.
         let slope = ((long - short) / (to - from)).max(0.0);
         Some((short + slope * (blocks(bytes) - from)).max(short / from))
     }
 }
 
-/// SHA-1 pads with at least nine bytes to whole blocks of 64.
+/// Returns the blocks of a text: SHA-1 pads it with at least nine bytes to whole blocks of 64.
 fn blocks(bytes: f64) -> f64 {
     ((bytes + 9.0) / 64.0).ceil()
 }
 
+/// Computes a stretch of names and returns their number.
 fn name(text: &mut [u8]) -> f64 {
     for number in 0..STRETCH {
         // Every text differs, so that no work can be left out.

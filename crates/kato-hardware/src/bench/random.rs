@@ -1,15 +1,17 @@
-//! Reproducible numbers without order: where to read next, and bytes that do not compress.
+//! Reproducible random numbers: for places to read, and for bytes that do not compress.
 
 /// Marsaglia's xorshift on 64 bits; not for secrets.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
+    /// Creates a generator from any seed.
     pub(crate) fn new(seed: u64) -> Self {
-        // Zero would stay zero.
+        // A state of 0 would stay 0, so the lowest bit is set.
         Self(seed ^ 0x9e37_79b9_7f4a_7c15 | 1)
     }
 
+    /// Returns the next 64 bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -17,11 +19,13 @@ impl Random {
         self.0
     }
 
-    /// Below `n`, which is not 0.
+    /// Returns a number below `n`, which is not 0.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
+        // The high half of the product: no division, and the bias is too small to matter here.
         ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }
 
+    /// Fills memory with random bytes.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let word = self.next().to_le_bytes();

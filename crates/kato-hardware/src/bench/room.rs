@@ -1,4 +1,5 @@
-//! How large a file may be here: free room and limits, so that a measurement never fills a disk.
+//! The size that a file may have, by free room and limits, so that a measurement never fills a
+//! disk.
 
 use std::path::Path;
 
@@ -6,28 +7,32 @@ use rustix::fs::statvfs;
 
 use crate::detect::limits::Limits;
 
-/// Share of the free room that a measurement takes.
+/// Part of the free room that a measurement takes: one in so many.
 const SHARE: u64 = 4;
-/// A measurement with less says nothing.
+/// Least bytes of a measurement; with less it says nothing.
 pub(crate) const LEAST: u64 = 16 << 20;
 
-/// Bytes that may be written into the directory: at most those wanted, a quarter of what is free, and what the process may
-/// write into one file; whole MiB.
+/// Returns the bytes that may be written into the directory, in whole MiB.
+///
+/// They are at most those wanted, a quarter of what is free, and what the process may write into
+/// one file.
 ///
 /// # Errors
 ///
-/// The reason, when that is less than [`LEAST`] or cannot be told.
+/// The reason, when that is less than [`LEAST`] or cannot be found out.
 pub(crate) fn in_directory(directory: &Path, wanted: u64) -> Result<u64, String> {
     let place = directory.display();
     let stat = statvfs(directory).map_err(|error| {
         format!("{place} cannot be looked at ({error}): name another with `directory`")
     })?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    // A write beyond this limit ends the process by a signal.
     let limits = Limits::read(Path::new("/"));
     let limit = limits.file_bytes.known().copied().flatten();
     choose(free, limit, wanted).map_err(|reason| format!("{place}: {reason}"))
 }
 
+/// Chooses a size by free room and limit.
 fn choose(free: u64, limit: Option<u64>, wanted: u64) -> Result<u64, String> {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     if free / SHARE < LEAST {

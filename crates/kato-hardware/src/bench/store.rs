@@ -1,22 +1,24 @@
-//! The embedded store: learning, committing, looking up.
+//! The embedded store: rates of learning and looking up, latency of commits, bytes of patterns.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Finding, Measured};
 
-/// The embedded store in the directory, with patterns of tokens; removed afterwards.
+/// Figures of an embedded store in the directory, with patterns of tokens, which is removed
+/// afterwards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StoreResults {
     /// Patterns of 5 tokens counted, sorted, written and committed: a second, one core.
     pub write: Measured,
-    /// The same without commits: what the threads of a run do at once.
+    /// The same without commits: the part that the threads of a run do at the same time.
     pub stage: Measured,
     /// Patterns of 15 tokens counted, sorted and written: a second, one core.
     pub stage_long: Measured,
     /// Latency of a commit, with its flush.
     pub commit_latency: Measured,
-    /// Patterns looked up by name in random order: a second, one core. What was written a moment ago is read from memory.
+    /// Patterns looked up by name in random order: a second, one core. What was written a
+    /// moment ago is read from memory.
     pub read: Measured,
     /// Bytes on the disk for each distinct pattern of 5 tokens.
     pub pattern_bytes: Measured,
@@ -50,7 +52,8 @@ impl StoreResults {
     }
 }
 
-/// Number of symbols of the patterns measured.
+/// Numbers of symbols of the patterns measured. Two, so that other lengths lie on a line through
+/// them.
 pub(crate) const LENGTHS: [usize; 2] = [5, 15];
 
 #[cfg(feature = "store")]

@@ -1,4 +1,4 @@
-//! Text made from a seed, with words as often as in real text: the same on every machine.
+//! Text made from a seed, with words as frequent as in real text, the same on every machine.
 
 use super::random::Random;
 
@@ -11,12 +11,13 @@ const COMMON: &str = "the of and to in a is that for it as was with be by on not
     under never day same another while last might us left end since against right came house world school during without \
     place around however home small found number part late water less public put think almost hand enough far took head yet \
     government system better set told nothing night going find look city point general state high war second";
+/// Parts of the words that are made up.
 const SYLLABLES: [&str; 32] = [
     "the", "an", "er", "in", "re", "on", "st", "al", "en", "ti", "es", "or", "te", "ar", "is",
     "ve", "con", "de", "com", "pro", "ra", "li", "ma", "ing", "ed", "ly", "ment", "ous", "ko",
     "sa", "mi", "lu",
 ];
-/// Words of one text, most of them made of syllables; more than most documents have.
+/// Number of distinct words, most of them made of syllables; more than most documents have.
 const N_WORDS: usize = 50_000;
 /// Words between two full stops.
 const SENTENCE: u64 = 18;
@@ -28,6 +29,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
+    /// Makes the words.
     pub(crate) fn new(random: &mut Random) -> Self {
         let mut words: Vec<String> = COMMON.split_whitespace().map(str::to_owned).collect();
         words.extend((words.len()..N_WORDS).map(|_| made(1, random)));
@@ -35,18 +37,21 @@ impl Words {
     }
 
     #[cfg(feature = "store")]
+    /// Returns all words.
     pub(crate) fn all(&self) -> &[String] {
         &self.words
     }
 
-    /// The rank of a word, drawn so that it is as often as its rank is low (Zipf's law with exponent 1).
+    /// Draws the rank of a word, from 0, by Zipf's law with exponent 1.
     pub(crate) fn draw(&self, random: &mut Random) -> usize {
         let share = (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+        // n^u has the distribution function ln r / ln n, which is that of frequencies 1/r.
         let rank = (self.words.len() as f64).powf(share);
+        // Rounding of the power may leave the range by one.
         (rank as usize).clamp(1, self.words.len()) - 1
     }
 
-    /// A text of at least so many bytes.
+    /// Makes a text of at least so many bytes.
     pub(crate) fn text(&self, bytes: usize, random: &mut Random) -> String {
         let mut text = String::with_capacity(bytes + 64);
         let mut n = 0;
@@ -54,12 +59,14 @@ impl Words {
             if n > 0 {
                 text.push_str(if n % SENTENCE == 0 { ". " } else { " " });
             }
-            // Of a hundred words of real text some are numbers or names that were never met before, and ten begin a name.
+            // Of a hundred words of real text some are numbers, or names that did not occur before,
+            // and ten begin a name.
             let word = &self.words[self.draw(random)];
             match random.below(100) {
                 0..3 => text.push_str(&random.below(3000).to_string()),
                 3..9 => text.push_str(&made(2, random)),
                 9..19 => {
+                    // Words are ASCII, so the first letter is one byte.
                     let (first, rest) = word.split_at(1);
                     text.push_str(&first.to_uppercase());
                     text.push_str(rest);
@@ -77,7 +84,7 @@ impl Words {
     }
 }
 
-/// A word of at least so many syllables, and at most two more.
+/// Makes a word of at least so many syllables, and at most two more.
 fn made(least: u64, random: &mut Random) -> String {
     let n = least + random.below(3);
     (0..n)
@@ -105,7 +112,8 @@ mod tests {
         let mut random = Random::new(3);
         let words = Words::new(&mut random);
         let draws: Vec<usize> = (0..10_000).map(|_| words.draw(&mut random)).collect();
-        // Of 50,000 words with exponent 1 the first hundred have ln(100)/ln(50,000) = 42.6 % of the draws.
+        // Of 50,000 words with exponent 1 the first hundred have ln(100)/ln(50,000) = 42.6 % of the
+        // draws.
         let low = draws.iter().filter(|rank| **rank < 100).count() as f64 / 10_000.0;
         assert!((low - 0.426).abs() < 0.03, "{low}");
     }

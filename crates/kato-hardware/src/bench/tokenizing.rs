@@ -1,4 +1,4 @@
-//! Text to GPT-2 tokens.
+//! The rate of converting text to GPT-2 tokens.
 
 #[cfg(feature = "tokenizer")]
 pub(crate) use measured::measure;
@@ -20,12 +20,14 @@ mod measured {
     use crate::meter::{Meter, WINDOW, figure};
     use crate::{Allowance, Measured, Method, Unit};
 
-    /// Bytes of text a call: a document.
+    /// Bytes of text of a call: one document.
     const DOCUMENT: usize = 2150;
     /// Documents that are made together, and then tokenized together.
     const BATCH: usize = 200;
 
-    /// Millions of bytes of text a second, one core: GPT-2. Bytes, as made words have more tokens than real ones.
+    /// Measures the megabytes of text a second that one core converts with GPT-2.
+    ///
+    /// Bytes and not tokens, because made words have more tokens than real ones.
     pub(crate) fn measure(allowance: &Allowance, seed: u64) -> Measured {
         figure(allowance, |allowance| {
             let tokenizer = gpt2();
@@ -39,7 +41,8 @@ mod measured {
                 black_box(&ids);
                 Ok::<_, String>(())
             };
-            // The tokenizer keeps words that it has met, as it does over a run.
+            // The tokenizer keeps words that it has seen. Over a run the frequent ones are always
+            // there, so they are before the measurement begins.
             for _ in 0..BATCH {
                 encode(&words.text(DOCUMENT, &mut random))?;
             }
@@ -47,7 +50,8 @@ mod measured {
                 Meter::start().note("made text, every document new; the frequent words met before");
             let mut windows: Vec<(f64, f64)> = Vec::new();
             while windows.is_empty() || !allowance.is_over() {
-                // A document that comes again would be looked up and not tokenized.
+                // New documents each time, because one that comes again would be looked up and not
+                // tokenized. They are made outside the time measured.
                 let documents: Vec<String> = (0..BATCH)
                     .map(|_| words.text(DOCUMENT, &mut random))
                     .collect();

@@ -22,11 +22,12 @@ pub struct CpuFacts {
     pub physical_cores: Finding<u64>,
     /// Cores as the operating system counts them, hyper-threads included.
     pub logical_cores: Finding<u64>,
-    /// Cores that this process may use: affinity and quotas taken off. Never below 1.
+    /// Cores that this process may use, by its affinity and quotas. Never below 1.
     pub usable_cores: Finding<u64>,
     /// Caches, from the smallest level.
     pub caches: Finding<Vec<Cache>>,
-    /// Instructions that matter here and are there, of those that are looked for: [`FEATURES`](CpuFacts::FEATURES).
+    /// Instructions that the processor has, of those that matter here:
+    /// [`FEATURES`](CpuFacts::FEATURES).
     pub features: Finding<Vec<String>>,
     /// The clock of the first core at the moment, in MHz.
     pub clock_mhz: Finding<u64>,
@@ -49,6 +50,7 @@ impl CpuFacts {
     /// Instructions that are looked for: they make hashing, searching and copying fast.
     pub const FEATURES: &[&str] = FEATURES;
 
+    /// Reads the facts; `root` is the directory in which the system's files begin.
     pub(crate) fn read(root: &Path) -> Self {
         let kinds = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing().with_frequency());
         let system = System::new_with_specifics(kinds).ok();
@@ -69,6 +71,7 @@ impl CpuFacts {
                 .into(),
             caches: caches(&root.join("sys/devices/system/cpu")),
             features: features(),
+            // 0 is the library's value for what it could not read.
             clock_mhz: Finding::of(clock.filter(|clock| *clock > 0), silent),
         }
     }
@@ -86,13 +89,14 @@ impl CpuFacts {
         }
     }
 
-    /// Bytes of the largest cache; `None` when the caches are unknown.
+    /// Returns the bytes of the largest cache; `None` when the caches are unknown.
     pub(crate) fn largest_cache(&self) -> Option<u64> {
         let caches = self.caches.known()?;
         caches.iter().map(|cache| cache.bytes).max()
     }
 }
 
+// A macro, because the standard library's detection takes literals only.
 macro_rules! detected {
     ($macro:ident, $($name:tt)+) => {{
         let present = [$(($name, std::arch::$macro!($name))),+];
@@ -137,7 +141,8 @@ fn features() -> Finding<Vec<String>> {
     Finding::unknown("instructions are looked for on x86-64 and AArch64 only")
 }
 
-/// Caches as Linux shows them: one directory a core and cache, with the list of cores that share it.
+/// Reads the caches that Linux lists: one directory for each core and cache, with the list of cores
+/// that share it.
 fn caches(cpus: &Path) -> Finding<Vec<Cache>> {
     let mut instances: BTreeMap<(u8, String, u64), Vec<String>> = BTreeMap::new();
     let Ok(entries) = fs::read_dir(cpus) else {
@@ -155,6 +160,8 @@ fn caches(cpus: &Path) -> Finding<Vec<Cache>> {
             let level = read("level").and_then(|level| level.parse().ok());
             let bytes = read("size").and_then(|size| parse_size(&size));
             if let (Some(level), Some(bytes), Some(kind)) = (level, bytes, read("type")) {
+                // A shared cache is listed by each of its cores, with the same list of cores: equal
+                // lists are one instance.
                 let cores = read("shared_cpu_list").unwrap_or_default();
                 let shared = instances.entry((level, kind, bytes)).or_default();
                 if !shared.contains(&cores) {
@@ -177,7 +184,7 @@ fn caches(cpus: &Path) -> Finding<Vec<Cache>> {
     Finding::Known(caches.collect())
 }
 
-/// `32K`, `8M`.
+/// Parses a size such as `32K` or `8M`.
 fn parse_size(size: &str) -> Option<u64> {
     let digits = size.trim_end_matches(char::is_alphabetic);
     let scale = match &size[digits.len()..] {

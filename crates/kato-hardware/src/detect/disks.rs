@@ -1,4 +1,5 @@
-//! Mounted file systems: kind, size, room, and the one that holds the directory measured.
+//! Mounted file systems: their kind, size and free room, and which one holds the directory
+//! measured.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,19 +21,19 @@ pub struct DiskFacts {
     pub device: String,
     /// `ext4`, `xfs`, …
     pub file_system: String,
-    /// What is behind it.
+    /// Kind of the storage behind it.
     pub kind: Finding<StorageKind>,
-    /// All room, in bytes.
+    /// Size, in bytes.
     pub total_bytes: u64,
-    /// Room that this user can fill, in bytes.
+    /// Free room that this user can fill, in bytes.
     pub free_bytes: u64,
     /// Whether it was mounted for reading only.
     pub is_read_only: bool,
-    /// Whether the directory measured lies on it.
+    /// Whether the directory measured is on it.
     pub is_measured: bool,
 }
 
-/// What is behind a file system.
+/// The kind of storage behind a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -47,12 +48,12 @@ pub enum StorageKind {
     Network,
     /// Other file systems, one over the other, as in containers.
     Overlay,
-    /// Memory: gone with the machine.
+    /// Memory, which is lost with the machine.
     Memory,
 }
 
 impl StorageKind {
-    /// In a word or two.
+    /// Returns the kind in a word or two.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,9 +67,11 @@ impl StorageKind {
     }
 }
 
-/// Prefixes of devices that a hypervisor makes: what they say of themselves is not what is behind them.
+/// Prefixes of devices that a hypervisor makes. What they report of themselves is not what is
+/// behind them.
 const VIRTUAL: [&str; 2] = ["/dev/vd", "/dev/xvd"];
 
+/// Returns the mounted file systems by path, with the one that holds the directory marked.
 pub(crate) fn disks(directory: &Path) -> Finding<Vec<DiskFacts>> {
     let disks = match Disks::new_with_refreshed_list_specifics(DiskRefreshKind::everything()) {
         Ok(disks) => disks,
@@ -94,10 +97,12 @@ pub(crate) fn disks(directory: &Path) -> Finding<Vec<DiskFacts>> {
         .collect();
     facts.sort_by(|a, b| a.mount.cmp(&b.mount));
     facts.dedup_by(|a, b| a.mount == b.mount);
+    // Mounts have absolute paths without links. A directory that is not there marks none.
     let Ok(directory) = directory.canonicalize() else {
         return Finding::Known(facts);
     };
-    // The list leaves out file systems in memory and on other machines, and the directory may lie on one of them.
+    // The list leaves out file systems in memory and on other machines, and the directory may be on
+    // one of them.
     if let Ok(mountinfo) = fs::read_to_string("/proc/self/mountinfo")
         && let Some(mount) = mounts::holding(&mountinfo, &directory)
     {
@@ -111,6 +116,7 @@ pub(crate) fn disks(directory: &Path) -> Finding<Vec<DiskFacts>> {
     Finding::Known(facts)
 }
 
+/// Returns the facts of the mount that holds the directory; `None` where they cannot be read.
 fn look_at(mount: Mount) -> Option<DiskFacts> {
     let stat = statvfs(&mount.point).ok()?;
     Some(DiskFacts {
@@ -119,13 +125,16 @@ fn look_at(mount: Mount) -> Option<DiskFacts> {
         device: mount.source,
         file_system: mount.file_system,
         total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
+        // Without the blocks that are kept for the superuser.
         free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
         is_read_only: mount.is_read_only || stat.f_flag.contains(StatVfsMountFlags::RDONLY),
         is_measured: true,
     })
 }
 
+/// Returns the kind of storage by file system, device and what the system reports, in this order.
 fn kind(device: &str, file_system: &str, kind: DiskKind) -> Finding<StorageKind> {
+    // These have no device of their own to ask.
     match file_system {
         "nfs" | "nfs4" | "cifs" | "smb3" | "smbfs" | "9p" | "ceph" | "fuse.sshfs" | "lustre" => {
             return Finding::Known(StorageKind::Network);

@@ -1,4 +1,4 @@
-//! Graphics processors, as their vendors' tools tell them.
+//! Graphics processors, by their vendors' tools.
 
 mod amd;
 mod apple;
@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::tool::{Answer, ask};
 use crate::Finding;
 
-/// Graphics processors by vendor. An empty list is the tool's word that there are none; without the tool it is unknown.
+/// Graphics processors by vendor. A list is empty if the tool says that there are none, and unknown
+/// without the tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Gpus {
     /// By `nvidia-smi`.
     pub nvidia: Finding<Vec<Gpu>>,
-    /// By `amd-smi`, or `rocm-smi` where that is not there, or the kernel where neither is.
+    /// By `amd-smi`, or `rocm-smi` where that gives nothing, or the kernel where neither does.
     pub amd: Finding<Vec<Gpu>>,
     /// By `system_profiler`.
     pub apple: Finding<Vec<Gpu>>,
@@ -39,6 +40,8 @@ pub struct Gpu {
 
 impl Gpus {
     /// Asks all tools at once, each for at most `limit`.
+    ///
+    /// One after the other, a tool that hangs would take the time of the others.
     pub(crate) fn read(directory: Option<&Path>, limit: Duration) -> Self {
         thread::scope(|scope| {
             let spawn = |work: fn(Option<&Path>, Duration) -> Finding<Vec<Gpu>>| {
@@ -66,17 +69,21 @@ impl Gpus {
     }
 }
 
+/// Asks `nvidia-smi`.
 fn nvidia(directory: Option<&Path>, limit: Duration) -> Finding<Vec<Gpu>> {
     let answer = ask(directory, "nvidia-smi", &nvidia::ARGUMENTS, limit);
     read(answer, "nvidia-smi", nvidia::parse)
 }
 
+/// Asks `amd-smi`, then `rocm-smi`, then the kernel.
 fn amd(directory: Option<&Path>, limit: Duration) -> Finding<Vec<Gpu>> {
+    // Half of the time for each of the two, because they are asked one after the other.
     match ask(directory, "amd-smi", &amd::AMD_SMI_ARGUMENTS, limit / 2) {
         Ok(answer) if answer.is_success => read(Ok(answer), "amd-smi", amd::parse_amd_smi),
         _ => {
             let answer = ask(directory, "rocm-smi", &amd::ROCM_SMI_ARGUMENTS, limit / 2);
             let found = read(answer, "rocm-smi", amd::parse_rocm_smi);
+            // Where all fail, the reason of the last tool is as good as any.
             match (found.known(), amd::of_kernel(Path::new("/"))) {
                 (None, Some(gpus)) => Finding::Known(gpus),
                 _ => found,
@@ -85,12 +92,13 @@ fn amd(directory: Option<&Path>, limit: Duration) -> Finding<Vec<Gpu>> {
     }
 }
 
+/// Asks `system_profiler`.
 fn apple(directory: Option<&Path>, limit: Duration) -> Finding<Vec<Gpu>> {
     let answer = ask(directory, "system_profiler", &apple::ARGUMENTS, limit);
     read(answer, "system_profiler", apple::parse)
 }
 
-/// Reads an answer; `parse` answers `None` for what it does not understand.
+/// Reads an answer; `parse` returns `None` for text that it does not understand.
 fn read(
     answer: Result<Answer, String>,
     tool: &str,
@@ -103,7 +111,7 @@ fn read(
     let first = answer.text.lines().find(|line| !line.trim().is_empty());
     let first = first.unwrap_or("nothing").trim();
     match parse(&answer.text) {
-        // Tools that find no device answer so, some of them as a failure.
+        // Tools that find no device say so, some of them with a failing exit status.
         Some(gpus) if answer.is_success || gpus.is_empty() => Finding::Known(gpus),
         _ if answer.is_success => Finding::unknown(format!(
             "{tool} answered something not understood, beginning {first:?}"

@@ -1,4 +1,4 @@
-//! Limits below what the hardware has: control groups and the process's own.
+//! Limits below what the hardware has: those of control groups and of the process.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// `root` is where the system's files begin.
+    /// Reads the limits; `root` is the directory in which the system's files begin.
     pub(crate) fn read(root: &Path) -> Self {
         if !root.join("proc/self").exists() {
             return Self::unknown("limits are read from /proc, which only Linux has");
@@ -65,7 +65,7 @@ impl Limits {
     }
 }
 
-/// The soft limit of a line of `/proc/self/limits`.
+/// Parses the soft limit of a line of `/proc/self/limits`, the first column behind the name.
 fn parse_limit(text: &str, name: &str) -> Finding<Option<u64>> {
     let soft = text
         .lines()

@@ -11,7 +11,7 @@ use crate::Finding;
 pub struct MemoryFacts {
     /// All memory of the machine.
     pub total_bytes: u64,
-    /// What programs could get without swapping.
+    /// Memory that programs could get without swapping.
     pub available_bytes: u64,
     /// All swap.
     pub swap_total_bytes: u64,
@@ -20,6 +20,7 @@ pub struct MemoryFacts {
 }
 
 impl MemoryFacts {
+    /// Reads memory and swap.
     pub(crate) fn read() -> Finding<Self> {
         let kinds = RefreshKind::nothing().with_memory(MemoryRefreshKind::everything());
         let system = match System::new_with_specifics(kinds) {
@@ -28,6 +29,7 @@ impl MemoryFacts {
                 return Finding::unknown(format!("the system does not tell its memory: {error}"));
             }
         };
+        // The library's value for what it could not read.
         if system.total_memory() == 0 {
             return Finding::unknown("the system does not tell its memory");
         }

@@ -1,4 +1,4 @@
-//! The mount that holds a directory, by Linux's own list.
+//! The mount that holds a directory, by Linux's list of mounts.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +11,20 @@ pub(crate) struct Mount {
     pub(crate) is_read_only: bool,
 }
 
-/// The mount with the longest path above the directory, the last of several on the same path; `None` of a text that has none.
+/// Returns the mount with the longest path above the directory, the last of several on the same
+/// path; `None` for a text that has none.
 pub(crate) fn holding(mountinfo: &str, directory: &Path) -> Option<Mount> {
     mountinfo
         .lines()
         .filter_map(parse)
         .filter(|mount| directory.starts_with(&mount.point))
+        // Of equals the last one is returned: it was mounted over the others and hides them.
         .max_by_key(|mount| mount.point.components().count())
 }
 
+/// Parses a line of `/proc/self/mountinfo`, whose columns are in `proc_pid_mountinfo(5)`.
 fn parse(line: &str) -> Option<Mount> {
+    // Optional columns stand before the lone dash, so what is behind it is counted from there.
     let (left, right) = line.split_once(" - ")?;
     let mut left = left.split(' ').skip(4);
     let (point, options) = (left.next()?, left.next()?);
@@ -31,11 +35,13 @@ fn parse(line: &str) -> Option<Mount> {
         point: PathBuf::from(unescape(point)),
         file_system: file_system.to_owned(),
         source: unescape(source),
+        // Either the mount or the whole file system behind it.
         is_read_only: is_read_only(options) || is_read_only(of_all),
     })
 }
 
-/// Blanks and the like are written as a backslash and three octal digits.
+/// Returns a path with blanks and the like restored, which the kernel writes as a backslash and
+/// three octal digits.
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,11 +1,11 @@
-//! Network interfaces, without addresses.
+//! Network interfaces, without their addresses.
 
 use serde::{Deserialize, Serialize};
 use sysinfo::{InterfaceOperationalState, Networks};
 
 use crate::Finding;
 
-/// A network interface. Its hardware address is nobody's business and not read.
+/// A network interface. Its hardware address is private and not read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NetworkInterface {
@@ -13,10 +13,11 @@ pub struct NetworkInterface {
     pub name: String,
     /// Whether it can pass packets.
     pub is_up: Finding<bool>,
-    /// What the link was negotiated for, in millions of bits a second.
+    /// Negotiated speed of the link, in millions of bits a second.
     pub speed_mbit_per_s: Finding<u64>,
 }
 
+/// Returns the network interfaces by name.
 pub(crate) fn interfaces() -> Finding<Vec<NetworkInterface>> {
     let networks = match Networks::new_with_refreshed_list() {
         Ok(networks) => networks,
@@ -43,6 +44,7 @@ pub(crate) fn interfaces() -> Finding<Vec<NetworkInterface>> {
             ),
         })
         .collect();
+    // The library keeps them in a hash table.
     interfaces.sort_by(|a, b| a.name.cmp(&b.name));
     Finding::Known(interfaces)
 }

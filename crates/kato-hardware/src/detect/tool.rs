@@ -1,4 +1,4 @@
-//! Runs a vendor's tool, and ends it when it hangs.
+//! Running of vendors' tools, which are ended when they hang.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -7,25 +7,26 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// More than any list of devices; what goes beyond it is not read.
+/// Most bytes of an output that are read: more than any list of devices has.
 const MAX_OUTPUT: u64 = 1 << 20;
+/// Interval at which the end of a tool is checked.
 const GLANCE: Duration = Duration::from_millis(10);
-/// How long a killed tool may take to go; one that hangs in a driver may never.
+/// Time for a killed tool to end; one that hangs in a driver may never.
 const LAST_MOMENTS: Duration = Duration::from_millis(500);
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) is_success: bool,
-    /// What it wrote to either output.
+    /// Its output, or its error output where that is empty.
     pub(crate) text: String,
 }
 
-/// Runs a tool of the directory given, or of the search path, for at most `limit`.
+/// Asks a tool of the directory given, or of the search path, for at most `limit`.
 ///
 /// # Errors
 ///
-/// Why there is no answer, and what to do.
+/// The reason why there is no answer, and what to do.
 pub(crate) fn ask(
     directory: Option<&Path>,
     program: &str,
@@ -35,6 +36,7 @@ pub(crate) fn ask(
     let path = directory.map_or_else(|| program.into(), |directory| directory.join(program));
     let spawned = Command::new(&path)
         .args(arguments)
+        // A tool that asks something gets an end of file, and does not wait.
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -46,15 +48,17 @@ pub(crate) fn ask(
         _ => format!("{program} cannot be started ({error}): see its permissions"),
     })?;
     let (sender, receiver) = mpsc::channel();
+    // Both are there, as they were asked for, so the first place is that of the output.
     let outputs: [Option<Box<dyn Read + Send>>; 2] = [
         child.stdout.take().map(|pipe| Box::new(pipe) as _),
         child.stderr.take().map(|pipe| Box::new(pipe) as _),
     ];
     for (place, pipe) in outputs.into_iter().flatten().enumerate() {
         let sender = sender.clone();
-        // Threads of their own: a tool that fills a pipe nobody reads would seem to hang.
+        // On threads of their own: a tool that fills a pipe which nobody reads would seem to hang.
         let reading = thread::Builder::new().spawn(move || {
             let mut bytes = Vec::new();
+            // What was read before an error counts as the output. The receiver may have given up.
             let _ = pipe.take(MAX_OUTPUT).read_to_end(&mut bytes);
             let _ = sender.send((place, bytes));
         });
@@ -65,6 +69,7 @@ pub(crate) fn ask(
             ));
         }
     }
+    // So that the receiver sees when a reading thread has ended without a word.
     drop(sender);
     let start = Instant::now();
     let status = loop {
@@ -86,7 +91,9 @@ pub(crate) fn ask(
     };
     let mut texts = [String::new(), String::new()];
     for _ in 0..texts.len() {
-        // A child of the tool may hold the pipes open; what the tool wrote is lost then, as it is not known to be all.
+        // A child of the tool may hold the pipes open. What the tool wrote is lost then, as it is
+        // not known to be complete.
+        // At least a moment: the output of a tool that has just ended is on its way.
         let rest = limit.saturating_sub(start.elapsed()).max(GLANCE);
         let Ok((place, bytes)) = receiver.recv_timeout(rest) else {
             return Err(format!(
@@ -102,6 +109,7 @@ pub(crate) fn ask(
     })
 }
 
+/// Kills a tool and waits a moment for it, so that it leaves no entry in the list of processes.
 fn end(child: &mut Child) {
     // It may have ended by itself.
     let _ = child.kill();

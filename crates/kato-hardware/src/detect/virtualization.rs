@@ -1,4 +1,4 @@
-//! Whether the machine is virtual or a container: then its figures depend on neighbours.
+//! Detection of virtual machines and containers, whose figures depend on their neighbours.
 
 use std::fs;
 use std::path::Path;
@@ -8,23 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::Finding;
 
-/// Whether the machine is virtual or a container.
+/// Signs that the machine is virtual or a container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Virtualization {
-    /// Whether the processor says that a hypervisor is below.
+    /// Whether the processor reports a hypervisor.
     pub has_hypervisor: Finding<bool>,
-    /// Maker and name of the machine, which virtual ones give away.
+    /// Maker and name of the machine, by which virtual ones can be recognised.
     pub product: Finding<String>,
-    /// Container that the process runs in, with the sign of it; `None` without any sign.
+    /// Container that the process runs in, with the sign by which it was recognised; `None` without
+    /// any sign.
     pub container: Finding<Option<String>>,
 }
 
-/// Words in the paths of control groups that container engines leave.
+/// Words that container engines leave in the paths of control groups.
 const ENGINES: [&str; 5] = ["docker", "kubepods", "containerd", "lxc", "libpod"];
 
 impl Virtualization {
-    /// `root` is where the system's files begin.
+    /// Reads the signs; `root` is the directory in which the system's files begin.
     pub(crate) fn read(root: &Path) -> Self {
         let read = |path: &str| fs::read_to_string(root.join(path)).ok();
         let product = {
@@ -65,13 +66,14 @@ impl Virtualization {
     }
 }
 
-/// Only x86 has the flag.
+/// Parses the flag of a hypervisor, which only x86 has.
 fn hypervisor(info: &str) -> Finding<bool> {
     let flags = info.lines().find_map(|line| line.strip_prefix("flags"));
     let is_there = flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
     Finding::of(is_there, "this kind of processor does not tell")
 }
 
+/// Returns the container engine with its sign; `None` without any.
 fn container(root: &Path) -> Option<String> {
     let signs = [
         (".dockerenv", "Docker"),
@@ -83,6 +85,7 @@ fn container(root: &Path) -> Option<String> {
             return Some(format!("{engine} (/{file})"));
         }
     }
+    // Engines that leave no such file show in the path of the control group.
     let memberships = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let engine = Cgroups::paths(&memberships)
         .find_map(|path| ENGINES.iter().find(|engine| path.contains(**engine)));

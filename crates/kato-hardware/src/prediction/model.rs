@@ -1,27 +1,31 @@
-//! The cost of a sample in every resource, from measured rates.
+//! The model of predictions: the cost of a sample in every resource, by measured rates
+//! (`docs/hardware.md`).
 
 use super::{Backend, Demand, Prediction, Range, Resource, Workload};
 use crate::bench::naming::NAME;
 use crate::bench::store::LENGTHS;
 use crate::{Figure, Finding, HardwareProfile, Measured};
 
-/// Bytes around a token in the text that is hashed, and of the token itself.
+/// Bytes of a token in the text that is hashed, with what surrounds it.
 const TOKEN: f64 = 13.0;
-/// Share of JSON that is not text.
+/// Bytes of JSON for each byte of text.
 const AROUND_TEXT: f64 = 1.05;
 /// Seconds between two commits, as training does it by default.
 const COMMIT_INTERVAL: f64 = 10.0;
-/// Patterns that a segment of the store has before it is written, roughly, and segments above which they are merged.
+/// Rough number of patterns of a segment of the store when it is written, and the number of
+/// segments above which they are merged.
 const SEGMENT: f64 = 2.5e6;
 const SEGMENTS: f64 = 64.0;
-/// How far the model itself may be off, either way, beside the spread of what was measured.
+/// Relative error of the model itself, either way, beside the spread of what was measured.
 const MODEL: f64 = 0.3;
-/// What a learn call costs a KATO server, in health checks: expected, and at most. It cannot cost less than one.
+/// Cost of a learn call to a KATO server, in health checks: expected, and at most. It cannot cost
+/// less than one.
 const LEARN: f64 = 2.0;
 const LEARN_AT_MOST: f64 = 6.0;
-/// What training takes of memory by default, in bytes.
+/// Memory that training takes by default, in bytes.
 const MEMORY: u64 = 800_000_000;
 
+/// Predicts a training whose sizes have been checked.
 pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> Prediction {
     let mut inputs = Inputs {
         profile,
@@ -47,12 +51,13 @@ pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> Predict
         .collect();
     demands.sort_by(|a, b| b.seconds_per_sample.total_cmp(&a.seconds_per_sample));
     if rate.known().is_none() {
-        // A part of the demands would pass for the whole.
+        // Missing figures make demands meaningless, and those that are left would look complete.
         demands.clear();
     }
     Prediction {
         workload: workload.clone(),
         warnings: warnings(profile, workload, stored_bytes.known()),
+        // The first demand is the largest. A known rate has demands, so the default is never used.
         bottleneck: rate.clone().map(|_| {
             demands
                 .first()
@@ -68,7 +73,10 @@ pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> Predict
     }
 }
 
-/// Threads that overlap fully are as fast as the busiest resource; threads that never do take the sum.
+/// Returns the samples a second, by the seconds of each resource for one.
+///
+/// Threads that overlap fully are as fast as the busiest resource; threads that never do take the
+/// sum.
 fn rate(backend: Backend, times: &[(Resource, f64)], spread: f64) -> Finding<Range> {
     let sum: f64 = times.iter().map(|(_, seconds)| seconds).sum();
     let most = times
@@ -80,13 +88,16 @@ fn rate(backend: Backend, times: &[(Resource, f64)], spread: f64) -> Finding<Ran
     }
     let off = 1.0 + MODEL + spread;
     Finding::Known(match backend {
-        // One call waits for the other: nothing overlaps.
+        // Each call waits for the one before it: nothing overlaps. The ends are the most and the
+        // least that a call may cost.
         Backend::Kato => Range {
             low: 1.0 / (sum * LEARN_AT_MOST / LEARN * (1.0 + spread)),
             expected: 1.0 / sum,
             high: LEARN / sum * (1.0 + spread),
         },
         Backend::Embedded | Backend::MongoDb => Range {
+            // Expected is a full overlap, and the upper end adds the errors to it. The lower end is
+            // a run in which nothing overlaps, less the errors.
             low: 1.0 / (sum * off),
             expected: 1.0 / most,
             high: off / most,
@@ -94,9 +105,11 @@ fn rate(backend: Backend, times: &[(Resource, f64)], spread: f64) -> Finding<Ran
     })
 }
 
+/// Returns warnings about room on the disk and memory.
 fn warnings(profile: &HardwareProfile, workload: &Workload, stored: Option<&u64>) -> Vec<String> {
     let mut warnings = Vec::new();
     let disks = profile.disks.known().map_or(&[][..], Vec::as_slice);
+    // The disk that was measured is the one that data will be written to.
     let disk = disks.iter().find(|disk| disk.is_measured);
     let is_embedded = workload.backend == Backend::Embedded;
     if let (Some(disk), Some(stored), true) = (disk, stored, is_embedded)
@@ -121,7 +134,7 @@ fn warnings(profile: &HardwareProfile, workload: &Workload, stored: Option<&u64>
     warnings
 }
 
-/// Reads figures and remembers which were missing.
+/// Reads figures, and keeps which were missing and the largest spread of the others.
 struct Inputs<'a> {
     profile: &'a HardwareProfile,
     missing: Vec<String>,
@@ -129,7 +142,7 @@ struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// Seconds of each resource for one sample; meaningless when anything was missing.
+    /// Returns the seconds of each resource for one sample; meaningless when a figure was missing.
     fn times(&mut self, workload: &Workload, calls: &[u64]) -> Vec<(Resource, f64)> {
         let benchmarks = &self.profile.benchmarks;
         let tokens = workload.tokens_per_sample as f64;
@@ -156,6 +169,8 @@ impl Inputs<'_> {
                 let bytes = self.bytes_per_sample(workload, calls);
                 let disk = bytes * merged(workload, n_calls) / write;
                 let processor = work / cores;
+                // Commits come by time and not by samples: a sample's part of their cost is in
+                // proportion to the time that it takes.
                 let commit = &benchmarks.store.commit_latency;
                 let commit = self.value("commit latency", commit) / 1e6;
                 let commits = commit / COMMIT_INTERVAL * processor.max(disk).max(loader);
@@ -179,13 +194,14 @@ impl Inputs<'_> {
         }
     }
 
-    /// The value, or 1 where there is none.
+    /// Returns the value of a figure, or 1 where it is missing, so that quotients stay finite.
     fn value(&mut self, name: &str, measured: &Measured) -> f64 {
         match measured {
             Finding::Known(Figure {
                 value, validity, ..
             }) => {
-                // Latencies have tails that a run averages out; half the quartiles' distance is a usual error.
+                // Latencies have tails that a run averages out; half of the distance between the
+                // quartiles is a usual error. An unknown spread counts as a wide one.
                 let spread = validity.spread.unwrap_or(1.0).min(1.0) / 2.0;
                 self.spread = self.spread.max(spread);
                 *value
@@ -197,7 +213,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Cores' worth of speed that all cores together have, as measured.
+    /// Returns the speed of all cores together over that of one, as measured: it may be
+    /// less than their number.
     fn cores(&mut self) -> f64 {
         let naming = &self.profile.benchmarks.naming;
         let all = self.value("names, all cores", &naming.tokens_all_cores);
@@ -205,8 +222,10 @@ impl Inputs<'_> {
         (all / one).max(1.0)
     }
 
+    /// Returns the seconds of one core that the names of a sample take.
     fn naming(&mut self, workload: &Workload, calls: &[u64]) -> f64 {
         let naming = &self.profile.benchmarks.naming;
+        // For its spread, or its absence: `seconds` below uses it without saying so.
         self.value("names of 7 names", &naming.names_one_core);
         let chunk = workload.chunk_size as f64;
         let texts = calls.iter().enumerate().map(|(level, calls)| {
@@ -216,7 +235,8 @@ impl Inputs<'_> {
         texts.sum()
     }
 
-    /// Counting, sorting and writing: a straight line through both lengths measured.
+    /// Returns the seconds of one core for counting, sorting and writing the patterns of a sample,
+    /// by a straight line through both lengths measured.
     fn staging(&mut self, workload: &Workload, calls: &[u64]) -> f64 {
         let store = &self.profile.benchmarks.store;
         let short = 1.0 / self.value("staging in the embedded store", &store.stage);
@@ -225,6 +245,7 @@ impl Inputs<'_> {
         calls.iter().map(|calls| *calls as f64 * one).sum()
     }
 
+    /// Returns the bytes that the patterns of a sample take on the disk.
     fn bytes_per_sample(&mut self, workload: &Workload, calls: &[u64]) -> f64 {
         let store = &self.profile.benchmarks.store;
         let short = self.value("bytes of a pattern", &store.pattern_bytes);
@@ -233,7 +254,9 @@ impl Inputs<'_> {
         calls.iter().map(|calls| *calls as f64 * one).sum()
     }
 
+    /// Returns the bytes that the whole training stores, if all patterns differ.
     fn stored_bytes(&self, workload: &Workload, calls: &[u64]) -> Finding<u64> {
+        // Apart from the other figures: what is missing here does not make the speed unknown.
         let mut inputs = Inputs {
             profile: self.profile,
             missing: Vec::new(),
@@ -251,16 +274,21 @@ impl Inputs<'_> {
     }
 }
 
-/// The straight line through what was measured for both lengths of pattern, never below a tenth of the lower end.
+/// Returns the value for a length of pattern on the straight line through those measured, at least
+/// a tenth of that of the shorter one.
 fn through(short: f64, long: f64, length: f64) -> f64 {
     let [from, to] = LENGTHS.map(|length| length as f64);
+    // A longer pattern never takes less, except by noise. Towards length 0 a steep line would fall
+    // below 0, hence the floor.
     let slope = ((long - short) / (to - from)).max(0.0);
     (short + slope * (length - from)).max(short / 10.0)
 }
 
-/// How often a byte is written: once, and once more for each generation of merged segments.
+/// Returns how often a byte is written: once, and once more for each generation of merged segments.
 fn merged(workload: &Workload, n_calls: u64) -> f64 {
     let segments = workload.dataset_size as f64 * n_calls as f64 / SEGMENT;
+    // In this model a merge makes one segment of 64, so the number of generations is a logarithm.
+    // It is negative for less than one segment.
     1.0 + (segments.ln() / SEGMENTS.ln()).floor().max(0.0)
 }
 

@@ -1,4 +1,4 @@
-//! What is to be trained.
+//! The training that is to be predicted.
 
 use std::fmt;
 
@@ -27,11 +27,11 @@ pub struct Workload {
     pub tokens_per_sample: u64,
     /// Bytes of text for each token. Default 4.3, as of English text with GPT-2.
     pub bytes_per_token: f64,
-    /// Where patterns go. Default: the embedded store.
+    /// The store that patterns are written to. Default: the embedded store.
     pub backend: Backend,
 }
 
-/// Where patterns go.
+/// The store that patterns are written to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -51,7 +51,7 @@ const SHORTEST_CHUNK: u64 = 3;
 const SHORTEST_TAIL: u64 = 2;
 
 impl Workload {
-    /// Samples of 100 tokens into the embedded store.
+    /// Creates a training of samples of 100 tokens into the embedded store.
     #[must_use]
     pub fn new(dataset_size: u64, chunk_size: usize, num_nodes: usize) -> Self {
         Self {
@@ -78,17 +78,19 @@ impl Workload {
         self
     }
 
-    /// Sets where patterns go.
+    /// Sets the store that patterns are written to.
     #[must_use]
     pub fn backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
         self
     }
 
-    /// Learn calls of one sample that is one paragraph, level by level from the bottom: whole chunks, and what is left over
-    /// at the end where it is long enough.
+    /// Returns the learn calls of one sample that is one paragraph, level by level from the bottom.
+    ///
+    /// They are whole chunks, and the rest at the end where it is long enough.
     #[must_use]
     pub fn calls(&self) -> Vec<u64> {
+        // Fields are public, so this may be called before anything was checked.
         let chunk = self.chunk_size.max(1) as u64;
         let mut below = self.tokens_per_sample;
         (0..self.num_nodes)
@@ -105,6 +107,11 @@ impl Workload {
             .collect()
     }
 
+    /// Checks that all sizes are in their ranges.
+    ///
+    /// # Errors
+    ///
+    /// [`HardwareError::OutOfRange`] for the first one that is not.
     pub(crate) fn check(&self) -> Result<(), HardwareError> {
         let checks: [(&'static str, bool, String, &'static str); 5] = [
             (
@@ -133,6 +140,7 @@ impl Workload {
             ),
             (
                 "bytes_per_token",
+                // No range contains NaN.
                 (0.1..=1000.0).contains(&self.bytes_per_token),
                 self.bytes_per_token.to_string(),
                 "0.1 to 1,000 bytes",

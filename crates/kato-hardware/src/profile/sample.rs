@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::{Cache, Figure, Gpu, Method, Percentiles, StorageKind, Unit, Validity, detect};
 
-/// A figure with little spread.
+/// Returns a figure with little spread.
 pub(crate) fn figure(value: f64, unit: Unit) -> Measured {
     Finding::Known(Figure {
         value,
@@ -29,6 +29,7 @@ pub(crate) fn figure(value: f64, unit: Unit) -> Measured {
     })
 }
 
+/// Returns a profile as an ordinary machine would give it.
 pub(crate) fn profile() -> HardwareProfile {
     let mib = |value| figure(value, Unit::MegabytesPerSecond);
     let rate = |value| figure(value, Unit::PerSecond);

@@ -1,4 +1,4 @@
-//! Following several sequences of spans at once.
+//! Follows several sequences of spans at once.
 
 use super::choice::Choice;
 use super::options::GenerationOptions;
@@ -17,13 +17,13 @@ struct Beam {
 }
 
 impl Beam {
-    /// Per span, so that long answers are not at a disadvantage.
+    /// Returns the mean per span, so that long answers are not at a disadvantage.
     fn score(&self) -> f64 {
         self.log_shares / self.choices.len().max(1) as f64
     }
 }
 
-/// The spans of the best sequence, and why it ended.
+/// Returns the spans of the best sequence, and why it ended.
 pub(super) fn best_sequence(
     walk: Walk,
     width: usize,
@@ -36,12 +36,14 @@ pub(super) fn best_sequence(
         log_shares: 0.0,
         end: None,
     }];
-    // Ends: every sequence that goes on grows by a token at least, up to the most tokens.
+    // Terminates: every sequence that continues grows by at least one token, up to the limit.
     while beams.iter().any(|beam| beam.end.is_none()) {
         let mut next = Vec::new();
         for beam in beams {
             next.extend(followed(beam, width, search, options));
         }
+        // Sequences that have ended compete with those that go on. The sort is stable, so that ties
+        // stay in the order in which they were found.
         next.sort_by(|one, other| other.score().total_cmp(&one.score()));
         next.truncate(width);
         beams = next;
@@ -51,6 +53,7 @@ pub(super) fn best_sequence(
     best.unwrap_or((Vec::new(), End::NoAnswer))
 }
 
+/// Returns a sequence, continued by each of the best choices of its next step.
 fn followed(
     mut beam: Beam,
     width: usize,
@@ -67,10 +70,13 @@ fn followed(
             return vec![beam];
         }
     };
+    // Shares are over all choices of the step, also over those that are not followed.
     let weights = weights(&choices, 1.0);
     let total: f64 = weights.iter().sum();
     let follow = |(mut choice, weight): (Choice, f64)| {
         let mut longer = beam.clone();
+        // Logarithm and exponential are computed in software, so that results are the same on every
+        // platform.
         longer.log_shares += libm::log(weight / total);
         longer.end = longer.walk.take(&mut choice, search.hierarchy, options);
         longer.choices.push(choice);
@@ -84,9 +90,11 @@ fn followed(
         .collect()
 }
 
-/// exp(score / temperature) of every choice, up to a common factor.
+/// Returns exp(score / temperature) of every choice, up to a common factor.
 pub(super) fn weights(choices: &[Choice], temperature: f64) -> Vec<f64> {
     let scores = choices.iter().map(|choice| choice.candidate.score());
+    // The best score is subtracted, so that the greatest weight is 1 and nothing overflows. The
+    // factor cancels out in every share.
     let best = scores.clone().fold(f64::NEG_INFINITY, f64::max);
     scores
         .map(|score| libm::exp((score - best) / temperature))

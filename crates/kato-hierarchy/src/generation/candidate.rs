@@ -16,13 +16,14 @@ pub(super) struct Piece {
     pub(super) events: Vec<Event>,
 }
 
-/// A predicted pattern of one level, joined with those of the levels below that the text is in the middle of.
+/// A predicted pattern of one level, joined with those of the levels below that the text is in the
+/// middle of.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) level: usize,
     pub(super) prediction: Arc<Prediction>,
     pub(super) fit: Fit,
-    /// Sum of the ranking metric over the predictions on the path, and how many these are.
+    /// Sum of the ranking metric over the predictions on the path, and their number.
     metric: (f64, u32),
     /// From level 0 up to this pattern.
     pub(super) chain: Vec<Link>,
@@ -33,13 +34,14 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// A prediction from a state that ends with the text.
+    /// Creates a candidate from a prediction whose state ends with the text.
     pub(super) fn new(
         level: usize,
         prediction: Prediction,
         aligned: Aligned,
         rank: RankMetric,
     ) -> Self {
+        // One value that is no number would spoil the mean and the order of all candidates.
         let metric = prediction.metric(rank).filter(|value| value.is_finite());
         let mut candidate = Self {
             level,
@@ -54,41 +56,46 @@ impl Candidate {
         candidate
     }
 
-    /// The candidate whose state was `open` and then another of the level below.
+    /// Joins the candidate, whose state was `open` and then a candidate of the level below, with
+    /// that candidate.
     pub(super) fn above(mut self, below: &Self, open: &[Event]) -> Self {
-        // To its own state the rest of the pattern below is future.
+        // The rest of the pattern below is a future for a state that has context of its own.
         self.has_future |= !open.is_empty() && !below.pieces.is_empty();
+        // A path fits no better than its worst pattern.
         self.fit = self.fit.min(below.fit);
         self.metric.0 += below.metric.0;
         self.metric.1 += below.metric.1;
         self.under(&below.chain, &below.pieces)
     }
 
-    /// The candidate behind what is left of patterns below.
+    /// Puts the candidate behind what is left of patterns below.
     pub(super) fn under(mut self, chain: &[Link], pieces: &[Piece]) -> Self {
+        // At the front: the text first ends the patterns below, and then goes on with this one.
         self.chain.splice(0..0, chain.iter().copied());
         self.pieces.splice(0..0, pieces.iter().cloned());
         self
     }
 
-    /// The mean of the ranking metric over the predictions on the path.
+    /// Returns the mean of the ranking metric over the predictions on the path.
     pub(super) fn score(&self) -> f64 {
         self.metric.0 / f64::from(self.metric.1)
     }
 
+    /// Appends the pattern's own link, and its events from `next` on.
     fn append_own(&mut self, next: usize) {
         let pattern = self.prediction.name;
         self.chain.push(Link {
             level: self.level,
             pattern,
         });
+        // A position behind the pattern's end means that nothing of it is left.
         let future = self.prediction.sequence.get(next..).unwrap_or_default();
         self.has_future = !future.is_empty();
         self.pieces.extend(piece(self.level, pattern, future));
     }
 }
 
-/// The piece of these events; none for no events.
+/// Returns the piece of these events; none for no events.
 pub(super) fn piece(level: usize, pattern: PatternName, events: &[Event]) -> Option<Piece> {
     (!events.is_empty()).then(|| Piece {
         level,
@@ -97,16 +104,18 @@ pub(super) fn piece(level: usize, pattern: PatternName, events: &[Event]) -> Opt
     })
 }
 
-/// How a pattern lies over a state.
+/// The position of a pattern relative to a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Aligned {
     pub(super) fit: Fit,
-    /// The pattern's event that comes after the state.
+    /// Index of the pattern's event that comes after the state.
     pub(super) next: usize,
 }
 
-/// Lays a prediction over the state that it was made from. The state begins where a pattern begins, so a pattern that agrees
-/// from its first event on is preferred to where the matching, which knows nothing of that, would lay it.
+/// Aligns a prediction with the state from which it was made.
+///
+/// The state begins where a pattern begins, so a pattern that agrees from its first event on is
+/// preferred to the alignment that the matching found, which does not consider that.
 pub(super) fn align(prediction: &Prediction, state: &[Event]) -> Aligned {
     let sequence = &prediction.sequence;
     if begins_with(sequence, state) {
@@ -115,6 +124,8 @@ pub(super) fn align(prediction: &Prediction, state: &[Event]) -> Aligned {
             next: state.len(),
         };
     }
+    // `past` and `present` end with the last event that the matching found; the future comes after
+    // it.
     let next = prediction.past.len() + prediction.present.len();
     let last = next.checked_sub(1).and_then(|last| sequence.get(last));
     let fit = match (last, state.last()) {
@@ -124,13 +135,13 @@ pub(super) fn align(prediction: &Prediction, state: &[Event]) -> Aligned {
     Aligned { fit, next }
 }
 
-/// Whether a pattern's first events agree with these.
+/// Returns whether a pattern's first events agree with these.
 pub(super) fn begins_with(sequence: &[Event], events: &[Event]) -> bool {
     let mut pairs = sequence.iter().zip(events);
     sequence.len() >= events.len() && pairs.all(|(one, other)| agree(one, other))
 }
 
-/// Whether two events share a symbol.
+/// Returns whether two events share a symbol.
 fn agree(one: &Event, other: &Event) -> bool {
     let mut symbols = one.symbols().iter();
     symbols.any(|symbol| other.symbols().contains(symbol))

@@ -15,14 +15,15 @@ pub(super) struct Choice {
     pub(super) tokens: Vec<String>,
     /// The patterns of the tokens, without sources.
     pub(super) parts: Vec<Part>,
-    /// Why nothing can follow.
+    /// The reason why nothing can follow.
     pub(super) end: Option<End>,
     pub(super) n_choices: usize,
     pub(super) is_bridge: bool,
 }
 
 impl Choice {
-    /// Unravels up to `limit` tokens of what follows, up to the first unknown pattern; the end it meets if that is no token.
+    /// Unravels up to `limit` tokens of what follows, up to the first unknown pattern. Without any
+    /// token the error is the end that was met, if one was.
     pub(super) fn of(
         candidate: Candidate,
         search: &mut Search<'_>,
@@ -36,6 +37,7 @@ impl Choice {
             is_bridge: false,
             candidate,
         };
+        // Taken out rather than cloned; a choice is never asked for its pieces.
         let pieces = std::mem::take(&mut choice.candidate.pieces);
         let symbols = pieces.iter().flat_map(|piece| {
             let symbols = piece.events.iter().flat_map(Event::symbols);
@@ -46,6 +48,8 @@ impl Choice {
             if choice.end.is_some() || choice.tokens.len() >= limit {
                 break;
             }
+            // A symbol above level 0 may be a pattern's name, which then owns its tokens. A token
+            // belongs to the pattern of its piece.
             let child = PatternName::from_symbol(symbol)
                 .filter(|_| piece.level > 0)
                 .and_then(|name| Some((search.unraveller.below(piece.level, &name)?.level, name)));
@@ -61,6 +65,7 @@ impl Choice {
             owner = child.is_none().then_some(piece.pattern);
             choice.append(level, pattern, leaves, is_new);
         }
+        // Without tokens the walk would stay where it is.
         match choice.tokens.is_empty() {
             true => Err(choice.end),
             false => Ok(choice),
@@ -76,6 +81,7 @@ impl Choice {
         }
     }
 
+    /// Appends leaves as tokens of a pattern, up to the first unknown one.
     fn append(&mut self, level: usize, pattern: PatternName, leaves: Vec<Leaf>, is_new: bool) {
         let start = self.tokens.len();
         for leaf in leaves {
@@ -92,6 +98,7 @@ impl Choice {
             Some(last) if !is_new => {
                 last.tokens.end = end;
             }
+            // A pattern that adds no token is no part.
             _ if start == end => {}
             _ => self.parts.push(Part {
                 level,

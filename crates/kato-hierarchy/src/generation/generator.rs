@@ -1,4 +1,4 @@
-//! The generator: spans, one by one.
+//! The generator, which yields spans one by one.
 
 use std::collections::VecDeque;
 
@@ -12,22 +12,24 @@ use crate::cut::Cut;
 use crate::random::SplitMix64;
 use crate::{Hierarchy, HierarchyError, Prompt};
 
-/// Continues a prompt; an iterator of [`Span`]s. Made by [`Hierarchy::generator`].
+/// An iterator of [`Span`]s that continue a prompt; created by [`Hierarchy::generator`].
 ///
 /// # A step
 ///
-/// 1. Every level looks for the patterns that the text is in the middle of. A level above another asks what it expects next,
-///    and what it makes of the patterns that the level below found; a pattern must agree with everything below it.
-/// 2. The continuations that [fit](super::Fit) best are kept, of these the ones of the highest level, and the
-///    [strategy](Strategy) chooses one.
+/// 1. Every level looks for the patterns that the text is in the middle of. A level above another
+///    asks what it expects next, and what it makes of the patterns that the level below found; a
+///    pattern must agree with everything below it.
+/// 2. The continuations that [fit](super::Fit) best are kept, of these the ones of the highest
+///    level, and the [strategy](Strategy) chooses one.
 /// 3. Its future is unravelled to tokens, after what is left of the unfinished patterns below.
-/// 4. The text now ends with that pattern. It is complete, so its name goes up, and every level is where it would be had it
-///    read the text.
+/// 4. The text now ends with that pattern. It is complete, so its name goes up, and every level is
+///    where it would be had it read the text.
 ///
 /// # The end
 ///
-/// See [`End`]. With [`bridges`](GenerationOptions::bridges), where what was learned ends, the last tokens (one less than a
-/// chunk) are looked for anywhere in the patterns of level 0, and the text goes on from there.
+/// See [`End`]. With [`bridges`](GenerationOptions::bridges), where what was learned ends, the last
+/// tokens (one less than a chunk) are looked for anywhere in the patterns of level 0, and the text
+/// goes on from there.
 #[derive(Debug)]
 pub struct Generator<'h> {
     search: Search<'h>,
@@ -35,12 +37,13 @@ pub struct Generator<'h> {
     prompt_tokens: Vec<String>,
     walk: Walk,
     random: SplitMix64,
-    /// What beam search found and has not been handed out.
+    /// The sequence that beam search found, without what was yielded already, and why it ended.
     planned: Option<(VecDeque<Choice>, End)>,
     end: Option<End>,
 }
 
 impl<'h> Generator<'h> {
+    /// Takes the prompt up and prepares the first step.
     pub(super) fn new(
         hierarchy: &'h Hierarchy,
         prompt: Prompt<'_>,
@@ -49,6 +52,7 @@ impl<'h> Generator<'h> {
         let cut = Cut::of(hierarchy, prompt)?;
         let seed = match options.strategy {
             Strategy::TopN { seed, .. } | Strategy::Sample { seed, .. } => seed,
+            // Neither of these draws a random number.
             Strategy::Greedy | Strategy::Beam { .. } => 0,
         };
         Ok(Self {
@@ -62,22 +66,24 @@ impl<'h> Generator<'h> {
         })
     }
 
-    /// The tokens of the prompt that belong to a chunk or the beginning of one.
+    /// Returns the tokens of the prompt that belong to a chunk or the beginning of one.
     #[must_use]
     pub fn prompt_tokens(&self) -> &[String] {
         &self.prompt_tokens
     }
 
-    /// Why there are no more spans; `None` while there may be.
+    /// Returns why there are no more spans; `None` while there may be more.
     #[must_use]
     pub const fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
+    /// Returns the next step, and records why it is the last one, if it is.
     fn next_choice(&mut self) -> Option<Choice> {
         if self.end.is_some() {
             return None;
         }
+        // Beam search compares whole sequences, so it is done before the first span.
         if let Strategy::Beam { width } = self.options.strategy {
             return self.next_planned(width);
         }
@@ -88,6 +94,7 @@ impl<'h> Generator<'h> {
                 return None;
             }
         };
+        // Never an empty list: a walk without choices returns the reason instead.
         let chosen = match self.options.strategy {
             Strategy::TopN { n, .. } => self.random.weighted(&vec![1.0; n.min(choices.len())]),
             Strategy::Sample { temperature, .. } => {
@@ -102,23 +109,28 @@ impl<'h> Generator<'h> {
         Some(choice)
     }
 
+    /// Returns the next step of the sequence that beam search found.
     fn next_planned(&mut self, width: usize) -> Option<Choice> {
         let (choices, end) = self.planned.get_or_insert_with(|| {
+            // A copy, because beam search moves every walk that it follows.
             let walk = self.walk.clone();
             let (choices, end) = best_sequence(walk, width, &mut self.search, &self.options);
             (choices.into(), end)
         });
         let choice = choices.pop_front();
+        // The reason becomes known with the last span, not after it.
         if choices.is_empty() {
             self.end = Some(end.clone());
         }
         choice
     }
 
+    /// Turns a choice into a span, with its provenance.
     fn span(&self, choice: Choice) -> Result<Span, HierarchyError> {
         let hierarchy = self.search.hierarchy;
         let mut parts = choice.parts;
         for part in &mut parts {
+            // Sources are looked up for what was chosen only, as each is a read of the store.
             part.source = hierarchy.source(part.level, &part.pattern)?;
         }
         let candidate = choice.candidate;

@@ -1,13 +1,13 @@
-//! How text is generated.
+//! The options of a generation.
 
 use kato_prediction::RankMetric;
 
 use crate::HierarchyError;
 
-/// Widest beam, and most candidates.
+/// Widest beam, and largest number of candidates.
 const MAX_BREADTH: usize = 1000;
 
-/// How one of several continuations is chosen.
+/// The way in which one of several continuations is chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Strategy {
     /// The best.
@@ -15,7 +15,7 @@ pub enum Strategy {
     Greedy,
     /// One of the `n` best, each as likely as the others.
     TopN {
-        /// How many are drawn from; at least 1.
+        /// Number of continuations to draw from; at least 1.
         n: usize,
         /// Seed of the draws.
         seed: u64,
@@ -27,34 +27,40 @@ pub enum Strategy {
         /// Seed of the draws.
         seed: u64,
     },
-    /// The sequence of spans with the greatest mean log share, where a choice's share is exp(score) / Σ exp(score) over
-    /// the choices of its step; the `width` best sequences so far are followed. Spans come when all are found.
+    /// The sequence of spans with the greatest mean log share, where a choice's share is exp(score)
+    /// / Σ exp(score) over the choices of its step; the `width` best sequences so far are followed.
+    /// Spans come when all are found.
     Beam {
-        /// How many sequences are followed; 1 to 1000.
+        /// Number of sequences that are followed; 1 to 1000.
         width: usize,
     },
 }
 
-/// Settings of a generation. Equal settings, prompt and knowledge give equal text, on every platform.
+/// Settings of a generation. Equal settings, prompt and knowledge give equal text, on every
+/// platform.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct GenerationOptions {
     /// Tokens after which generation ends. Default 100.
     pub max_tokens: usize,
-    /// How one of several continuations is chosen. Default: greedy.
+    /// The way in which one of several continuations is chosen. Default: greedy.
     pub strategy: Strategy,
-    /// The metric that scores a continuation, as its mean over the predictions on its path. Default: the potential.
+    /// The metric that scores a continuation, as its mean over the predictions on its path.
+    /// Default: the potential.
     pub rank: RankMetric,
     /// The only level whose futures are taken; `None`, the default, takes the highest that has one.
     pub level: Option<usize>,
-    /// Most continuations that each level weighs, and hands to the level above; 1 to 1000. Default 10.
+    /// Number of continuations that each level compares and passes to the level above; 1 to 1000.
+    /// Default 10.
     pub candidates: usize,
-    /// Whether to go on where what was learned ends, from patterns that hold the last tokens somewhere. Default `false`.
+    /// Whether to continue where what was learned ends, from patterns that hold the last tokens
+    /// somewhere. Default `false`.
     pub bridges: bool,
     /// Texts after which generation ends; the text itself is part of the answer. None by default.
     pub stop: Vec<String>,
-    /// How often the same state may be reached before generation ends, so that it does not run in circles; at least 1.
-    /// The state is what every level is in the middle of, and the last tokens. Default 1: it ends when a state comes back.
+    /// How often the same state may be reached before generation ends, so that it does not run in
+    /// circles; at least 1. The state consists of what every level is in the middle of, and of the
+    /// last tokens. Default 1: generation ends when a state comes back.
     pub max_visits: usize,
     /// As [`ActivationOptions::substitutes`](crate::ActivationOptions::substitutes). Default 1.
     pub substitutes: usize,
@@ -77,62 +83,63 @@ impl Default for GenerationOptions {
 }
 
 impl GenerationOptions {
-    /// Ends after this many tokens.
+    /// Sets the number of tokens after which generation ends.
     #[must_use]
     pub const fn with_max_tokens(mut self, tokens: usize) -> Self {
         self.max_tokens = tokens;
         self
     }
 
-    /// Chooses in this way.
+    /// Sets the way in which a continuation is chosen.
     #[must_use]
     pub const fn with_strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self
     }
 
-    /// Scores by this metric.
+    /// Sets the metric that scores continuations.
     #[must_use]
     pub const fn with_rank(mut self, metric: RankMetric) -> Self {
         self.rank = metric;
         self
     }
 
-    /// Takes futures of this level only.
+    /// Sets the only level whose futures are taken.
     #[must_use]
     pub const fn with_level(mut self, level: usize) -> Self {
         self.level = Some(level);
         self
     }
 
-    /// Weighs this many continuations on each level.
+    /// Sets how many continuations each level compares.
     #[must_use]
     pub const fn with_candidates(mut self, candidates: usize) -> Self {
         self.candidates = candidates;
         self
     }
 
-    /// Goes on where what was learned ends.
+    /// Lets generation continue where what was learned ends.
     #[must_use]
     pub const fn with_bridges(mut self) -> Self {
         self.bridges = true;
         self
     }
 
-    /// Ends after this text, too.
+    /// Adds a text after which generation ends.
     #[must_use]
     pub fn with_stop(mut self, text: impl Into<String>) -> Self {
         self.stop.push(text.into());
         self
     }
 
-    /// Lets the same state be reached this often.
+    /// Sets how often the same state may be reached.
     #[must_use]
     pub const fn with_max_visits(mut self, visits: usize) -> Self {
         self.max_visits = visits;
         self
     }
 
+    /// Checks the options that have a range.
     pub(crate) fn check(&self) -> Result<(), HierarchyError> {
         let is_broad = |n: usize| (1..=MAX_BREADTH).contains(&n);
         check(
@@ -147,6 +154,7 @@ impl GenerationOptions {
             self.max_visits > 0,
             "at least 1",
         )?;
+        // Every text contains the empty one, so it would end a generation at once.
         let is_stop = self.stop.iter().all(|text| !text.is_empty());
         check("stop text", &"\"\"", is_stop, "not empty")?;
         match self.strategy {
@@ -163,6 +171,7 @@ impl GenerationOptions {
     }
 }
 
+/// Returns an error that names the option unless its value is good.
 fn check(
     option: &'static str,
     value: &dyn ToString,

@@ -1,4 +1,4 @@
-//! Finding the patterns that the text is in the middle of, on every level.
+//! Finds the patterns that the text is in the middle of, on every level.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::{Hierarchy, Unraveller};
 /// Most symbols of one event that are tried as the pattern that the text is in the middle of.
 const MAX_READINGS: usize = 64;
 
-/// Searches one hierarchy.
+/// A search of one hierarchy.
 #[derive(Debug)]
 pub(super) struct Search<'h> {
     pub(super) hierarchy: &'h Hierarchy,
@@ -24,6 +24,7 @@ pub(super) struct Search<'h> {
 }
 
 impl<'h> Search<'h> {
+    /// Creates a search that keeps up to `breadth` candidates of each level.
     pub(super) fn new(hierarchy: &'h Hierarchy, rank: RankMetric, breadth: usize) -> Self {
         Self {
             hierarchy,
@@ -33,36 +34,47 @@ impl<'h> Search<'h> {
         }
     }
 
-    /// The best candidates of every level, from the bottom up and best first.
+    /// Returns the best candidates of every level, from the bottom up and best first.
     ///
-    /// Where a lower level is in the middle of a pattern, a level above is asked in two ways: what it expects next from its
-    /// own state, kept if that agrees with what the levels below have so far; and what it makes of each candidate of the level
-    /// below as its next event. The first finds the right pattern among any number that begin alike; the second works
+    /// Where a lower level is in the middle of a pattern, a level above is asked in two ways: which
+    /// event it expects next from its own state, kept if that agrees with what the levels below
+    /// have so far; and what it predicts with each candidate of the level below as its next event.
+    /// The first finds the right pattern among any number that begin alike; the second works
     /// without context.
     pub(super) fn candidates(&mut self, ladder: &Ladder) -> Vec<Candidate> {
         let mut all = Vec::new();
         let mut below: Vec<Candidate> = Vec::new();
         for level in 0..ladder.open.len() {
             let open = &ladder.open[level];
+            // A level's own events end with the text only if nothing below them has begun.
+            // Otherwise the level is asked for its next event, of which the text has a part.
             let mut found = match (ladder.is_open_below(level), open.is_empty()) {
                 (false, true) => Vec::new(),
                 (false, false) => self.predicted(level, open, Fit::Loose),
                 (true, true) => Vec::new(),
                 (true, false) => self.expected(ladder, level),
             };
+            // The candidate is the level's next event by assumption, so it has to match the state's
+            // end.
             for candidate in &below {
                 let mut state = open.clone();
                 state.push(name_event(&candidate.prediction.name));
                 let above = self.predicted(level, &state, Fit::Continues);
                 found.extend(above.into_iter().map(|above| above.above(candidate, open)));
             }
+            // Fit before score: a pattern that agrees from its beginning beats any that resembles.
+            // The name makes the order total, so that text does not depend on the order of
+            // predictions.
             found.sort_by(|one, other| {
                 let order = other.fit.cmp(&one.fit);
                 let order = order.then_with(|| other.score().total_cmp(&one.score()));
                 order.then_with(|| one.prediction.name.cmp(&other.prediction.name))
             });
+            // A pattern can be found in both ways and under several candidates; the first is its
+            // best.
             let mut seen = HashSet::new();
             found.retain(|candidate| seen.insert(candidate.prediction.name));
+            // Bounds the cost of the level above, which is asked once for each candidate.
             found.truncate(self.breadth);
             all.extend(found.iter().cloned());
             below = found;
@@ -70,7 +82,7 @@ impl<'h> Search<'h> {
         all
     }
 
-    /// What a level predicts from a state, if it fits at least so well.
+    /// Returns what a level predicts from a state, if it fits at least this well.
     fn predicted(&self, level: usize, state: &[Event], least: Fit) -> Vec<Candidate> {
         let predictions = self.hierarchy.predict(level, state).predictions;
         let candidate = |prediction| {
@@ -80,7 +92,8 @@ impl<'h> Search<'h> {
         predictions.into_iter().filter_map(candidate).collect()
     }
 
-    /// Patterns of a level whose next event agrees with what the levels below are in the middle of.
+    /// Returns the patterns of a level whose next event agrees with what the levels below are in
+    /// the middle of.
     fn expected(&mut self, ladder: &Ladder, level: usize) -> Vec<Candidate> {
         let mut found = Vec::new();
         let predictions = self
@@ -92,40 +105,49 @@ impl<'h> Search<'h> {
             let Some(next) = prediction.sequence.get(aligned.next) else {
                 continue;
             };
+            // A loose pattern does not match the end of the state, so its next event is not the
+            // text's next.
             if aligned.fit < Fit::Continues {
                 continue;
             }
             let Some((chain, pieces)) = self.agreeing(ladder, level, next) else {
                 continue;
             };
+            // The next event has begun below: what is left of it comes from the pieces, and the
+            // pattern's own future starts after it.
             aligned.next += 1;
             let mut candidate = Candidate::new(level, prediction, aligned, self.rank);
+            // What is left of the patterns below is this pattern's future too, even without more
+            // events.
             candidate.has_future = true;
             found.push(candidate.under(&chain, &pieces));
         }
         found
     }
 
-    /// The first symbol of a level's event that agrees with the levels below: the patterns on the path, from level 0 up, and
-    /// what is left of them.
+    /// Returns the first symbol of a level's event that agrees with the levels below, as the
+    /// patterns on the path, from level 0 up, and what is left of them.
     fn agreeing(
         &mut self,
         ladder: &Ladder,
         level: usize,
         event: &Event,
     ) -> Option<(Vec<Link>, Vec<Piece>)> {
+        // Ensembles can have very many symbols, and each costs a look-up and a comparison.
         let symbols = event.symbols().iter().take(MAX_READINGS);
         let mut names = symbols.filter_map(|symbol| PatternName::from_symbol(symbol));
         names.find_map(|name| self.agrees(ladder, level, name))
     }
 
-    /// Whether the pattern of this name, below `level`, begins with what the levels below have so far.
+    /// Returns whether the pattern of this name, below `level`, begins with what the levels below
+    /// have so far.
     fn agrees(
         &mut self,
         ladder: &Ladder,
         level: usize,
         name: PatternName,
     ) -> Option<(Vec<Link>, Vec<Piece>)> {
+        // The name may have been promoted past levels, which then must not have begun anything.
         let held = self.unraveller.below(level, &name)?;
         let skipped = &ladder.open[held.level + 1..level];
         let open = &ladder.open[held.level];
@@ -133,6 +155,8 @@ impl<'h> Search<'h> {
             return None;
         }
         let mut next = open.len();
+        // If the text is in the middle of one of its events, that event has to agree in turn. The
+        // depth is bounded, as each pattern is on a lower level than the one before.
         let (mut chain, mut pieces) = match ladder.is_open_below(held.level) {
             true => {
                 let found = self.agreeing(ladder, held.level, held.events.get(next)?)?;

@@ -1,4 +1,4 @@
-//! What generation gives: spans of tokens, and where each is from.
+//! The result of a generation: spans of tokens, and where each comes from.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,11 +9,12 @@ use serde::Serialize;
 
 use crate::Source;
 
-/// How well a pattern agrees with what it continues; later is better.
+/// The degree to which a pattern agrees with what it continues; later is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fit {
-    /// Something matches, but not the end of the state: the future is that of similar text. Only right after the prompt.
+    /// Something matches, but not the end of the state: the future is that of similar text. Only
+    /// right after the prompt.
     Loose,
     /// The end of the state matches.
     Continues,
@@ -40,11 +41,11 @@ pub struct Part {
     pub pattern: PatternName,
     /// Its tokens among those of the span.
     pub tokens: Range<usize>,
-    /// Where the pattern was first seen, if that was recorded.
+    /// Place where the pattern was first seen, if that was recorded.
     pub source: Option<Source>,
 }
 
-/// Tokens that one step added, and why.
+/// Tokens that one step added, with the reason.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Span {
@@ -54,31 +55,33 @@ pub struct Span {
     pub text: String,
     /// The level whose future was taken.
     pub level: usize,
-    /// The prediction: name, metrics, and the pattern in past, present and future. As it was predicted: where the pattern
-    /// agrees with the state from the beginning, the tokens are what follows there.
+    /// The prediction: name, metrics, and the pattern in past, present and future. As it was
+    /// predicted: where the pattern agrees with the state from the beginning, the tokens are what
+    /// follows there.
     pub prediction: Prediction,
-    /// How well the worst of [`chain`](Self::chain) agrees with the text.
+    /// The fit of the worst pattern of [`chain`](Self::chain) with the text.
     pub fit: Fit,
     /// Mean of the ranking metric over the predictions on the path.
     pub score: f64,
-    /// Choices that this one was chosen from.
+    /// Number of choices from which this one was chosen.
     pub n_choices: usize,
-    /// Whether what was learned had ended, so that only the last tokens were looked for.
+    /// Whether what was learned had ended, so that only the last tokens were searched.
     pub is_bridge: bool,
-    /// The patterns that the text is in the middle of, from level 0 up to the pattern whose future was taken.
+    /// The patterns that the text is in the middle of, from level 0 up to the pattern whose future
+    /// was taken.
     pub chain: Vec<Link>,
     /// The patterns that the tokens stand for, in order; together they are all tokens.
     pub parts: Vec<Part>,
-    /// Where the pattern whose future was taken was first seen, if that was recorded.
+    /// Place where the pattern whose future was taken was first seen, if that was recorded.
     pub source: Option<Source>,
 }
 
-/// Why a generation ended.
+/// The reason why a generation ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum End {
-    /// There are as many tokens as were asked for.
+    /// The limit on the number of tokens was reached.
     MaxTokens,
     /// This stop text was generated.
     StopText(String),
@@ -117,10 +120,11 @@ pub struct Generation {
     pub tokens: Vec<String>,
     /// Their text.
     pub text: String,
-    /// The text of prompt and answer. Blank lines between paragraphs are learned by no level, so they are not in it.
+    /// The text of prompt and answer. Blank lines between paragraphs are learned by no level, so
+    /// they are not in it.
     pub whole_text: String,
     /// The steps.
     pub spans: Vec<Span>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub end: End,
 }

@@ -1,4 +1,4 @@
-//! Where a generation is: what every level is in the middle of, and the last tokens.
+//! The position of a generation: what every level is in the middle of, and the last tokens.
 
 use std::collections::HashMap;
 
@@ -17,13 +17,13 @@ pub(super) struct Walk {
     state: State,
     /// How often each state was reached.
     visits: HashMap<State, usize>,
-    /// The last tokens generated, as many as a stop text can have.
+    /// The last tokens generated, as many as a stop text can contain.
     tail: Vec<String>,
     n_tokens: usize,
     has_begun: bool,
 }
 
-/// All that the next step depends on.
+/// Everything that the next step depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct State {
     ladder: Ladder,
@@ -32,6 +32,7 @@ struct State {
 }
 
 impl Walk {
+    /// Takes the prompt up.
     pub(super) fn new(hierarchy: &Hierarchy, cut: &Cut, substitutes: usize) -> Self {
         let mut ladder = Ladder::new(hierarchy.nodes().len());
         for tokens in &cut.closed {
@@ -39,9 +40,11 @@ impl Walk {
         }
         ladder.open[0] = cut.open.iter().map(|token| token_event(token)).collect();
         let mut recent: Vec<String> = cut.tokens().cloned().collect();
+        // A full chunk would be complete. These tokens are what a bridge looks for.
         keep_last(&mut recent, hierarchy.chunk_size(0) - 1);
         let state = State { ladder, recent };
         Self {
+            // The prompt's state counts as visited, so that coming back to it is a repetition.
             visits: HashMap::from([(state.clone(), 1)]),
             state,
             tail: Vec::new(),
@@ -50,7 +53,7 @@ impl Walk {
         }
     }
 
-    /// What can come next, best first; never empty. Or why nothing comes.
+    /// Returns what can come next, best first and never empty, or else why nothing comes.
     pub(super) fn choices(
         &self,
         search: &mut Search<'_>,
@@ -59,6 +62,7 @@ impl Walk {
         if self.n_tokens >= options.max_tokens {
             return Err(End::MaxTokens);
         }
+        // Behind generated text everything has a known alignment, and a loose match would leave it.
         let least = match self.has_begun {
             true => Fit::Continues,
             false => Fit::Loose,
@@ -70,9 +74,11 @@ impl Walk {
         if !options.bridges {
             return Err(end);
         }
+        // A bridge forgets what the levels were in the middle of and keeps the last tokens only.
         let mut bridge = Ladder::new(self.state.ladder.open.len());
         let recent = self.state.recent.iter();
         bridge.open[0] = recent.map(|token| token_event(token)).collect();
+        // Without a bridge the reason is that of the step itself.
         let mut choices = self
             .from(&bridge, Fit::Continues, search, options)
             .map_err(|_| end)?;
@@ -82,7 +88,8 @@ impl Walk {
         Ok(choices)
     }
 
-    /// The choices of the best fit, and of these the ones of the highest level that can say anything.
+    /// Returns the choices of the best fit, and of these the ones of the highest level that can say
+    /// anything.
     fn from(
         &self,
         ladder: &Ladder,
@@ -91,6 +98,8 @@ impl Walk {
         options: &GenerationOptions,
     ) -> Result<Vec<Choice>, End> {
         let candidates = search.candidates(ladder);
+        // A pattern that agrees from its beginning on and has nothing left is complete. The highest
+        // level that has begun something decides, as lower patterns end within its own.
         let top_open = ladder.open.iter().rposition(|events| !events.is_empty());
         let has_ended = match top_open {
             Some(top_open) => candidates.iter().any(|candidate| {
@@ -101,12 +110,15 @@ impl Walk {
             // Everything that was begun is complete.
             None => !self.state.recent.is_empty(),
         };
+        // Where the learned text ends, what merely resembles it is no continuation: a bridge has to
+        // be asked for.
         let least = if has_ended { Fit::Exact } else { least };
         let mut end = if has_ended {
             End::Learned
         } else {
             End::NoAnswer
         };
+        // Fit outside, level inside: a high level that fits less well must not win.
         for fit in [Fit::Exact, Fit::Continues, Fit::Loose] {
             for level in (0..ladder.open.len()).rev() {
                 if fit < least || options.level.is_some_and(|only| only != level) {
@@ -117,6 +129,7 @@ impl Walk {
                     candidate.fit == fit && candidate.level == level && candidate.has_future
                 };
                 for candidate in candidates.iter().filter(is_here) {
+                    // The step's first check leaves at least one token.
                     let limit = options.max_tokens - self.n_tokens;
                     match Choice::of(candidate.clone(), search, limit) {
                         Ok(choice) => choices.push(choice),
@@ -136,7 +149,8 @@ impl Walk {
         Err(end)
     }
 
-    /// Goes the way of a choice, which a stop text may cut; why it ends there, if it does.
+    /// Moves along a choice, which a stop text may cut; returns why generation ends there, if it
+    /// does.
     pub(super) fn take(
         &mut self,
         choice: &mut Choice,
@@ -144,10 +158,12 @@ impl Walk {
         options: &GenerationOptions,
     ) -> Option<End> {
         self.has_begun = true;
+        // First, because a stop text shortens the choice that everything below takes in.
         let stopped = self.stopped_by(choice, hierarchy, options);
         self.n_tokens += choice.tokens.len();
         self.state.recent.extend(choice.tokens.iter().cloned());
         keep_last(&mut self.state.recent, hierarchy.chunk_size(0) - 1);
+        // After a bridge the alignment is that of the pattern that was found.
         if choice.is_bridge {
             self.state.ladder = Ladder::new(hierarchy.nodes().len());
         }
@@ -159,18 +175,21 @@ impl Walk {
         *visits += 1;
         let repeats = (*visits > options.max_visits).then_some(End::Repetition);
         let is_full = self.n_tokens >= options.max_tokens;
+        // A stop text and the limit were asked for, so they are named before the other reasons.
         stopped
             .or_else(|| is_full.then_some(End::MaxTokens))
             .or_else(|| choice.end.clone())
             .or(repeats)
     }
 
+    /// Cuts a choice behind the first stop text; returns that end.
     fn stopped_by(
         &mut self,
         choice: &mut Choice,
         hierarchy: &Hierarchy,
         options: &GenerationOptions,
     ) -> Option<End> {
+        // A stop text may begin in the tokens of an earlier step, hence the tail.
         let longest = options.stop.iter().map(String::len).max()?;
         for token_idx in 0..choice.tokens.len() {
             self.tail.push(choice.tokens[token_idx].clone());
@@ -186,6 +205,7 @@ impl Walk {
     }
 }
 
+/// Removes all but the last `n` tokens.
 fn keep_last(tokens: &mut Vec<String>, n: usize) {
     let surplus = tokens.len().saturating_sub(n);
     tokens.drain(..surplus);

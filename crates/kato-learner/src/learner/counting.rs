@@ -1,4 +1,4 @@
-//! Counting a planned document into a batch.
+//! Counts a planned document into a batch.
 
 use kato_model::{
     Attributes, BatchSymbol, FirstSeen, LearnBatch, Metadata, Occurrence, PatternName,
@@ -24,6 +24,8 @@ impl HierarchicalConceptLearner {
         if self.config.recording.provenance {
             batch.record_document(document.sample_idx, document.id);
         }
+        // Children refer to the learn calls of the level directly below only, so two buffers that
+        // swap at every level are enough.
         below.clear();
         for (node_idx, node) in plan.nodes.iter().enumerate() {
             times.run(Some(node_idx));
@@ -31,12 +33,15 @@ impl HierarchicalConceptLearner {
             for call_idx in 0..node.names.len() {
                 let range = node.symbol_range(call_idx);
                 if range.len() < 2 {
-                    // Nothing is learned from one symbol, and nothing above refers to it.
+                    // Nothing is learned from one symbol, and nothing above refers to it. Its place
+                    // is filled with any occurrence, because `Child::Below` counts calls, this one
+                    // included.
                     learned.extend(learned.last().copied().or(below.last().copied()));
                     continue;
                 }
                 let name = node.names[call_idx];
                 let occurrence = if node_idx == 0 {
+                    // A token id is its own literal, so the chunk is handed over as a slice.
                     batch.learn_tokens(name, &plan.tokens[range])
                 } else {
                     learn_children(batch, node_idx, name, &node.children[range], below)
@@ -49,6 +54,8 @@ impl HierarchicalConceptLearner {
                     };
                     batch.record_first_seen(node_idx, occurrence, seen);
                 }
+                // The call that carries metadata is the first of its level, as in the original,
+                // which sends it with the first event of the first sequence.
                 if self.config.recording.metadata && node.metadata_first && call_idx == 0 {
                     batch.attach(node_idx, occurrence, metadata_attributes(document.metadata));
                 }
@@ -56,10 +63,12 @@ impl HierarchicalConceptLearner {
             }
             std::mem::swap(below, learned);
         }
+        // The time until the next document belongs to no node.
         times.run(None);
     }
 }
 
+/// Counts one learn call above level 0; `below` holds the occurrences of the level below.
 fn learn_children(
     batch: &mut LearnBatch,
     node_idx: usize,
@@ -67,6 +76,8 @@ fn learn_children(
     children: &[Child],
     below: &[Occurrence],
 ) -> Occurrence {
+    // Nearly all chunks hold only names from directly below. They are counted without an
+    // allocation.
     let is_below = |child: &Child| matches!(child, Child::Below(_));
     if children.iter().all(is_below) {
         let symbols = children.iter().filter_map(|child| match child {
@@ -75,6 +86,8 @@ fn learn_children(
         });
         return batch.learn(node_idx, name, symbols);
     }
+    // Literals are added to the batch before `learn` borrows it, hence the intermediate list. A
+    // foreign pattern may be missing from this batch, so it is stored as the text of its name.
     let symbols: Vec<BatchSymbol> = children
         .iter()
         .map(|child| match child {
@@ -88,6 +101,7 @@ fn learn_children(
     batch.learn(node_idx, name, symbols)
 }
 
+/// Returns the attributes of a pattern that carries these pairs as metadata.
 fn metadata_attributes(pairs: &[(&str, &str)]) -> Attributes {
     let mut metadata = Metadata::default();
     for (key, value) in pairs {

@@ -1,4 +1,4 @@
-//! How long the nodes take for a document, by a clock of the caller's.
+//! Measures how long the nodes take for a document, by a clock of the caller's.
 
 use std::time::Duration;
 
@@ -7,18 +7,19 @@ use std::time::Duration;
 pub(super) struct NodeTimes {
     clock: Option<fn() -> Duration>,
     by_node: Vec<Duration>,
-    /// The node whose time runs, and since when.
+    /// The node whose time is running, and since when.
     running: Option<(usize, Duration)>,
 }
 
 impl NodeTimes {
+    /// Sets the clock, or removes it, and forgets what was measured.
     pub(super) fn set_clock(&mut self, clock: Option<fn() -> Duration>) {
         self.clock = clock;
         self.by_node.clear();
         self.running = None;
     }
 
-    /// A document begins.
+    /// Begins a document: sets the times of all nodes to zero.
     pub(super) fn begin(&mut self, n_nodes: usize) {
         if self.clock.is_some() {
             self.by_node.clear();
@@ -26,12 +27,13 @@ impl NodeTimes {
         }
     }
 
-    /// From now on the time is this node's; nobody's with `None`.
+    /// Attributes the time from now on to a node; with `None` to no node.
     pub(super) fn run(&mut self, node_idx: Option<usize>) {
         let Some(clock) = self.clock else {
             return;
         };
         let now = clock();
+        // A clock that goes backwards adds nothing, as the clock is the caller's and may do so.
         if let Some((running, since)) = self.running.take()
             && let Some(time) = self.by_node.get_mut(running)
         {
@@ -40,6 +42,7 @@ impl NodeTimes {
         self.running = node_idx.map(|node_idx| (node_idx, now));
     }
 
+    /// Returns the time of each node, from the bottom up.
     pub(super) fn by_node(&self) -> &[Duration] {
         &self.by_node
     }

@@ -1,4 +1,4 @@
-//! Delimited segments: a text cut into sentences, words, word n-grams or paragraphs.
+//! Cuts a text into delimited segments: sentences, words, word n-grams or paragraphs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,11 +14,12 @@ use super::whitespace::{is_space, strip, words};
 ///
 /// # Sentences
 ///
-/// A sentence ends behind a run of `.`, `!`, `?` or `…`, with the closing quotes and brackets that follow it, where
-/// white space or the end of the text comes next and the next word does not start with a lower-case letter; behind
-/// `。`, `！` and `？` no white space is needed. A blank line ends a sentence as well, a single line break does not,
-/// so that hard-wrapped text is fine. The punctuation stays with its sentence. Abbreviations before a capital (`Mr.
-/// Smith`) do end one: the rule knows no words, which keeps it the same for every language and version. (The original
+/// A sentence ends behind a run of `.`, `!`, `?` or `…`, with the closing quotes and brackets that
+/// follow it, where white space or the end of the text comes next and the next word does not start
+/// with a lower-case letter; behind `。`, `！` and `？` no white space is needed. A blank line ends a
+/// sentence as well, a single line break does not, so that hard-wrapped text is fine. The
+/// punctuation stays with its sentence. Abbreviations before a capital (`Mr. Smith`) do end one:
+/// the rule knows no words, which keeps it the same for every language and version. (The original
 /// asks NLTK, whose model is English, and falls back to a split that loses the punctuation.)
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -43,6 +44,7 @@ pub enum Delimiter {
 }
 
 impl Delimiter {
+    /// All delimiters, in the order of declaration.
     const ALL: [Self; 7] = [
         Self::Sentence,
         Self::Word,
@@ -52,6 +54,7 @@ impl Delimiter {
         Self::FiveGram,
         Self::Paragraph,
     ];
+    /// Their names, in the same order.
     const NAMES: &'static [&'static str] = &[
         "sentence",
         "word",
@@ -62,10 +65,10 @@ impl Delimiter {
         "paragraph",
     ];
 
-    /// The segments of `text`, in order, stripped and never empty.
+    /// Returns the segments of `text`, in order, stripped and never empty.
     ///
-    /// A text of fewer words than an n-gram has yields nothing. **Complexity**: one pass; only n-grams over line
-    /// breaks or repeated blanks are copied.
+    /// A text of fewer words than an n-gram has yields nothing. **Complexity**: one pass; only
+    /// n-grams over line breaks or repeated blanks are copied.
     ///
     /// ```
     /// use kato_learner::Delimiter;
@@ -77,6 +80,8 @@ impl Delimiter {
     pub fn segments(self, text: &str) -> Segments<'_> {
         let cut = match self {
             Self::Sentence => Cut::Sentences {
+                // A blank line ends a sentence, so each paragraph is searched by itself. No
+                // paragraph is too short for this path.
                 paragraphs: Paragraphs::new(text, 0),
                 rest: "",
             },
@@ -109,11 +114,12 @@ impl FromStr for Delimiter {
 /// The name that [`FromStr`] accepts.
 impl fmt::Display for Delimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The discriminants count from 0 in the order of declaration, which is that of `NAMES`.
         f.pad(Self::NAMES[*self as usize])
     }
 }
 
-/// The segments of one text; made by [`Delimiter::segments`].
+/// An iterator over the segments of one text; created by [`Delimiter::segments`].
 #[derive(Debug, Clone)]
 pub struct Segments<'a>(Cut<'a>);
 
@@ -133,6 +139,7 @@ enum Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
+    /// Cuts a text into n-grams of `n` words.
     fn words(text: &'a str, n: usize) -> Self {
         Self::Words {
             rest: strip(text),
@@ -150,11 +157,14 @@ impl<'a> Iterator for Segments<'a> {
                 if rest.is_empty() {
                     *rest = paragraphs.next()?.text;
                 }
+                // The paragraph is stripped and not empty, so every sentence has at least one
+                // character.
                 let (sentence, behind) = rest.split_at(sentence_len(rest));
                 *rest = behind.trim_start_matches(is_space);
                 Some(Cow::Borrowed(sentence))
             }
             Cut::Words { rest, n } => {
+                // N-grams overlap, so only the first word is left behind.
                 let gram = first_words(rest, *n)?;
                 let first = rest.find(is_space).unwrap_or(rest.len());
                 *rest = rest[first..].trim_start_matches(is_space);
@@ -167,7 +177,8 @@ impl<'a> Iterator for Segments<'a> {
     }
 }
 
-/// The first `n` words of `text`, which starts with a word, joined by blanks; `None` when there are fewer.
+/// Returns the first `n` words of `text`, which starts with a word, joined by blanks; `None` when
+/// there are fewer.
 fn first_words(text: &str, n: usize) -> Option<Cow<'_, str>> {
     let mut end = 0;
     let mut is_joined = true;
@@ -177,6 +188,7 @@ fn first_words(text: &str, n: usize) -> Option<Cow<'_, str>> {
             return None;
         }
         let start = text.len() - word.len();
+        // The text is borrowed where it already has the form of the n-gram.
         is_joined &= i == 0 || &text[end..start] == " ";
         end = start + word.find(is_space).unwrap_or(word.len());
     }
@@ -187,7 +199,7 @@ fn first_words(text: &str, n: usize) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(words(gram).collect::<Vec<_>>().join(" ")))
 }
 
-/// Length in bytes of the first sentence of `text`; see [`Delimiter`] for the rule.
+/// Returns the length in bytes of the first sentence of `text`; see [`Delimiter`] for the rule.
 fn sentence_len(text: &str) -> usize {
     let mut at = 0;
     while let Some(found) = text[at..].find(is_mark) {
@@ -199,6 +211,8 @@ fn sentence_len(text: &str) -> usize {
             .chars()
             .take_while(|&c| is_mark(c))
             .any(is_wide_mark);
+        // Without white space behind it, as in `3.5`, or before a lower-case letter, as in
+        // `e.g. this`, a mark is part of the sentence. The text's end counts as white space.
         let next = behind_all.trim_start_matches(is_space);
         let has_gap = next.len() < behind_all.len() || next.is_empty();
         if is_wide || (has_gap && !next.starts_with(char::is_lowercase)) {
@@ -209,15 +223,17 @@ fn sentence_len(text: &str) -> usize {
     text.len()
 }
 
+/// Returns whether a character can end a sentence.
 fn is_mark(c: char) -> bool {
     matches!(c, '.' | '!' | '?' | '…') || is_wide_mark(c)
 }
 
-/// Marks of scripts that put no blank between sentences.
+/// Returns whether a character is a mark of scripts that put no blank between sentences.
 fn is_wide_mark(c: char) -> bool {
     matches!(c, '。' | '！' | '？')
 }
 
+/// Returns whether a character closes a quotation or bracket and so stays with its sentence.
 fn is_closing(c: char) -> bool {
     matches!(
         c,

@@ -1,4 +1,4 @@
-//! How many tokens of one paragraph are used.
+//! The limit on how many tokens of one paragraph are used.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,8 @@ impl Default for TokenLimit {
 }
 
 impl TokenLimit {
-    /// How many of a paragraph's `n_tokens` tokens are kept, counted from its start, and how many are dropped.
+    /// Returns how many of a paragraph's `n_tokens` tokens are kept, counted from its start, and
+    /// how many are dropped.
     #[must_use]
     pub fn apply(self, n_tokens: usize) -> TokenCut {
         let n_kept = match self {

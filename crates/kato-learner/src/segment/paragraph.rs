@@ -1,4 +1,4 @@
-//! Paragraphs: text between blank lines, stripped, short ones dropped and counted.
+//! Finds paragraphs: text between blank lines, stripped, short ones dropped and counted.
 
 use std::iter::FusedIterator;
 
@@ -18,7 +18,7 @@ pub struct Paragraph<'a> {
     pub offset: usize,
 }
 
-/// What a [`Paragraphs`] iterator has left out so far.
+/// Counts of what a [`Paragraphs`] iterator has left out so far.
 ///
 /// White space between paragraphs is no loss and not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,11 +29,13 @@ pub struct DroppedParagraphs {
     pub n_chars: u64,
 }
 
-/// The paragraphs of a text, in order: pieces between blank lines that have a minimum length.
+/// An iterator over the paragraphs of a text, in order: pieces between blank lines that have a
+/// minimum length.
 ///
-/// A blank line is a newline, optional white space and another newline, where white space is what Python's `\s` and
-/// `str.strip` mean by it (Unicode's, and U+001C to U+001F). Paragraphs with fewer than `min_chars` code points are
-/// skipped and counted; pieces without any text are neither yielded nor counted.
+/// A blank line is a newline, optional white space and another newline, where white space is what
+/// Python's `\s` and `str.strip` mean by it (Unicode's, and U+001C to U+001F). Paragraphs with
+/// fewer than `min_chars` code points are skipped and counted; pieces without any text are neither
+/// yielded nor counted.
 ///
 /// **Complexity**: one pass; newlines are found with `memchr`, nothing is copied.
 ///
@@ -57,13 +59,15 @@ pub struct Paragraphs<'a> {
 }
 
 impl<'a> Paragraphs<'a> {
-    /// Paragraphs of `text` with at least `min_chars` characters; offsets count from the start of `text`.
+    /// Creates an iterator over the paragraphs of `text` with at least `min_chars` characters;
+    /// offsets count from the start of `text`.
     #[must_use]
     pub fn new(text: &'a str, min_chars: usize) -> Self {
         Self::at_offset(text, 0, min_chars)
     }
 
-    /// As [`new`](Self::new), for a `text` that starts `base` bytes into its document.
+    /// Creates an iterator as [`new`](Self::new) does, for a `text` that starts `base` bytes into
+    /// its document.
     pub(crate) fn at_offset(text: &'a str, base: usize, min_chars: usize) -> Self {
         Self {
             text,
@@ -74,25 +78,30 @@ impl<'a> Paragraphs<'a> {
         }
     }
 
-    /// What was left out so far; complete once the iterator has returned `None`.
+    /// Returns what was left out so far; complete once the iterator has returned `None`.
     #[must_use]
     pub fn dropped(&self) -> DroppedParagraphs {
         self.dropped
     }
 
-    /// The next piece between blank lines, with its position, and moves behind the blank lines that follow it.
+    /// Returns the next piece between blank lines, with its position, and moves behind the blank
+    /// lines that follow it.
     fn next_piece(&mut self) -> (usize, &'a str) {
         let start = self.at;
         let mut search = start;
         while let Some(found) = memchr(b'\n', &self.text.as_bytes()[search..]) {
             let newline = search + found;
             let run = newline + blank_len(&self.text[newline..]);
-            // The separator ends with the last newline of the white space; what comes after it is stripped anyway.
+            // The separator ends with the last newline of the white space; what comes after it is
+            // stripped anyway. A byte that equals a newline is one, as UTF-8 uses ASCII bytes for
+            // nothing else.
             let is_blank_line = self.text.as_bytes()[newline + 1..run].contains(&b'\n');
             if is_blank_line {
                 self.at = run;
                 return (start, &self.text[start..newline]);
             }
+            // White space that was looked at is skipped, so the pass stays linear in the text's
+            // length.
             search = run;
         }
         self.at = self.text.len();
@@ -106,6 +115,7 @@ impl<'a> Iterator for Paragraphs<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         while self.at < self.text.len() {
             let (start, piece) = self.next_piece();
+            // The offset is that of the stripped text, as the piece may begin with white space.
             let n_leading = piece.len() - piece.trim_start_matches(is_space).len();
             let text = strip(piece);
             if text.is_empty() {
@@ -126,7 +136,7 @@ impl<'a> Iterator for Paragraphs<'a> {
 
 impl FusedIterator for Paragraphs<'_> {}
 
-/// Length in bytes of the white space at the start of `text`.
+/// Returns the length in bytes of the white space at the start of `text`.
 fn blank_len(text: &str) -> usize {
     let ascii = text
         .bytes()
@@ -139,7 +149,7 @@ fn blank_len(text: &str) -> usize {
     }
 }
 
-/// Has `text` at least `min_chars` code points?
+/// Returns whether `text` has at least `min_chars` code points.
 fn has_at_least(text: &str, min_chars: usize) -> bool {
     // A code point has 1 to 4 bytes, so that counting is needed for lengths near the minimum only.
     match text.len() {

@@ -1,4 +1,4 @@
-//! Sections of a document: one for plain text, one per heading for books and articles.
+//! Cuts a document into sections: one for plain text, one per heading for books and articles.
 
 use std::borrow::Cow;
 use std::iter::FusedIterator;
@@ -12,10 +12,10 @@ use super::option::UnknownOption;
 use super::paragraph::Paragraphs;
 use super::whitespace::strip;
 
-/// How a document is cut into sections before it is cut into paragraphs.
+/// The rule by which a document is cut into sections before it is cut into paragraphs.
 ///
-/// Headings are recognised where a newline precedes them, so never on the first line; patterns are case-sensitive
-/// and numbers above ten are found as digits only, as in the original.
+/// Headings are recognised where a newline precedes them, so never on the first line; patterns are
+/// case-sensitive and numbers above ten are found as digits only, as in the original.
 ///
 /// ```
 /// use kato_learner::Segmentation;
@@ -32,12 +32,13 @@ pub enum Segmentation {
     /// One section with the whole document, titled `Main Content`.
     #[default]
     Simple,
-    /// A section per markdown heading (`#`s and a blank), numbered item (`1.` and a blank) or `Section 1`, the last
-    /// followed by a colon or the end of the line. Only what is named here is heading: the words after `# ` or `1. `
-    /// stay in the text.
+    /// A section per markdown heading (`#`s and a blank), numbered item (`1.` and a blank) or
+    /// `Section 1`, the last followed by a colon or the end of the line. Only what is named here is
+    /// heading: the words after `# ` or `1. ` stay in the text.
     Article,
-    /// A section per line that starts with `Chapter` or `CHAPTER` and a number (digits, roman numerals of I, V and X,
-    /// or `One` to `Ten`), directly followed by a colon or the end of the line.
+    /// A section per line that starts with `Chapter` or `CHAPTER` and a number (digits, roman
+    /// numerals of I, V and X, or `One` to `Ten`), directly followed by a colon or the end of the
+    /// line.
     Book,
 }
 
@@ -57,6 +58,7 @@ static BOOK_HEADING: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// Compiles the pattern of a heading.
 fn heading(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the heading patterns are constants that a test compiles")
 }
@@ -64,7 +66,8 @@ fn heading(pattern: &str) -> Regex {
 impl Segmentation {
     const NAMES: &'static [&'static str] = &["simple", "article", "book"];
 
-    /// The sections of `text`, in order; there is always at least one, and the first may be empty.
+    /// Returns the sections of `text`, in order; there is always at least one, and the first may be
+    /// empty.
     ///
     /// **Complexity**: one regex search over the text for books and articles, none for simple text.
     #[must_use]
@@ -77,15 +80,17 @@ impl Segmentation {
         }
     }
 
-    /// Does the result of segmenting a document list sections from which nothing is learned?
+    /// Returns whether the result of segmenting a document lists sections from which nothing is
+    /// learned.
     ///
-    /// The original keeps the one section of a simple text and drops empty ones of books and articles; the titles of
-    /// the others keep their numbers.
+    /// The original keeps the one section of a simple text and drops empty ones of books and
+    /// articles; the titles of the others keep their numbers.
     #[must_use]
     pub fn keeps_empty_sections(self) -> bool {
         self == Self::Simple
     }
 
+    /// Returns the pattern of the headings; `None` where there are none.
     fn heading(self) -> Option<&'static Regex> {
         match self {
             Self::Simple => None,
@@ -94,6 +99,7 @@ impl Segmentation {
         }
     }
 
+    /// Returns the title of the section with this number.
     fn title(self, section_idx: usize) -> Cow<'static, str> {
         match self {
             Self::Simple => Cow::Borrowed("Main Content"),
@@ -123,32 +129,35 @@ impl FromStr for Segmentation {
 /// One section of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section<'a> {
-    /// `Main Content`, or `Chapter {i}` / `Section {i}` with `i` = 0 for the text before the first heading.
+    /// `Main Content`, or `Chapter {i}` / `Section {i}` with `i` = 0 for the text before the first
+    /// heading.
     pub title: Cow<'static, str>,
     /// The section's text, without its heading.
     pub text: &'a str,
     /// Position of the first byte of [`text`](Self::text), in bytes from the start of the document.
     pub offset: usize,
-    /// What the heading rule took out of the document before this section, line breaks included; it is in no section's
-    /// text. Empty for the first section.
+    /// The text that the heading rule took out of the document before this section, line breaks
+    /// included; it is in no section's text. Empty for the first section.
     pub heading: &'a str,
 }
 
 impl<'a> Section<'a> {
-    /// Characters (code points) that the heading takes out of the document, white space around it not counted.
+    /// Returns the number of characters (code points) that the heading takes out of the document,
+    /// not counting white space around it.
     #[must_use]
     pub fn n_heading_chars(&self) -> usize {
         strip(self.heading).chars().count()
     }
 
-    /// The section's paragraphs with at least `min_chars` characters; offsets count from the start of the document.
+    /// Returns the section's paragraphs with at least `min_chars` characters; offsets count from
+    /// the start of the document.
     #[must_use]
     pub fn paragraphs(&self, min_chars: usize) -> Paragraphs<'a> {
         Paragraphs::at_offset(self.text, self.offset, min_chars)
     }
 }
 
-/// The sections of one document; made by [`Segmentation::sections`].
+/// An iterator over the sections of one document; created by [`Segmentation::sections`].
 #[derive(Debug, Clone)]
 pub struct Sections<'a> {
     kind: Segmentation,
@@ -164,6 +173,8 @@ impl<'a> Iterator for Sections<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (heading_start, start) = self.at?;
+        // The search begins behind the heading before, whose line break is used up: of two headings
+        // in a row only the first is found, as when the text is split by the pattern.
         let next = self
             .kind
             .heading()

@@ -1,4 +1,5 @@
-//! Sentences as runs of tokens: the original's sentence mode, which decides by the tokens alone.
+//! Cuts runs of tokens into sentences: the original's sentence mode, which decides by the tokens
+//! alone.
 
 use std::iter::FusedIterator;
 use std::ops::Range;
@@ -9,11 +10,11 @@ use serde::{Deserialize, Serialize};
 /// Shortest sentence, in tokens, that the original learns.
 pub const DEFAULT_MIN_SENTENCE_TOKENS: usize = 3;
 
-/// How the token after `.`, `!` or `?` shows that the sentence ended there.
+/// The rule by which the token after `.`, `!` or `?` shows that the sentence ended there.
 ///
-/// Only a token that *is* the mark can end a sentence: text whose punctuation stands apart, which a GPT-2 tokenizer
-/// turns into `Ġ.`, has no sentence ends under any of the rules, and abbreviations do end sentences. Both are the
-/// original's behaviour.
+/// Only a token that *is* the mark can end a sentence: text whose punctuation stands apart, which a
+/// GPT-2 tokenizer turns into `Ġ.`, has no sentence ends under any of the rules, and abbreviations
+/// do end sentences. Both are the original's behaviour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SentenceBoundary {
@@ -27,7 +28,7 @@ pub enum SentenceBoundary {
 }
 
 impl SentenceBoundary {
-    /// Does a sentence mark before the token `next` end the sentence?
+    /// Returns whether a sentence mark before the token `next` ends the sentence.
     fn confirms(self, next: &str) -> bool {
         match self {
             Self::Gpt2 => next.starts_with(['Ġ', 'Â']),
@@ -49,7 +50,7 @@ impl From<Family> for SentenceBoundary {
     }
 }
 
-/// What a [`Sentences`] iterator has left out so far.
+/// Counts of what a [`Sentences`] iterator has left out so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DroppedSentences {
     /// Sentences shorter than the minimum.
@@ -60,10 +61,12 @@ pub struct DroppedSentences {
 
 /// Cuts `tokens` into sentences and returns their ranges, in order.
 ///
-/// A sentence ends behind a token `.`, `!` or `?` that `boundary` confirms, and at the end of the tokens. Sentences of
-/// fewer than `min_tokens` tokens are skipped and counted, not merged with a neighbour.
+/// A sentence ends behind a token `.`, `!` or `?` that `boundary` confirms, and at the end of the
+/// tokens. Sentences of fewer than `min_tokens` tokens are skipped and counted, not merged with a
+/// neighbour.
 ///
-/// **Shape**: ascending, not empty; consecutive but for the skipped ones. **Complexity**: one pass, no allocation.
+/// **Shape**: ascending, not empty; consecutive but for the skipped ones. **Complexity**: one pass,
+/// no allocation.
 ///
 /// ```
 /// use kato_learner::{SentenceBoundary, sentence_ranges};
@@ -87,7 +90,7 @@ pub fn sentence_ranges<T: AsRef<str>>(
     }
 }
 
-/// Ranges of the sentences in a run of tokens; made by [`sentence_ranges`].
+/// An iterator over the ranges of the sentences in a run of tokens; created by [`sentence_ranges`].
 #[derive(Debug, Clone)]
 pub struct Sentences<'a, T> {
     tokens: &'a [T],
@@ -98,7 +101,7 @@ pub struct Sentences<'a, T> {
 }
 
 impl<T> Sentences<'_, T> {
-    /// What was left out so far; complete once the iterator has returned `None`.
+    /// Returns what was left out so far; complete once the iterator has returned `None`.
     #[must_use]
     pub fn dropped(&self) -> DroppedSentences {
         self.dropped
@@ -106,12 +109,13 @@ impl<T> Sentences<'_, T> {
 }
 
 impl<T: AsRef<str>> Sentences<'_, T> {
-    /// Does a sentence end behind the token at `idx`?
+    /// Returns whether a sentence ends behind the token at `idx`.
     fn ends_behind(&self, idx: usize) -> bool {
         matches!(self.tokens[idx].as_ref(), "." | "!" | "?")
             && self
                 .tokens
                 .get(idx + 1)
+                // The end of the tokens confirms every mark, under all rules.
                 .is_none_or(|next| self.boundary.confirms(next.as_ref()))
     }
 }
@@ -128,6 +132,7 @@ impl<T: AsRef<str>> Iterator for Sentences<'_, T> {
             if self.at - start >= self.min_tokens {
                 return Some(start..self.at);
             }
+            // A short sentence is skipped, not joined to its neighbour, as in the original.
             self.dropped.n_sentences += 1;
             self.dropped.n_tokens += (self.at - start) as u64;
         }

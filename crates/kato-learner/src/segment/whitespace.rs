@@ -1,16 +1,18 @@
-//! White space as the original sees it: the set shared by Python's `str.strip`, `str.split` and the regex class `\s`.
+//! White space as the original sees it: the set shared by Python's `str.strip`, `str.split` and the
+//! regex class `\s`.
 
-/// Is `c` white space to Python? Unicode's `White_Space` plus the four separators U+001C to U+001F.
+/// Returns whether `c` is white space to Python: Unicode's `White_Space` or one of the four
+/// separators U+001C to U+001F.
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
-/// `text` without white space at both ends.
+/// Returns `text` without white space at both ends.
 pub(crate) fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// Words of `text`: maximal runs without white space.
+/// Returns the words of `text`: maximal runs without white space.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> + Clone {
     text.split(is_space).filter(|word| !word.is_empty())
 }

@@ -13,6 +13,7 @@ use crate::options::Format;
 use crate::records::{self, RecordReader, Sink, Step};
 use crate::workers::{Decoded, Workers};
 
+/// Reads the files of a corpus one after the other, decoding parts ahead where there are threads.
 pub(super) struct Sequential {
     current: Option<Current>,
     /// Parts that are being decoded ahead, in order.
@@ -21,23 +22,26 @@ pub(super) struct Sequential {
     plan_at: PartId,
     /// The file that was cut last, and its parts: every part is opened and planned by them.
     cut: Option<(usize, Arc<[Extent]>)>,
-    /// A file whose parts cannot be learnt: met again, and reported, when its turn comes.
+    /// A file whose parts could not be determined; the fault is met again, and reported, when the
+    /// file's turn comes.
     unplanned: Option<usize>,
-    /// Whether the position is where the records of a part ended: in the next one it comes in front of all that begin there.
+    /// Whether the position is the end of a part, and so lies in front of every record that begins
+    /// in the next one.
     is_between: bool,
-    /// What accepting does.
+    /// Where accepting what was drawn moves the position.
     next: Next,
     /// Bytes on disk of the files in front of the current one.
     bytes_behind: u64,
 }
 
-/// A part of a file, by the numbers of both.
+/// A part of a file, by the numbers of both. Ordered as the parts are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct PartId {
     file: usize,
     part: usize,
 }
 
+/// A part that is being decoded ahead.
 struct Planned {
     id: PartId,
     records: Decoded,
@@ -48,10 +52,11 @@ struct Current {
     parts: Arc<[Extent]>,
     part: usize,
     reader: Box<dyn RecordReader>,
-    /// What is in front of the part, where its records are counted from its beginning.
+    /// What lies in front of the part, where the part's records are counted from its beginning.
     base: Mark,
 }
 
+/// Where the position goes once what was drawn is accepted.
 #[derive(Clone, Copy)]
 enum Next {
     Stay,
@@ -60,6 +65,7 @@ enum Next {
 }
 
 impl Sequential {
+    /// Creates a reader that begins at a position.
     pub(super) fn new(corpus: &Corpus, position: Position) -> Self {
         let done = match position {
             Position::InFile { file_index, .. } => {
@@ -80,6 +86,8 @@ impl Sequential {
         }
     }
 
+    /// Reads the record behind the position; [`accept`](Self::accept) then moves the position
+    /// behind it.
     pub(super) fn draw(
         &mut self,
         corpus: &Corpus,
@@ -105,12 +113,14 @@ impl Sequential {
             let Some(current) = &mut self.current else {
                 continue;
             };
+            // A bad record may have been appended in part: the sink is cut back to here.
             let (text_start, id_start) = (sink.text.len(), sink.id.len());
             let step = current.reader.read(sink);
             let read_to = current.absolute(current.reader.mark());
             match step {
                 Step::Record => {
                     self.next = Next::Mark(read_to);
+                    // In a shard, the lines of other shards' parts are not counted.
                     let place = match is_numbered(corpus, file) {
                         true => Place::Record(read_to.record),
                         false => Place::Byte(current.reader.begins_at()),
@@ -139,10 +149,14 @@ impl Sequential {
                 }
                 Step::End => {
                     let part = current.parts[current.part];
+                    // A part of lines ends with the line that reaches its end, so a reader that
+                    // stopped before it has met the end of the file.
                     let is_short = part.end == u64::MAX || read_to.byte_offset < part.end;
                     self.current = None;
                     self.is_between = true;
                     if corpus.files[file].format == Format::Parquet {
+                        // Its ends are rows. Whether the file has changed was checked when it was
+                        // opened.
                         *position = at(
                             file,
                             Mark {
@@ -156,6 +170,8 @@ impl Sequential {
                         }
                         self.next_file(corpus, position);
                     } else {
+                        // The last line may reach beyond the part's end: reading goes on behind the
+                        // line.
                         *position = at(file, read_to);
                     }
                 }
@@ -163,6 +179,7 @@ impl Sequential {
         }
     }
 
+    /// Moves the position behind what was drawn last.
     pub(super) fn accept(&mut self, corpus: &Corpus, position: &mut Position) {
         match std::mem::replace(&mut self.next, Next::Stay) {
             Next::Stay => {}
@@ -175,6 +192,11 @@ impl Sequential {
         }
     }
 
+    /// Moves the position over at most `records` rows of Parquet files without decoding them;
+    /// returns how many.
+    ///
+    /// Stops at the first file of another format, whose records cannot be counted without reading
+    /// them.
     pub(super) fn pass_over(
         &mut self,
         corpus: &Corpus,
@@ -182,6 +204,8 @@ impl Sequential {
         records: u64,
     ) -> Result<u64, (usize, Fault)> {
         let mut passed = 0;
+        // In a shard, rows that belong to others lie between those that count; and with a part
+        // open, its reader would stay behind the position.
         while let Some((file, mark)) = in_file(corpus, *position)
             && corpus.files[file].format == Format::Parquet
             && corpus.selection.shard.is_none()
@@ -206,6 +230,7 @@ impl Sequential {
         Ok(passed)
     }
 
+    /// Returns how many bytes on disk lie behind the position, roughly.
     pub(super) fn bytes_read(&self) -> u64 {
         let read = self
             .current
@@ -214,7 +239,7 @@ impl Sequential {
         self.bytes_behind + read
     }
 
-    /// Opens the part of the file in which the position lies; false when there is none.
+    /// Opens the part of the file in which the position lies; returns false when there is none.
     fn open(
         &mut self,
         corpus: &Corpus,
@@ -230,6 +255,8 @@ impl Sequential {
             Format::Parquet => mark.record,
             _ => mark.byte_offset,
         };
+        // The end alone decides: a long line may have reached over several parts, which then hold
+        // no record.
         let is_next = |(part, extent): &(usize, &Extent)| {
             extent.end > reached && is_mine(corpus, file, *part)
         };
@@ -237,10 +264,14 @@ impl Sequential {
             return Ok(false);
         };
         let extent = *extent;
-        // Inside a part the position says where a record begins, and how many came before. Where the one before ended, a record
-        // may have reached into this part, which passes over it by itself: it can have been decoded ahead.
+        // Inside a part, the position says where a record begins and how many came before it. Where
+        // the part before ended, a record may have reached into this one: its reader skips that
+        // remainder itself, because it may have been decoded ahead.
         let is_inside = reached > extent.start && !is_between;
         let from = is_inside.then_some(mark);
+        // A reader that starts at a mark counts on from it. One that starts at the beginning of a
+        // part counts from 0, and `base` adds what came before. Rows of Parquet have the numbers
+        // that they have in the file.
         let base = match from.is_none() && corpus.counts_from_part(file) {
             true => mark,
             false => Mark::default(),
@@ -249,10 +280,14 @@ impl Sequential {
         let reader: Box<dyn RecordReader> = match workers {
             None => records::open(&corpus.files[file], &corpus.selection, extent, from)?,
             Some(workers) => {
+                // Parts in front of this one were passed over, as when a bad record costs the rest
+                // of its file. Dropping them cancels their decoding.
                 while self.planned.front().is_some_and(|planned| planned.id < id) {
                     self.planned.pop_front();
                 }
                 let is_planned = self.planned.front().is_some_and(|planned| planned.id == id);
+                // What was decoded ahead begins with the part's first record, which does not serve
+                // a position inside the part.
                 let records = match self
                     .planned
                     .pop_front()
@@ -281,11 +316,12 @@ impl Sequential {
         Ok(true)
     }
 
-    /// Has parts behind the current one decoded ahead.
+    /// Starts decoding parts behind the current one, as many as the threads may have waiting.
     fn plan(&mut self, corpus: &Corpus, workers: &mut Workers, manner: Manner) {
         let wanted = workers.number() * manner.prefetch;
         while self.planned.len() < wanted && self.plan_at.file < corpus.files.len() {
             let PartId { file, part } = self.plan_at;
+            // Not tried again on every call: the fault is reported when the file's turn comes.
             if self.unplanned == Some(file) {
                 return;
             }
@@ -314,6 +350,7 @@ impl Sequential {
         }
     }
 
+    /// Returns the parts of a file, which are kept until another file is asked for.
     fn parts_of(
         &mut self,
         corpus: &Corpus,
@@ -325,6 +362,7 @@ impl Sequential {
         {
             return Ok(Arc::clone(parts));
         }
+        // One thread that reads everything needs no cuts; the records are the same either way.
         let cut_lines = is_parallel || corpus.selection.shard.is_some();
         let parts = extent::cut(&corpus.files[file], &corpus.selection, cut_lines)?;
         let parts: Arc<[Extent]> = parts.into();
@@ -332,11 +370,15 @@ impl Sequential {
         Ok(parts)
     }
 
+    /// Returns a fault, and remembers where accepting it goes.
     fn bad(&mut self, file: usize, fault: Fault, next: Next) -> Draw {
+        // The position stays until the fault is accepted: where it becomes an error, the cursor
+        // lies in front of it, and the run can be resumed there under another policy.
         self.next = next;
         Draw::Bad { file, fault }
     }
 
+    /// Moves the position to the beginning of the next file.
     fn next_file(&mut self, corpus: &Corpus, position: &mut Position) {
         let read = self
             .current
@@ -352,6 +394,7 @@ impl Sequential {
 }
 
 impl Current {
+    /// Returns a mark of the reader as a mark in the file.
     fn absolute(&self, mark: Mark) -> Mark {
         Mark {
             record: self.base.record + mark.record,
@@ -360,7 +403,7 @@ impl Current {
         }
     }
 
-    /// Gives a fault the numbers that it has in the file.
+    /// Gives a fault the numbers that it has in the file, or none where they are not known.
     fn number(&self, corpus: &Corpus, file: usize, fault: &mut Fault) {
         let is_numbered = is_numbered(corpus, file);
         let shift = |number: Option<u64>, base: u64| {
@@ -371,7 +414,7 @@ impl Current {
     }
 }
 
-/// File and mark of a position that lies in a file.
+/// Returns file and mark of a position, or `None` at the end of the corpus.
 fn in_file(corpus: &Corpus, position: Position) -> Option<(usize, Mark)> {
     match position {
         Position::InFile { file_index, mark } => {
@@ -382,6 +425,7 @@ fn in_file(corpus: &Corpus, position: Position) -> Option<(usize, Mark)> {
     }
 }
 
+/// Returns the position at a mark of a file.
 fn at(file: usize, mark: Mark) -> Position {
     Position::InFile {
         file_index: file as u64,
@@ -389,18 +433,20 @@ fn at(file: usize, mark: Mark) -> Position {
     }
 }
 
-/// Whether a part belongs to the shard.
+/// Returns whether a part belongs to the shard.
 fn is_mine(corpus: &Corpus, file: usize, part: usize) -> bool {
+    // The file's number is added, so that files of one part each are spread over the shards too.
     let shard = corpus.selection.shard;
     shard.is_none_or(|shard| shard.takes(file as u64 + part as u64))
 }
 
-/// Whether it is known how many records of the file come before another.
+/// Returns whether it is known how many records of the file come before a given one.
 fn is_numbered(corpus: &Corpus, file: usize) -> bool {
     corpus.selection.shard.is_none()
         || !extent::has_cuttable_lines(&corpus.files[file], &corpus.selection)
 }
 
+/// Starts decoding a part of a file on another thread.
 fn decode(
     corpus: &Corpus,
     file: usize,
@@ -415,7 +461,7 @@ fn decode(
     workers.decode(move || records::open(&file, &selection, extent, from))
 }
 
-/// Records that another thread decodes, as if they were read here.
+/// Records decoded on another thread, offered as if they were read here.
 struct DecodedReader {
     records: Decoded,
     chunk: Option<Chunk>,
@@ -447,6 +493,8 @@ impl RecordReader for DecodedReader {
                 match &self.chunk {
                     Some(_) => continue,
                     None => {
+                        // A part's last chunk says that it is the last: an end without one means
+                        // that the decoding was given up.
                         return Step::Broken(Fault::of_file(BadReason::Unreadable {
                             message: "reading was cancelled".to_owned(),
                         }));
@@ -466,6 +514,8 @@ impl RecordReader for DecodedReader {
                 self.at += 1;
                 return step.unwrap_or(Step::Record);
             }
+            // Behind the last record there may be more bytes, such as blank lines: the end of a
+            // part is the chunk's mark and not that of its last entry.
             self.mark = chunk.mark;
             self.raw_bytes = chunk.raw_bytes;
             let is_last = chunk.is_last;

@@ -1,4 +1,5 @@
-//! Shuffled order: blocks in random order over the corpus, records in random order within windows of blocks.
+//! Shuffled order: blocks in random order over the corpus, records in random order within windows
+//! of blocks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,32 +17,36 @@ use crate::permutation::{Permutation, hash};
 use crate::records::{self, Sink};
 use crate::workers::{Decoded, Workers};
 
-/// How many footers are read at a time.
+/// Footers that are read at the same time, at most.
 const MAX_OPENING_THREADS: usize = 16;
 
+/// Reads blocks in random order, and the records of each window of blocks in random order.
 pub(super) struct Shuffled {
     seed: u64,
     epoch: u64,
     blocks: Vec<Block>,
+    /// Which block stands at which place.
     order: Permutation,
     /// Where each window begins in the order of the blocks, and where the last one ends.
     bounds: Vec<u64>,
-    /// Bytes of text in front of each window.
+    /// Bytes of text in front of each window, and of all windows together.
     bytes_before: Vec<u64>,
     current: Option<Window>,
-    /// Windows that are being decoded ahead, in order.
+    /// Windows that are being decoded ahead, by number and in order.
     planned: VecDeque<(u64, Vec<Opened>)>,
+    /// The window behind the last one planned.
     plan_at: u64,
     /// Rank of the record drawn last, until it is accepted.
     drawn: Option<u64>,
 }
 
+/// A part of a file that can be read on its own.
 struct Block {
     file: usize,
     extent: Extent,
 }
 
-/// A block whose records are on their way.
+/// A block that is being decoded.
 struct Opened {
     file: usize,
     extent: Extent,
@@ -50,35 +55,40 @@ struct Opened {
 
 /// The decoded records of a window.
 ///
-/// Each has a rank that is a function of the key of the window and of where it lies, and of no other record: what cannot be
-/// read today moves nothing else, and a position stays one when it can be read again.
+/// Each has a rank that is a function of the window's key and of where the record lies, and of no
+/// other record. So what cannot be read moves nothing else, and a position stays valid when it can
+/// be read again.
 struct Window {
     number: u64,
     chunks: Vec<Fetched>,
-    /// The records by rank.
+    /// The records, by rank.
     order: Vec<Ranked>,
-    /// How many of them lie behind.
+    /// How many of them lie behind the position.
     at: usize,
-    /// Stretches that could not be reached. They come first and do not move the position, so that none of their records is
-    /// taken for one that was read.
+    /// Faults of stretches that could not be reached. They come first and do not move the position,
+    /// so that none of their records is taken for one that was read.
     unreachable: VecDeque<(usize, Fault)>,
 }
 
+/// A chunk of a block, kept until its window has been read.
 struct Fetched {
     file: usize,
     chunk: Chunk,
-    /// Records from here on stand behind a bad one of their block.
+    /// Index of the first record behind a bad one of the same block.
     lost_from: usize,
 }
 
+/// Where the record of a rank is found.
 struct Ranked {
-    /// Different for each record of a window.
+    /// Unique among the records of a window.
     rank: u64,
     chunk: u32,
     entry: u32,
 }
 
 impl Shuffled {
+    /// Cuts all files into blocks, puts the blocks into a random order and divides that into
+    /// windows.
     pub(super) fn plan(
         corpus: &Corpus,
         seed: u64,
@@ -96,14 +106,15 @@ impl Shuffled {
             let input = &corpus.files[file];
             let parts = match parts {
                 Ok(parts) => parts,
-                // Another attempt would find other blocks, and so another order.
+                // A later attempt would find other blocks, and so another order: resuming would
+                // repeat some records and lose others.
                 Err(fault) if fault.may_pass() => {
                     return Err(LoadError::Footer {
                         name: input.name.to_string(),
                         source: fault.into_cause(),
                     });
                 }
-                // A damaged file is one block, which then says what is wrong with it.
+                // A damaged file is one block, which is reported as bad when it is read.
                 Err(_) => vec![Extent::whole(input.size.unwrap_or(0))],
             };
             blocks.extend(parts.into_iter().map(|extent| Block { file, extent }));
@@ -111,6 +122,8 @@ impl Shuffled {
         let order = Permutation::new((blocks.len() as u64).max(1), &[seed, epoch, BLOCKS]);
         let mut bounds = vec![0];
         let mut bytes_before = vec![0];
+        // A window takes blocks until the next one would not fit, and at least one. A block without
+        // text counts as one byte, so that `bytes > 0` says whether the window has a block.
         let (mut bytes, mut total) = (0_u64, 0_u64);
         for place in 0..blocks.len() as u64 {
             let block = &blocks[index(order.at(place))];
@@ -140,10 +153,13 @@ impl Shuffled {
         })
     }
 
+    /// Returns the number of windows, those of other shards included.
     pub(super) fn n_windows(&self) -> u64 {
         self.bounds.len() as u64 - 1
     }
 
+    /// Reads the record behind the position; [`accept`](Self::accept) then moves the position
+    /// behind it.
     pub(super) fn draw(
         &mut self,
         corpus: &Corpus,
@@ -173,6 +189,8 @@ impl Shuffled {
                 .as_ref()
                 .is_none_or(|current| current.number != window)
             {
+                // The window before is dropped first, or two would be in memory beside the one
+                // decoded ahead.
                 self.current = None;
                 let opened = self.open(corpus, window, workers.as_deref_mut(), manner);
                 match opened.behind(after) {
@@ -192,6 +210,7 @@ impl Shuffled {
         }
     }
 
+    /// Moves the position behind what was drawn last, unless that was a fault without a rank.
     pub(super) fn accept(&mut self, position: &mut Position) {
         if let (Position::InWindow { after, .. }, Some(rank)) = (position, self.drawn.take()) {
             *after = Some(rank);
@@ -201,7 +220,8 @@ impl Shuffled {
         }
     }
 
-    /// Passes over whole windows whose number of records is known.
+    /// Moves the position over whole windows, of at most `records` records together, whose numbers
+    /// of records are known; returns how many records that were.
     pub(super) fn pass_over(&self, corpus: &Corpus, position: &mut Position, records: u64) -> u64 {
         let mut passed = 0;
         while let Position::InWindow {
@@ -213,6 +233,8 @@ impl Shuffled {
         {
             if is_mine(corpus, window) {
                 let counts = self.window(window).map(|block| block.extent.records);
+                // The sum is `None` as soon as one block, such as one of lines, has an unknown
+                // number of records.
                 let n_records: Option<u64> = counts.sum();
                 match n_records {
                     Some(n_records) if passed + n_records <= records => passed += n_records,
@@ -227,7 +249,7 @@ impl Shuffled {
         passed
     }
 
-    /// In proportion to the text, scaled to the size of the files.
+    /// Returns how many bytes of the files lie behind the position, in proportion to the text.
     pub(super) fn bytes_read(&self, position: Position, total_bytes: u64) -> u64 {
         let Position::InWindow { window, .. } = position else {
             return 0;
@@ -240,6 +262,7 @@ impl Shuffled {
                 .bytes_before
                 .get(window + 1)
                 .map_or(0, |end| end - before);
+            // In 128 bits: a number of bytes times a number of records may exceed 64.
             let share = u128::from(bytes) * current.at as u128;
             u64::try_from(share / current.order.len().max(1) as u128).unwrap_or(0)
         });
@@ -247,13 +270,14 @@ impl Shuffled {
         u64::try_from(scaled).unwrap_or(total_bytes)
     }
 
-    /// The blocks of a window.
+    /// Returns the blocks of a window, in order.
     fn window(&self, window: u64) -> impl Iterator<Item = &Block> {
         let window = index(window);
         let places = self.bounds[window]..self.bounds[window + 1];
         places.map(|place| &self.blocks[index(self.order.at(place))])
     }
 
+    /// Opens a window and waits for all of its records.
     fn open(
         &mut self,
         corpus: &Corpus,
@@ -275,6 +299,8 @@ impl Shuffled {
                     .planned
                     .front()
                     .is_some_and(|(number, _)| *number == window);
+                // What was planned for another window, as after windows were passed over, is
+                // dropped, which cancels its decoding.
                 let planned = self.planned.pop_front().filter(|_| is_planned);
                 let blocks = match planned {
                     Some((_, blocks)) => blocks,
@@ -292,10 +318,11 @@ impl Shuffled {
         Window::fetch(corpus, window, blocks, key)
     }
 
-    /// Has blocks of windows to come decoded ahead.
+    /// Starts decoding windows to come, until the threads have enough blocks waiting.
     fn plan_ahead(&mut self, corpus: &Corpus, workers: &mut Workers, manner: Manner) {
         let wanted = workers.number() * manner.prefetch;
-        // The window behind the current one in any case: its turn comes all at once.
+        // At least one window is decoded ahead, however many blocks it has: its records are needed
+        // all at once when the current window ends.
         while (self.planned.is_empty() || self.n_planned() < wanted)
             && self.plan_at < self.n_windows()
         {
@@ -307,10 +334,12 @@ impl Shuffled {
         }
     }
 
+    /// Returns the number of blocks in the windows that are being decoded ahead.
     fn n_planned(&self) -> usize {
         self.planned.iter().map(|(_, blocks)| blocks.len()).sum()
     }
 
+    /// Starts decoding the blocks of a window on other threads.
     fn decode(&self, corpus: &Corpus, window: u64, workers: &mut Workers) -> Vec<Opened> {
         let decode = |block: &Block| {
             let (file, selection) = (
@@ -326,6 +355,7 @@ impl Shuffled {
 }
 
 impl Block {
+    /// Joins the block with its records.
     fn opened(&self, records: Decoded) -> Opened {
         Opened {
             file: self.file,
@@ -336,6 +366,7 @@ impl Block {
 }
 
 impl Window {
+    /// Waits for the records of all blocks and ranks them.
     fn fetch(corpus: &Corpus, number: u64, blocks: Vec<Opened>, key: u64) -> Self {
         let mut window = Self {
             number,
@@ -347,6 +378,9 @@ impl Window {
         for block in blocks {
             window.push(corpus, block, key);
         }
+        // Ranks of one file are distinct, because `mix` is a bijection, but two files may share
+        // one. The cursor names a record by its rank alone, so equal ones are told apart by their
+        // place and then moved up to the next free rank.
         let place = |ranked: &Ranked| (ranked.rank, ranked.chunk, ranked.entry);
         window.order.sort_unstable_by_key(place);
         let mut least = 0;
@@ -357,21 +391,28 @@ impl Window {
         window
     }
 
+    /// Takes in the records of a block.
     fn push(&mut self, corpus: &Corpus, mut block: Opened, key: u64) {
         let file = block.file;
+        // Files have keys of their own: places repeat from file to file.
         let key = hash([key, file as u64]);
         let mut has_fault = false;
         let mut end = None;
         while let Some(mut chunk) = block.records.next() {
             end = chunk.is_whole().then_some(chunk.mark);
+            // A fault in an earlier chunk of the block leaves nothing of this one under `SkipFile`.
             let mut lost_from = match has_fault {
                 true => 0,
                 false => usize::MAX,
             };
             for (at, entry) in chunk.entries.iter_mut().enumerate() {
                 if !matches!(entry.outcome, Outcome::Record) {
+                    // The bad record itself is drawn and reported; what stands behind it in the
+                    // file is lost.
                     lost_from = lost_from.min(at + 1);
                 }
+                // A stretch that could not be reached gets no rank: its records keep theirs for the
+                // time when they can be read.
                 match entry.take_unreachable() {
                     Some(fault) => self.unreachable.push_back((file, of_block(fault))),
                     None => self.order.push(Ranked {
@@ -393,12 +434,14 @@ impl Window {
         }
     }
 
-    /// Goes behind the record with a rank.
+    /// Moves behind the record with the rank `after`, or fails where there is none.
     fn behind(mut self, after: Option<u64>) -> Result<Self, Draw> {
         let Some(after) = after else {
             return Ok(self);
         };
         self.at = self.order.partition_point(|ranked| ranked.rank <= after);
+        // Without that record the cursor is of another corpus, unless it lies in a stretch that
+        // cannot be reached at the moment.
         let before = self.at.checked_sub(1).map(|at| &self.order[at]);
         let is_here = before.is_some_and(|before| before.rank == after);
         if is_here || !self.unreachable.is_empty() {
@@ -410,7 +453,8 @@ impl Window {
         })
     }
 
-    /// What comes next, with its rank if it moves the position; none at the end of the window.
+    /// Reads what comes next, with its rank where accepting it moves the position; returns `None`
+    /// at the end of the window.
     fn draw(
         &mut self,
         corpus: &Corpus,
@@ -427,6 +471,8 @@ impl Window {
             if !skips_blocks || at < fetched.lost_from {
                 break (ranked, fetched, at);
             }
+            // Not counted and not drawn: the entry of the bad record before it says that the rest
+            // of the block is lost. The next record that is accepted moves the position over it.
             self.at += 1;
         };
         let (file, chunk) = (fetched.file, &mut fetched.chunk);
@@ -438,6 +484,8 @@ impl Window {
             ..
         } = &mut chunk.entries[at];
         let (mark, begin) = (*mark, *begin);
+        // A fault is drawn once and can be moved out: behind it the stream either goes on or has
+        // ended.
         let fault = match outcome {
             Outcome::Record => None,
             Outcome::Bad(fault) => fault.take(),
@@ -461,7 +509,8 @@ impl Window {
     }
 }
 
-/// What takes the rest of a file with it takes that of its block only, where blocks are read on their own.
+/// Limits a fault to its block where it would take the rest of the file: blocks are read on their
+/// own.
 fn of_block(mut fault: Fault) -> Fault {
     if fault.lost == Lost::RestOfFile {
         fault.lost = Lost::RestOfBlock;
@@ -469,13 +518,17 @@ fn of_block(mut fault: Fault) -> Fault {
     fault
 }
 
-/// The parts of every file. Footers are read several at a time: each costs a round trip where files are remote.
+/// Cuts all files into parts, in the order of the files.
+///
+/// Footers are read several at a time: each costs a round trip where files are remote.
 fn cut_all(corpus: &Corpus) -> Vec<Result<Vec<Extent>, Fault>> {
     let n_files = corpus.files.len();
     let next = AtomicUsize::new(0);
     let cut_some = || {
         let mut cut = Vec::new();
         loop {
+            // Relaxed, since the counter only hands out numbers; the results travel by joining the
+            // threads.
             let file = next.fetch_add(1, Ordering::Relaxed);
             if file >= n_files {
                 return cut;
@@ -487,6 +540,7 @@ fn cut_all(corpus: &Corpus) -> Vec<Result<Vec<Extent>, Fault>> {
         }
     };
     let mut all: Vec<_> = thread::scope(|scope| {
+        // One less than the number of files at most: the current thread works, too.
         let threads: Vec<_> = (1..n_files.min(MAX_OPENING_THREADS))
             .map(|_| scope.spawn(cut_some))
             .collect();
@@ -503,6 +557,7 @@ fn cut_all(corpus: &Corpus) -> Vec<Result<Vec<Extent>, Fault>> {
     all.into_iter().map(|(_, parts)| parts).collect()
 }
 
+/// Returns whether a window belongs to the shard.
 pub(super) fn is_mine(corpus: &Corpus, window: u64) -> bool {
     corpus
         .selection
@@ -510,16 +565,19 @@ pub(super) fn is_mine(corpus: &Corpus, window: u64) -> bool {
         .is_none_or(|shard| shard.takes(window))
 }
 
-/// Numbers of blocks and windows are counted in memory.
+/// Converts the number of a block or window into an index: there is a list of them in memory, so it
+/// fits.
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Chunks and their records are counted in memory, in which each takes more than a byte.
+/// Shortens the index of a chunk, or of a record within one, to 32 bits.
 fn number(index: usize) -> u32 {
+    // A chunk takes some hundred kilobytes: neither the chunks of a window nor the records of a
+    // chunk come near 2³².
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// Which choice a permutation makes, so that no two are the same.
+/// Distinguishes the choices that are made with one seed, so that no two are the same.
 const BLOCKS: u64 = 1;
 const RECORDS: u64 = 2;

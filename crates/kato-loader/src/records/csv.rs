@@ -1,4 +1,4 @@
-//! Delimiter-separated rows under a header, fields quoted as in RFC 4180.
+//! Reads delimiter-separated rows under a header, with fields quoted as in RFC 4180.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
@@ -11,6 +11,7 @@ use crate::options::Selection;
 /// Fields a row may always have, however small the record limit.
 const MIN_FIELDS: usize = 1024;
 
+/// Rows of a delimiter-separated file.
 pub(super) struct CsvReader {
     stream: ByteStream,
     parser: Reader,
@@ -24,7 +25,7 @@ pub(super) struct CsvReader {
     mark: Mark,
 }
 
-/// The unquoted fields of one row, side by side; buffers reused.
+/// The unquoted fields of one row, side by side; the buffers are reused.
 struct Row {
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -65,11 +66,14 @@ impl CsvReader {
             limit: selection.record_limit(),
             mark: Mark::default(),
         };
-        // The parser drops a byte order mark in front of its first byte, which here may be the middle of a file; the stream
-        // has dealt with the real one. A blank line takes that chance from it.
+        // The parser drops a byte order mark in front of its first byte. Here that byte may stand
+        // in the middle of the file, and the stream has dropped the mark of the file; so the parser
+        // is given a blank line first.
         reader.parser.read_record(b"\n", &mut [], &mut []);
+        // The blank line is not one of the file. The parser counts lines from 1, marks from 0.
         reader.parser.set_line(1);
         reader.read_header()?;
+        // Marks in front of the first row are where the header has led already.
         if mark.byte_offset > reader.mark.byte_offset {
             reader.stream.discard_to(mark.byte_offset)?;
             reader.parser.reset();
@@ -80,6 +84,7 @@ impl CsvReader {
         Ok(reader)
     }
 
+    /// Reads the first row and finds the columns in it.
     fn read_header(&mut self) -> Result<(), Fault> {
         let begin = self.skip_breaks()?;
         let reason = match self.parse_row()? {
@@ -98,11 +103,13 @@ impl CsvReader {
             Parsed::TooLong => too_large(self.limit),
             Parsed::UnclosedQuote => BadReason::UnclosedQuote,
         };
+        // Without a header no row can be read, so the whole file is lost.
         let mut fault = Fault::of_file(reason);
         fault.line = Some(begin.line + 1);
         Err(fault)
     }
 
+    /// Finds the columns of text and id by their names.
     fn find_columns(&mut self) -> Result<(), BadReason> {
         self.n_columns = self.row.n_fields;
         self.text_column = self.column(&self.text_field)?;
@@ -113,11 +120,13 @@ impl CsvReader {
         Ok(())
     }
 
+    /// Returns the index of a column, or what columns there are instead.
     fn column(&self, field: &str) -> Result<usize, BadReason> {
         let mut names = (0..self.row.n_fields).map(|at| self.row.field(at));
         names
             .position(|name| name == field.as_bytes())
             .ok_or_else(|| {
+                // A damaged file may have millions of columns; an error needs only some of them.
                 let shown: Vec<_> = (0..self.row.n_fields.min(20))
                     .map(|at| String::from_utf8_lossy(self.row.field(at)))
                     .collect();
@@ -128,6 +137,7 @@ impl CsvReader {
             })
     }
 
+    /// Reads the next row into the sink.
     fn read_row(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
         let begin = self.skip_breaks()?;
         let parsed = self.parse_row()?;
@@ -142,6 +152,8 @@ impl CsvReader {
                 Err(reason) => Step::Bad(fault_at(begin, reason)),
             },
             Parsed::TooLong => Step::Bad(fault_at(begin, too_large(self.limit))),
+            // The quoted field has swallowed the rest of the file: where its rows begin cannot be
+            // known.
             Parsed::UnclosedQuote | Parsed::End => {
                 let mut fault = fault_at(begin, BadReason::UnclosedQuote);
                 fault.lost = Lost::RestOfFile;
@@ -150,7 +162,9 @@ impl CsvReader {
         })
     }
 
+    /// Appends text and id of the row to the sink.
     fn take_fields(&self, sink: &mut Sink<'_>) -> Result<(), BadReason> {
+        // A missing or extra delimiter shifts fields: the text could be that of another column.
         if self.row.n_fields != self.n_columns {
             return Err(BadReason::FieldCount {
                 expected: self.n_columns as u64,
@@ -167,7 +181,7 @@ impl CsvReader {
         Ok(())
     }
 
-    /// Passes over line breaks in front of a row, so that the row's first line and byte are known.
+    /// Skips line breaks in front of a row, so that the row's first line and byte are known.
     fn skip_breaks(&mut self) -> Result<Mark, Fault> {
         loop {
             let available = self.stream.available();
@@ -187,14 +201,17 @@ impl CsvReader {
         }
     }
 
+    /// Parses the next row into the buffers.
     fn parse_row(&mut self) -> Result<Parsed, Fault> {
         self.row.len = 0;
         self.row.n_fields = 0;
         let mut parsed = Parsed::Row;
-        // At the end of the input a line break is put behind the last byte. It closes any row but one with an open quote,
-        // which shows that the file was cut off there.
+        // At the end of the input a line break is put behind the last byte. It closes any row but
+        // one with an open quote, which shows that the file was cut off there.
         let mut closed = false;
         loop {
+            // To the parser, an empty input is the end of the file: it is only given where that is
+            // so.
             let ended = self.stream.available().is_empty() && !self.stream.fill()?;
             let input = match (ended, closed) {
                 (false, _) => self.stream.available(),
@@ -211,11 +228,13 @@ impl CsvReader {
                 self.stream.consume(n_in);
             } else if n_in > 0 {
                 closed = true;
+                // The break that was put in is not one of the file.
                 self.parser.set_line(self.parser.line() - 1);
             }
             self.row.len += n_out;
             self.row.n_fields += n_ends;
             if self.row.len > self.limit {
+                // Parsed to its end all the same: only that shows where the next row begins.
                 parsed = Parsed::TooLong;
             }
             match result {
@@ -232,6 +251,7 @@ impl CsvReader {
         }
     }
 
+    /// Moves the mark to where the parser is.
     fn advance(&mut self, records: u64) {
         self.mark = Mark {
             record: self.mark.record + records,
@@ -242,6 +262,7 @@ impl CsvReader {
 }
 
 impl Row {
+    /// Returns the bytes of a field.
     fn field(&self, at: usize) -> &[u8] {
         let start = match at {
             0 => 0,
@@ -250,8 +271,11 @@ impl Row {
         &self.bytes[start..self.ends[at]]
     }
 
-    /// Doubles what is full, or forgets the row when it has become too long; false in that case.
+    /// Doubles the buffer that is full; returns false, and drops the row's content, when the row
+    /// has become too long.
     fn make_room(&mut self, limit: usize) -> bool {
+        // A row of empty fields has no bytes and could still fill memory with the ends of its
+        // fields.
         let oversized =
             self.len > limit || self.n_fields > (limit / size_of::<usize>()).max(MIN_FIELDS);
         if oversized {
@@ -280,6 +304,7 @@ impl RecordReader for CsvReader {
     }
 
     fn begins_at(&self) -> u64 {
+        // A row is named by its number, as rows of CSV are always counted from the top.
         0
     }
 

@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::Sink;
 
-/// What was found at a field's path.
+/// What a field's path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     /// Nothing, or null.
@@ -17,10 +17,11 @@ pub(super) enum Held {
     Other(&'static str),
 }
 
-/// Appends the text at `text_path`, and the id at `id_path`, to the sink.
+/// Appends the text at `text_path`, and the id at `id_path`, to the sink; returns what was found at
+/// each.
 ///
-/// A path is a key, or keys joined by dots; a key equal to the whole path is taken as well. When a key is repeated, the last
-/// one counts. Integers are taken as ids too.
+/// A path is a key, or keys joined by dots; a key equal to the whole path is taken as well. When a
+/// key is repeated, the last one counts. Integers are taken as ids too.
 pub(super) fn extract(
     line: &str,
     text_path: &str,
@@ -39,10 +40,12 @@ pub(super) fn extract(
         id: id_path,
         found: &mut found,
     })?;
+    // A line is one object: anything behind it makes the line malformed.
     deserializer.end()?;
     Ok((found.text, found.id))
 }
 
+/// What was found so far.
 struct Found<'s, 'b> {
     sink: &'s mut Sink<'b>,
     text_start: usize,
@@ -51,7 +54,9 @@ struct Found<'s, 'b> {
 }
 
 impl Found<'_, '_> {
+    /// Forgets what an earlier key of the same name held: the last one counts.
     fn clear(&mut self, wanted: Wanted<'_>) {
+        // Also where the field lies inside the value: the later object may not have it.
         if wanted.text != Target::Elsewhere {
             self.sink.text.truncate(self.text_start);
             self.text = Held::Nothing;
@@ -62,6 +67,7 @@ impl Found<'_, '_> {
         }
     }
 
+    /// Takes a string as text, as id, or as both.
     fn set_text(&mut self, wanted: Wanted<'_>, value: &str) {
         if wanted.text == Target::Here {
             self.sink.text.push_str(value);
@@ -70,6 +76,7 @@ impl Found<'_, '_> {
         self.set_id(wanted, value);
     }
 
+    /// Takes a value as id.
     fn set_id(&mut self, wanted: Wanted<'_>, value: &str) {
         if wanted.id == Target::Here {
             self.sink.id.push_str(value);
@@ -77,6 +84,7 @@ impl Found<'_, '_> {
         }
     }
 
+    /// Notes that the value is neither text nor null.
     fn set_other(&mut self, wanted: Wanted<'_>, found: &'static str) {
         if wanted.text == Target::Here {
             self.text = Held::Other(found);
@@ -99,7 +107,10 @@ enum Target<'p> {
 }
 
 impl<'p> Target<'p> {
+    /// Returns where the field at `path` lies, seen from the value of a key.
     fn of(path: Option<&'p str>, key: &str) -> Self {
+        // A key that equals the whole path is the field, dots or not; one that equals its beginning
+        // up to a dot leads to it.
         match path.and_then(|path| path.strip_prefix(key)) {
             None => Self::Elsewhere,
             Some("") => Self::Here,
@@ -107,6 +118,7 @@ impl<'p> Target<'p> {
         }
     }
 
+    /// Returns the path inside the value, if the field lies there.
     fn path(self) -> Option<&'p str> {
         match self {
             Self::Inside(path) => Some(path),
@@ -115,6 +127,7 @@ impl<'p> Target<'p> {
     }
 }
 
+/// Where both fields lie, seen from a value.
 #[derive(Clone, Copy)]
 struct Wanted<'p> {
     text: Target<'p>,
@@ -142,6 +155,7 @@ impl<'de> Visitor<'de> for Object<'_, '_, '_, '_> {
         };
         while let Some(wanted) = map.next_key_seed(keys)? {
             match (wanted.text, wanted.id) {
+                // Checked to be JSON, and never built.
                 (Target::Elsewhere, Target::Elsewhere) => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -213,6 +227,7 @@ impl<'de> Visitor<'de> for Value<'_, '_, '_, '_> {
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {
+        // Null is as good as no field: what was found so far was cleared.
         Ok(())
     }
 
@@ -222,6 +237,8 @@ impl<'de> Visitor<'de> for Value<'_, '_, '_, '_> {
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        // A number is not text, but an integer will do as an id: the second call then replaces what
+        // the first has noted.
         self.found.set_other(self.wanted, "a number");
         self.found.set_id(self.wanted, &value.to_string());
         Ok(())
@@ -240,6 +257,7 @@ impl<'de> Visitor<'de> for Value<'_, '_, '_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.found.set_other(self.wanted, "an array");
+        // The deserializer insists on being read to the end of the array.
         while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! JSON Lines: one object per line.
+//! Reads JSON Lines: one object a line.
 
 use super::json_object::{self, Held};
 use super::{
@@ -9,6 +9,7 @@ use crate::byte_stream::{ByteStream, Line, without_break};
 use crate::cursor::Mark;
 use crate::options::Selection;
 
+/// The objects of a file of lines.
 pub(super) struct JsonLinesReader {
     stream: ByteStream,
     text_field: String,
@@ -22,6 +23,7 @@ pub(super) struct JsonLinesReader {
 }
 
 impl JsonLinesReader {
+    /// Creates a reader of the lines that begin between the mark and `end`.
     pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark, end: u64) -> Self {
         Self {
             stream,
@@ -34,7 +36,7 @@ impl JsonLinesReader {
         }
     }
 
-    /// Reads one line; `None` for a blank one, which is no record.
+    /// Reads one line; returns `None` for a blank one, which is no record.
     fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<Option<Step>, Fault> {
         let begin = self.mark;
         self.begin = begin.byte_offset;
@@ -61,6 +63,7 @@ impl JsonLinesReader {
                 step
             }
         };
+        // A blank line is counted, so that record and line number are the same in this format.
         self.mark = Mark {
             record: begin.record + 1,
             line: begin.line + 1,
@@ -69,6 +72,7 @@ impl JsonLinesReader {
         Ok(step)
     }
 
+    /// Appends text and id of a line to the sink.
     fn parse(&self, line: &[u8], sink: &mut Sink<'_>) -> Result<(), BadReason> {
         let line = std::str::from_utf8(line).map_err(invalid_utf8)?;
         let (text, id) =
@@ -106,6 +110,7 @@ impl RecordReader for JsonLinesReader {
     }
 }
 
+/// Refuses a field that does not hold text.
 fn require(held: Held, field: &str) -> Result<(), BadReason> {
     match held {
         Held::Text => Ok(()),
@@ -117,7 +122,8 @@ fn require(held: Held, field: &str) -> Result<(), BadReason> {
     }
 }
 
-/// The parser's words without its position, which counts lines within the one line it was given.
+/// Returns the parser's message as a reason, without its position, which counts lines within the
+/// one line that it was given.
 fn malformed(error: &serde_json::Error) -> BadReason {
     let mut message = error.to_string();
     if let Some(at) = message.rfind(" at line ") {

@@ -1,4 +1,4 @@
-//! Parquet: the rows of one string column, one row group after the other.
+//! Reads Parquet: the rows of one string column, one row group after the other.
 
 mod column;
 mod footer;
@@ -41,7 +41,7 @@ pub(crate) struct ParquetFile {
 pub(super) struct ParquetReader {
     file: Arc<ParquetFile>,
     input: ParquetInput,
-    /// The row behind the last one.
+    /// The row behind the last one to be read.
     end: u64,
     /// Index of the row group being read.
     group: usize,
@@ -50,7 +50,7 @@ pub(super) struct ParquetReader {
     mark: Mark,
 }
 
-/// Decoded rows.
+/// Decoded rows of one row group.
 struct Batch {
     text: BinaryViewArray,
     id: Option<ArrayRef>,
@@ -81,10 +81,13 @@ impl ParquetFile {
         let leaves = [Some(text.leaf), id.as_ref().map(|id| id.leaf)];
         let groups = footer::row_groups(metadata.metadata(), leaves, file_bytes)
             .map_err(|error| Fault::corrupt(error.to_owned()))?;
-        // Rows in the middle of a row group are found cheaply where headers of pages are at hand, and by an index elsewhere.
+        // Rows in the middle of a row group are found by the headers of its pages, which are cheap
+        // to read from a disk; far away they cost a request each, unless an index says where the
+        // pages lie.
         let can_cut = input.is_local() || footer::has_page_index(metadata.metadata());
         Ok(Self {
             extents: footer::extents(&groups, can_cut, selection.extent_bytes),
+            // Only the footer is needed until a reader opens the file again.
             input: input.closed(),
             file_bytes,
             metadata,
@@ -95,11 +98,12 @@ impl ParquetFile {
         })
     }
 
+    /// Returns the number of rows, by the footer.
     pub(crate) fn n_rows(&self) -> u64 {
         self.groups.last().map_or(0, |group| group.end_row)
     }
 
-    /// The columns that are read.
+    /// Returns the columns that are read, as leaves of the schema.
     fn leaves(&self) -> impl Iterator<Item = usize> + Clone {
         [Some(self.text.leaf), self.id.as_ref().map(|id| id.leaf)]
             .into_iter()
@@ -108,12 +112,13 @@ impl ParquetFile {
 }
 
 impl ParquetReader {
-    /// The rows of an extent, from `mark` on.
+    /// Opens the rows of an extent, from `mark` on.
     pub(super) fn open(file: Arc<ParquetFile>, extent: Extent, mark: Mark) -> Result<Self, Fault> {
         if mark.record > file.n_rows() {
             return Err(Fault::of_file(BadReason::EndsBeforeCursor));
         }
         let end = extent.end.min(file.n_rows());
+        // Announced as a whole, so that remote bytes come by few requests.
         let ranges = footer::byte_ranges(
             file.metadata.metadata(),
             &file.groups,
@@ -136,8 +141,8 @@ impl ParquetReader {
 
     /// Decodes the rows around the mark; an error makes the rest of the row group unreadable.
     fn decode_batch(&mut self) -> Result<(), Cause> {
-        // Batches begin at the same rows however the group is entered: what a damaged page takes with it must not depend on
-        // whether the run was interrupted.
+        // Batches begin at the same rows however the group is entered: how much a damaged page
+        // costs must not depend on whether the run was interrupted.
         let group = &self.file.groups[self.group];
         let into_group = self.mark.record - group.first_row;
         let into_batch = into_group % group.batch_rows;
@@ -146,6 +151,7 @@ impl ParquetReader {
             None => guarded(|| self.open_group(into_group - into_batch, group.batch_rows))?,
         };
         let Some(rows) = guarded(|| batches.next().transpose())? else {
+            // Its columns ended early; the file's other row groups may still be whole.
             return Err("row group holds fewer rows than the footer says".into());
         };
         self.batch = Some(
@@ -156,6 +162,7 @@ impl ParquetReader {
         Ok(())
     }
 
+    /// Opens the current row group, from the row `offset` of it on.
     fn open_group(
         &self,
         offset: u64,
@@ -171,6 +178,8 @@ impl ParquetReader {
             .build()
     }
 
+    /// Returns the columns of decoded rows, from the row `skip` on; `None` when they are not of the
+    /// types that the footer has promised.
     fn columns(&self, rows: &RecordBatch, skip: u64) -> Option<Batch> {
         let text = self.file.text.array(rows)?.as_binary_view_opt()?.clone();
         let id = match &self.file.id {
@@ -184,7 +193,7 @@ impl ParquetReader {
         })
     }
 
-    /// Gives up the rest of the current row group, as far as it is part of the extent.
+    /// Gives up the rest of the current row group, as far as it belongs to the extent.
     fn lose_group(&mut self, cause: Cause) -> Step {
         let end = self.file.groups[self.group].end_row.min(self.end);
         let mut fault = self.input.fault(cause);
@@ -196,6 +205,7 @@ impl ParquetReader {
         Step::Bad(fault)
     }
 
+    /// Appends text and id of the next row of a batch to the sink.
     fn read_row(&self, batch: &Batch, sink: &mut Sink<'_>) -> Result<(), BadReason> {
         let row = batch.next;
         if let (Some(column), Some(ids)) = (&self.file.id, &batch.id) {
@@ -205,6 +215,7 @@ impl ParquetReader {
             return Err(missing(&self.file.text.name));
         }
         let bytes = batch.text.value(row);
+        // Its page is in memory by now, but the text must not go on to batches and queues.
         if bytes.len() > self.file.limit {
             return Err(too_large(self.file.limit));
         }
@@ -229,6 +240,7 @@ impl RecordReader for ParquetReader {
                 self.batch = None;
                 continue;
             }
+            // Taken out, because reading a row and decoding the next batch both borrow the reader.
             let batch = self
                 .batch
                 .take()
@@ -260,25 +272,30 @@ impl RecordReader for ParquetReader {
     }
 
     fn begins_at(&self) -> u64 {
+        // Rows are found by number.
         0
     }
 
     fn raw_bytes(&self) -> u64 {
-        // Only some columns are read, so bytes are counted by rows: progress must reach the size of the file.
+        // Only some columns are read, so bytes are counted in proportion to the rows: progress must
+        // reach the size of the file. In 128 bits, as bytes times rows may exceed 64.
         let done = u128::from(self.file.file_bytes) * u128::from(self.mark.record);
         u64::try_from(done / u128::from(self.file.n_rows().max(1))).unwrap_or(self.file.file_bytes)
     }
 }
 
-/// Runs a step of the decoder, which asserts where a damaged file contradicts itself: damage is a bad record, not a panic.
+/// Runs a step of the decoder, which asserts where a damaged file contradicts itself: damage must
+/// be a bad record and not a panic.
 fn guarded<T, E: Into<Cause>>(step: impl FnOnce() -> Result<T, E>) -> Result<T, Cause> {
-    // Whatever the step was working on is dropped with its error, so a broken invariant inside is never seen.
+    // Whatever the step was working on is dropped with its error, so a broken invariant inside is
+    // never seen.
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(outcome) => outcome.map_err(Into::into),
         Err(_) => Err("the file contradicts itself".into()),
     }
 }
 
+/// Returns a number of rows as a length in memory, where no batch is longer than the longest.
 fn to_usize(rows: u64) -> usize {
     usize::try_from(rows).unwrap_or(usize::MAX)
 }

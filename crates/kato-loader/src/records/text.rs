@@ -1,4 +1,4 @@
-//! Plain text: a document per file, per line or per paragraph.
+//! Reads plain text: a document per file, per line or per paragraph.
 
 use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, too_large};
 use crate::bad_record::{Fault, Lost};
@@ -6,6 +6,7 @@ use crate::byte_stream::{ByteStream, Line, without_break};
 use crate::cursor::Mark;
 use crate::options::{Selection, TextUnit};
 
+/// The documents of a plain text.
 pub(super) struct TextReader {
     stream: ByteStream,
     unit: TextUnit,
@@ -15,11 +16,12 @@ pub(super) struct TextReader {
     /// Where the record last read begins.
     begin: u64,
     mark: Mark,
-    /// Lines of the current paragraph; reused.
+    /// Lines of the current paragraph; the buffer is reused.
     paragraph: Vec<u8>,
 }
 
 impl TextReader {
+    /// Creates a reader from the mark on; `end` matters only where a document is a line.
     pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark, end: u64) -> Self {
         Self {
             stream,
@@ -32,6 +34,7 @@ impl TextReader {
         }
     }
 
+    /// Reads one line as a document.
     fn read_line(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
         let begin = self.mark;
         self.begin = begin.byte_offset;
@@ -58,6 +61,7 @@ impl TextReader {
         Ok(step)
     }
 
+    /// Reads the lines up to the next blank one as a document.
     fn read_paragraph(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
         self.paragraph.clear();
         let mut begin = None;
@@ -69,6 +73,8 @@ impl TextReader {
                 let line = &self.stream.available()[..len];
                 let blank = is_blank(line);
                 if !blank {
+                    // Read to its end all the same, without keeping it: only the next blank line
+                    // says where the next paragraph begins.
                     oversized |= self.paragraph.len() + len > self.limit;
                     if !oversized {
                         self.paragraph.extend_from_slice(line);
@@ -77,6 +83,8 @@ impl TextReader {
                 self.stream.consume(len);
                 self.mark.line += 1;
                 match (blank, begin) {
+                    // Blank lines in front of a paragraph belong to none: it begins at its first
+                    // line.
                     (true, None) => {}
                     (true, Some(_)) => break,
                     (false, _) => begin = begin.or(Some(line_at)),
@@ -90,6 +98,8 @@ impl TextReader {
             }
         }
         self.mark.byte_offset = self.stream.offset();
+        // Only blank lines were left, if anything. The mark lies behind them, at the end of the
+        // file.
         let Some(begin) = begin else {
             return Ok(Step::End);
         };
@@ -101,11 +111,13 @@ impl TextReader {
         })
     }
 
+    /// Reads the whole file as a document.
     fn read_file(&mut self, sink: &mut Sink<'_>) -> Result<Step, Fault> {
         if self.mark.record > 0 {
             return Ok(Step::End);
         }
         loop {
+            // Checked before more is read, so that a file beyond the limit is never held in memory.
             if self.stream.available().len() > self.limit {
                 let mut fault = fault_at(self.mark, too_large(self.limit));
                 fault.lost = Lost::RestOfFile;
@@ -128,7 +140,7 @@ impl TextReader {
         Ok(step)
     }
 
-    /// The mark, with the offset of the line about to be read.
+    /// Returns the mark, with the offset of the line about to be read.
     fn position(&self) -> Mark {
         Mark {
             byte_offset: self.stream.offset(),
@@ -160,6 +172,7 @@ impl RecordReader for TextReader {
     }
 }
 
+/// Appends a document to the sink, if it is UTF-8.
 fn push(bytes: &[u8], sink: &mut Sink<'_>, begin: Mark) -> Step {
     match std::str::from_utf8(bytes) {
         Ok(text) => {
@@ -170,11 +183,13 @@ fn push(bytes: &[u8], sink: &mut Sink<'_>, begin: Mark) -> Step {
     }
 }
 
-/// Whether a line separates paragraphs. ASCII decides nearly always; only a line that could be exotic white space is
-/// looked at as text.
+/// Returns whether a line separates paragraphs.
+///
+/// ASCII decides nearly always; only a line that could be exotic white space is looked at as text.
 fn is_blank(line: &[u8]) -> bool {
     match line.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => true,
+        // The vertical tab is white space to `str::trim`, and not to `is_ascii_whitespace`.
         Some(byte) if byte.is_ascii() && *byte != 0x0B => false,
         Some(_) => std::str::from_utf8(line).is_ok_and(|text| text.trim().is_empty()),
     }

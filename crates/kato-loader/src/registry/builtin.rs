@@ -1,4 +1,5 @@
-//! The datasets of the original: names on the Hub, text fields, and rows as counted or estimated there.
+//! The datasets of the original: names on the Hub, text fields, and rows as counted or estimated
+//! there.
 
 use super::entry::DatasetEntry;
 
@@ -50,6 +51,7 @@ const DATASETS: [(&str, &str, &str, u64); 9] = [
     ),
 ];
 
+/// Returns the built-in entries, in the order of the table.
 pub(super) fn entries() -> Vec<DatasetEntry> {
     let entry = |(key, source, text_field, rows): (&str, &str, &str, u64)| {
         let mut entry = DatasetEntry::new(key, source);

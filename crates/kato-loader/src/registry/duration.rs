@@ -1,8 +1,9 @@
-//! A time in the one unit that suits its size.
+//! Writes a time in the one unit that suits its size.
 
 use std::time::Duration;
 
-/// A time with one decimal in seconds, minutes, hours or days: `45.0s`, `2.5m`, `1.3h`, `9.6d`.
+/// Returns a time with one decimal in seconds, minutes, hours or days: `45.0s`, `2.5m`, `1.3h`,
+/// `9.6d`.
 ///
 /// The unit is the largest of which the rounded value is at least 1; days have no upper limit.
 ///

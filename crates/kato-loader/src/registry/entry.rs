@@ -32,7 +32,8 @@ use crate::builder::StreamingDatasetLoaderBuilder;
 pub struct DatasetEntry {
     /// The short name.
     pub key: String,
-    /// Anything that [`with_input`](StreamingDatasetLoaderBuilder::with_input) takes: a path, a glob, a location.
+    /// Anything that [`with_input`](StreamingDatasetLoaderBuilder::with_input) takes: a path, a
+    /// glob, a location.
     pub source: String,
     /// The field or column that holds the text.
     #[serde(default = "default_text_field")]
@@ -48,12 +49,13 @@ pub struct DatasetEntry {
     pub description: Option<String>,
 }
 
+/// Returns the text field of entries that name none.
 fn default_text_field() -> String {
     "text".to_owned()
 }
 
 impl DatasetEntry {
-    /// An entry with text field `text` and nothing else known.
+    /// Creates an entry with text field `text` and nothing else known.
     #[must_use]
     pub fn new(key: impl Into<String>, source: impl Into<String>) -> Self {
         Self {
@@ -66,11 +68,12 @@ impl DatasetEntry {
         }
     }
 
-    /// How long a number of rows takes at a rate that the caller has measured, in rows per second.
+    /// Returns how long a number of rows takes at a rate that the caller has measured, in rows per
+    /// second.
     ///
-    /// No more rows are counted than the dataset is known to have, so `u64::MAX` asks for the whole of it. Formula:
-    /// min(`rows`, [`self.rows`](Self::rows)) / `rows_per_second`. `None` when the rate is not a positive number, or the time
-    /// is beyond what a [`Duration`] holds.
+    /// No more rows are counted than the dataset is known to have, so `u64::MAX` asks for the whole
+    /// of it. Formula: min(`rows`, [`self.rows`](Self::rows)) / `rows_per_second`. `None` when the
+    /// rate is not a positive number, or the time is beyond what a [`Duration`] holds.
     ///
     /// # Examples
     ///
@@ -89,14 +92,17 @@ impl DatasetEntry {
             return None;
         }
         let rows = rows.min(self.rows.unwrap_or(u64::MAX));
+        // As `f64` a row in 2⁵³ may be off, far less than any measured rate is.
         Duration::try_from_secs_f64(rows as f64 / rows_per_second).ok()
     }
 }
 
 impl StreamingDatasetLoaderBuilder {
-    /// Adds a dataset of a registry as an input, and reads its text field and, where it has one, its id field.
+    /// Adds a dataset of a registry as an input, and reads its text field and, where it has one,
+    /// its id field.
     ///
-    /// The fields are those of the whole loader: of several datasets in one loader, the last one's count.
+    /// The fields are those of the whole loader: of several datasets in one loader, the last one's
+    /// count.
     #[must_use]
     pub fn with_dataset(self, dataset: &DatasetEntry) -> Self {
         let builder = self

@@ -1,4 +1,4 @@
-//! Why a registry has no such entry, or a file of entries was refused.
+//! The error of a registry.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,8 @@ pub enum RegistryError {
         /// What the operating system said.
         source: io::Error,
     },
-    /// The file is not what a registry holds: not TOML, an unknown key, a value of the wrong kind, or one not allowed.
+    /// The file is not what a registry holds: not TOML, an unknown key, a value of the wrong kind,
+    /// or one not allowed.
     #[error("registry `{file}`, line {line}: {reason}")]
     Invalid {
         /// The file.
@@ -37,6 +38,7 @@ pub enum RegistryError {
     },
 }
 
+/// Returns what to ask for instead of an unknown key.
 fn hint(closest: Option<&str>, known: &[String]) -> String {
     let known = match known {
         [] => "the registry is empty".to_owned(),

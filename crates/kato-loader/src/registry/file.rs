@@ -9,6 +9,7 @@ use toml::Spanned;
 
 use super::{DatasetEntry, Registry, RegistryError};
 
+/// The file as TOML; spans give the lines of refusals.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -28,10 +29,12 @@ pub(super) fn read(path: &Path) -> Result<Registry, RegistryError> {
     })
 }
 
+/// Parses a text in the form of a file; relative paths stay as they are.
 pub(super) fn parse(name: &str, text: &str) -> Result<Registry, RegistryError> {
     parse_with(name, text, |source| Some(source.to_owned()))
 }
 
+/// Parses a text, with a function that says where a source is.
 fn parse_with(
     name: &str,
     text: &str,
@@ -44,6 +47,7 @@ fn parse_with(
     };
     let file: File =
         toml::from_str(text).map_err(|error| invalid(error.span(), one_line(error.message())))?;
+    // Collected apart, so that a refusal leaves the caller's registry unchanged.
     let mut registry = Registry::new();
     for entry in file.dataset {
         let span = Some(entry.span());
@@ -64,7 +68,7 @@ fn parse_with(
     Ok(registry)
 }
 
-/// What is wrong with an entry that is well-formed.
+/// Returns what is wrong with an entry that is well-formed, or `None`.
 fn objection(entry: &DatasetEntry) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     // A key that could be a path or a location would leave a command line unsure which is meant.
@@ -88,20 +92,25 @@ fn objection(entry: &DatasetEntry) -> Option<String> {
     ))
 }
 
-/// The source as seen from the folder, unless it says itself where it is; `None` when the folder's name is not text.
+/// Returns the source as seen from the folder, unless it says itself where it is; `None` when the
+/// folder's name is not text.
 fn below(folder: &Path, source: &str) -> Option<String> {
     let is_complete = source == "-" || source.contains("://") || Path::new(source).is_absolute();
+    // Refused instead of replaced by a lossy name, which would be that of another file or of none.
     match is_complete {
         true => Some(source.to_owned()),
         false => folder.join(source).to_str().map(str::to_owned),
     }
 }
 
+/// Returns the number of the line that holds a byte, from 1.
 fn line_of(text: &str, byte: usize) -> usize {
+    // A span behind the end, should the parser give one, counts as the last line.
     let before = text.as_bytes().get(..byte).unwrap_or(text.as_bytes());
     1 + memchr::memchr_iter(b'\n', before).count()
 }
 
+/// Joins the lines of a message.
 fn one_line(message: &str) -> String {
     message.lines().collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! What is known about a document that gave no sequence because it could not be used.
+//! Descriptions of documents that gave no sequence because they could not be used.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct BadDocument {
     pub document: String,
     /// The document's index.
     pub index: u64,
-    /// Why, with its causes.
+    /// Why the document could not be used, with all causes.
     pub reason: String,
 }
 

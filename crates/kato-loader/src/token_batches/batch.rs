@@ -4,9 +4,10 @@ use super::state::TokenBatchState;
 
 /// Token sequences of different lengths, one behind the other, without padding.
 ///
-/// Shape: `offsets` has one entry more than there are sequences, begins with 0, ends with `tokens.len()` and rises: sequence
-/// `i` is `tokens[offsets[i]..offsets[i + 1]]`, never empty. `documents` and `pieces` have one entry a sequence. At least one
-/// sequence. Attention over sequences of variable length takes `tokens` and `offsets` as they are (as `cu_seqlens`);
+/// Shape: `offsets` has one entry more than there are sequences, begins with 0, ends with
+/// `tokens.len()` and rises: sequence `i` is `tokens[offsets[i]..offsets[i + 1]]`, never empty.
+/// `documents` and `pieces` have one entry a sequence. At least one sequence. Attention over
+/// sequences of variable length takes `tokens` and `offsets` as they are (as `cu_seqlens`);
 /// [`padded`](Self::padded) gives a rectangle.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -17,7 +18,8 @@ pub struct TokenBatch {
     pub offsets: Vec<usize>,
     /// Index of the document that each sequence is from.
     pub documents: Vec<u64>,
-    /// Which piece of its document each sequence is, from 0; always 0 unless long documents are split.
+    /// Which piece of its document each sequence is, from 0; always 0 unless long documents are
+    /// split.
     pub pieces: Vec<u64>,
     /// The position behind this batch: where to resume once it and all before it are done.
     pub state: TokenBatchState,
@@ -45,6 +47,7 @@ pub(super) struct Collation {
 }
 
 impl Collation {
+    /// Creates an empty batch with room for these numbers of sequences and tokens.
     pub(super) fn with_capacity(sequences: usize, tokens: usize) -> Self {
         let mut offsets = Vec::with_capacity(sequences + 1);
         offsets.push(0);
@@ -56,6 +59,7 @@ impl Collation {
         }
     }
 
+    /// Appends a sequence.
     pub(super) fn push(&mut self, document: u64, piece: u64, tokens: &[u32]) {
         self.tokens.extend_from_slice(tokens);
         self.offsets.push(self.tokens.len());
@@ -65,6 +69,7 @@ impl Collation {
 }
 
 impl TokenBatch {
+    /// Joins a batch with the position behind it.
     pub(super) fn new(collation: Collation, state: TokenBatchState) -> Self {
         Self {
             tokens: collation.tokens,
@@ -75,32 +80,35 @@ impl TokenBatch {
         }
     }
 
-    /// Number of sequences.
+    /// Returns the number of sequences.
     #[must_use]
     pub fn len(&self) -> usize {
         self.documents.len()
     }
 
-    /// Whether there is no sequence; false for every batch that is delivered.
+    /// Returns whether there is no sequence; false for every batch that is delivered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty()
     }
 
-    /// The sequences in order.
+    /// Returns the sequences in order.
     #[must_use]
     pub fn sequences(&self) -> impl ExactSizeIterator<Item = &[u32]> {
         let ends = self.offsets.windows(2);
+        // The fields are public, so offsets that do not fit give an empty sequence instead of a
+        // panic.
         ends.map(|ends| self.tokens.get(ends[0]..ends[1]).unwrap_or_default())
     }
 
-    /// Length of the longest sequence, in tokens.
+    /// Returns the length of the longest sequence, in tokens.
     #[must_use]
     pub fn max_len(&self) -> usize {
         self.sequences().map(<[u32]>::len).max().unwrap_or(0)
     }
 
-    /// The sequences as rows of the longest one's length, filled up at the end with `pad_id`.
+    /// Returns the sequences as rows of the longest one's length, filled up at the end with
+    /// `pad_id`.
     #[must_use]
     pub fn padded(&self, pad_id: u32) -> PaddedTokens {
         let (rows, columns) = (self.sequences().len(), self.max_len());
@@ -116,7 +124,7 @@ impl TokenBatch {
         }
     }
 
-    /// The share of the rectangle of [`padded`](Self::padded) that is padding, 0 ≤ x < 1.
+    /// Returns the share of the rectangle of [`padded`](Self::padded) that is padding, 0 ≤ x < 1.
     #[must_use]
     pub fn padding_share(&self) -> f64 {
         let cells = (self.sequences().len() * self.max_len()).max(1);

@@ -1,4 +1,4 @@
-//! Why token batches could not be set up, or why they ended.
+//! The error of token batches.
 
 use std::error::Error;
 use std::io;
@@ -7,8 +7,8 @@ use crate::error::LoadError;
 
 /// Why token batches could not be set up, or why they ended.
 ///
-/// After an error there are no further batches. [`TokenBatches::state`](crate::TokenBatches::state) lies behind the last batch
-/// delivered, so nothing is lost by resuming from it.
+/// After an error there are no further batches. [`TokenBatches::state`](crate::TokenBatches::state)
+/// lies behind the last batch delivered, so nothing is lost by resuming from it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenBatchError {
@@ -37,7 +37,7 @@ pub enum TokenBatchError {
         /// Documents behind the loader's cursor.
         found: u64,
     },
-    /// The window in which the earlier run stopped does not come out the same again.
+    /// The window in which the earlier run stopped comes out differently.
     #[error(
         "the documents from {first_document} on, of which some batches were delivered before, now give other sequences; \
          resume with the same corpus, the same encoder and the same limit of documents"
@@ -65,7 +65,8 @@ pub enum TokenBatchError {
         /// What the encoder said.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A document has more tokens than a sequence may have, and the policies are to refuse it and to stop.
+    /// A document has more tokens than a sequence may have, and the policies are to refuse it and
+    /// to stop.
     #[error(
         "document {index} (`{document}`) has {n_tokens} tokens where {limit} are allowed; choose another `LongDocuments`, or \
          list and skip such documents with `OnBadDocument::Skip`"
@@ -80,7 +81,8 @@ pub enum TokenBatchError {
         /// The tokens it may have.
         limit: usize,
     },
-    /// The ledgers are full: the caller does not drain them, or nearly every record or document is bad.
+    /// The ledgers are full: the caller does not drain them, or nearly every record or document is
+    /// bad.
     #[error(
         "{entries} bad records and documents would be waiting where {capacity} may, the last being {last}; drain them with \
          `take_bad_records` and `take_bad_documents`, and check the options of the loader and the encoder"

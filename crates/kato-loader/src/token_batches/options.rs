@@ -6,7 +6,8 @@ use super::error::TokenBatchError;
 use super::state::TokenBatchState;
 use crate::options::DEFAULT_LEDGER_CAPACITY;
 
-/// Most workers, and most windows that each may be ahead: far above what helps, and small enough to multiply.
+/// Most workers, and most windows that each may be ahead: far above what helps, and small enough to
+/// multiply.
 const MOST_AHEAD: usize = 1024;
 
 /// What the token budget of a batch is compared with.
@@ -14,10 +15,12 @@ const MOST_AHEAD: usize = 1024;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TokenBudget {
-    /// Sequences × longest sequence: what the batch takes once it is padded. The default, since such a batch fits either way.
+    /// Sequences × longest sequence: what the batch takes once it is padded. The default, since
+    /// such a batch fits either way.
     #[default]
     Padded,
-    /// The tokens themselves: what the batch takes where sequences of different lengths lie side by side.
+    /// The tokens themselves: what the batch takes where sequences of different lengths lie side by
+    /// side.
     Exact,
 }
 
@@ -26,7 +29,8 @@ pub enum TokenBudget {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SequenceOrder {
-    /// From short to long; sequences of one length in the order of their documents. The default: little is padded.
+    /// From short to long; sequences of one length in the order of their documents. The default:
+    /// little is padded.
     #[default]
     ByLength,
     /// As the documents come.
@@ -38,7 +42,8 @@ pub enum SequenceOrder {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LongDocuments {
-    /// It is cut into as many full sequences as it fills, and one with what remains. The default: nothing is lost.
+    /// It is cut into as many full sequences as it fills, and one with what remains. The default:
+    /// nothing is lost.
     #[default]
     Split,
     /// Its first tokens become a sequence; those cut off are counted.
@@ -57,16 +62,18 @@ pub enum OnBadDocument {
     /// The batches end with an error that names the document. The default.
     #[default]
     Fail,
-    /// The document becomes a [`BadDocument`](crate::BadDocument), and the batches go on without it.
+    /// The document becomes a [`BadDocument`](crate::BadDocument), and the batches go on without
+    /// it.
     Skip,
 }
 
 /// Settings of [`TokenBatches`](crate::TokenBatches).
 ///
-/// Documents are taken in *windows*: so many consecutive ones, or fewer once their texts reach so many bytes. Within a window
-/// the sequences are put in order and cut into batches, each as large as budget and limits allow; no batch crosses a window.
-/// A window should give ten batches or more, since its last one is as small as what is left. (These windows have nothing to do
-/// with those in which a loader may shuffle, which decide in what order documents come here.)
+/// Documents are taken in *windows*: a number of consecutive ones, or fewer once their texts reach
+/// a number of bytes. Within a window the sequences are put in order and cut into batches, each as
+/// large as budget and limits allow; no batch crosses a window. A window should give ten batches or
+/// more, since its last one is as small as what is left. (These windows have nothing to do with
+/// those in which a loader may shuffle, which decide in what order documents come here.)
 ///
 /// # Examples
 ///
@@ -90,7 +97,8 @@ pub struct TokenBatchOptions {
     pub(super) resume_from: Option<TokenBatchState>,
 }
 
-/// The settings that decide what the batches are; stored with a state, so that no number depends on the machine.
+/// The settings that decide what the batches are; stored with a state, so that no number depends on
+/// the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Shape {
@@ -106,7 +114,8 @@ pub(super) struct Shape {
 }
 
 impl TokenBatchOptions {
-    /// Options with a budget of so many tokens a batch, and everything else by default.
+    /// Creates options with a budget of `max_tokens` tokens a batch, and everything else by
+    /// default.
     #[must_use]
     pub fn new(max_tokens: usize) -> Self {
         Self {
@@ -129,72 +138,79 @@ impl TokenBatchOptions {
         }
     }
 
-    /// What the budget is compared with. Default: [`TokenBudget::Padded`].
+    /// Sets what the budget is compared with. Default: [`TokenBudget::Padded`].
     #[must_use]
     pub fn with_budget(mut self, budget: TokenBudget) -> Self {
         self.shape.budget = budget;
         self
     }
 
-    /// Most sequences of a batch. Default: as many as the budget allows.
+    /// Sets the largest number of sequences of a batch. Default: as many as the budget allows.
     #[must_use]
     pub fn with_max_sequences(mut self, sequences: usize) -> Self {
         self.shape.max_sequences = Some(sequences as u64);
         self
     }
 
-    /// Most tokens of a sequence, at most the budget: the context length of a model. Default: the budget.
+    /// Sets the largest number of tokens of a sequence, at most the budget: the context length of a
+    /// model. Default: the budget.
     #[must_use]
     pub fn with_max_sequence_tokens(mut self, tokens: usize) -> Self {
         self.shape.max_sequence_tokens = Some(tokens as u64);
         self
     }
 
-    /// What becomes of documents with more tokens than a sequence may have. Default: [`LongDocuments::Split`].
+    /// Sets what becomes of documents with more tokens than a sequence may have. Default:
+    /// [`LongDocuments::Split`].
     #[must_use]
     pub fn with_long_documents(mut self, policy: LongDocuments) -> Self {
         self.shape.long_documents = policy;
         self
     }
 
-    /// The order in which the sequences of a window are cut into batches. Default: [`SequenceOrder::ByLength`].
+    /// Sets the order in which the sequences of a window are cut into batches. Default:
+    /// [`SequenceOrder::ByLength`].
     #[must_use]
     pub fn with_order(mut self, order: SequenceOrder) -> Self {
         self.shape.order = order;
         self
     }
 
-    /// Shuffles the batches of each window by a seed. Default: they keep the order in which they were cut, which by length
-    /// means from short sequences to long ones.
+    /// Shuffles the batches of each window by a seed. Default: they keep the order in which they
+    /// were cut, which by length means from short sequences to long ones.
     #[must_use]
     pub fn with_shuffle(mut self, seed: u64) -> Self {
         self.shape.shuffle = Some(seed);
         self
     }
 
-    /// Documents of a window. Default: 4,096. More of them pad less; after resuming, at most one window is encoded again.
+    /// Sets the number of documents of a window. Default: 4,096.
+    ///
+    /// More of them pad less; after resuming, at most one window is encoded again.
     #[must_use]
     pub fn with_window_documents(mut self, documents: usize) -> Self {
         self.shape.window_documents = documents as u64;
         self
     }
 
-    /// Bytes of text at which a window ends before it has all its documents. Default: 64 MiB. It bounds memory where
-    /// documents are long.
+    /// Sets the size of the text, in bytes, at which a window ends before it has all its documents.
+    /// Default: 64 MiB.
+    ///
+    /// It bounds memory where documents are long.
     #[must_use]
     pub fn with_window_bytes(mut self, bytes: usize) -> Self {
         self.shape.window_bytes = bytes as u64;
         self
     }
 
-    /// What happens when a document cannot be encoded. Default: [`OnBadDocument::Fail`].
+    /// Sets what happens when a document cannot be encoded. Default: [`OnBadDocument::Fail`].
     #[must_use]
     pub fn on_bad_document(mut self, policy: OnBadDocument) -> Self {
         self.on_bad_document = policy;
         self
     }
 
-    /// How many undrained entries of the two ledgers end the batches with
+    /// Sets how many undrained entries of the two ledgers end the batches with
     /// [`TokenBatchError::LedgerFull`](crate::TokenBatchError::LedgerFull). Default: 100,000.
     #[must_use]
     pub fn with_ledger_capacity(mut self, entries: usize) -> Self {
@@ -202,22 +218,25 @@ impl TokenBatchOptions {
         self
     }
 
-    /// Threads that read and encode; 0 does both on the caller's thread, when a batch is asked for. Default: 1. The batches
-    /// are the same for any number.
+    /// Sets the number of threads that read and encode; 0 does both on the caller's thread, when a
+    /// batch is asked for. Default: 1.
+    ///
+    /// The batches are the same for any number.
     #[must_use]
     pub fn with_workers(mut self, workers: usize) -> Self {
         self.num_workers = workers;
         self
     }
 
-    /// Windows that each worker may be ahead of the one being delivered, the one in its hands included. Default: 2.
+    /// Sets how many windows each worker may be ahead of the one being delivered, the one that it
+    /// is making included. Default: 2.
     #[must_use]
     pub fn with_prefetch(mut self, windows: usize) -> Self {
         self.prefetch = windows;
         self
     }
 
-    /// Goes on behind the last batch of an earlier run, whose loader is resumed from
+    /// Continues behind the last batch of an earlier run, whose loader is resumed from
     /// [`state.cursor()`](TokenBatchState::cursor).
     #[must_use]
     pub fn resume_from(mut self, state: TokenBatchState) -> Self {
@@ -225,6 +244,7 @@ impl TokenBatchOptions {
         self
     }
 
+    /// Refuses options that no batch can be made with.
     pub(super) fn check(&self) -> Result<(), TokenBatchError> {
         let shape = &self.shape;
         let is_zero = [
@@ -251,6 +271,7 @@ impl TokenBatchOptions {
             let reason = "it must be at most 1,024";
             return Err(TokenBatchError::InvalidOption { option, reason });
         }
+        // A sequence of the largest size must fit into a batch by itself.
         if shape.sequence_limit() > shape.max_tokens() {
             return Err(TokenBatchError::InvalidOption {
                 option: "with_max_sequence_tokens",
@@ -262,28 +283,32 @@ impl TokenBatchOptions {
 }
 
 impl Shape {
+    /// Returns the budget of a batch, in tokens.
     pub(super) fn max_tokens(&self) -> usize {
         in_memory(self.max_tokens)
     }
 
+    /// Returns the largest number of sequences of a batch.
     pub(super) fn max_sequences(&self) -> usize {
         self.max_sequences.map_or(usize::MAX, in_memory)
     }
 
-    /// Most tokens of a sequence.
+    /// Returns the largest number of tokens of a sequence.
     pub(super) fn sequence_limit(&self) -> usize {
         in_memory(self.max_sequence_tokens.unwrap_or(self.max_tokens))
     }
 
+    /// Returns the number of documents of a window.
     pub(super) fn window_documents(&self) -> usize {
         in_memory(self.window_documents)
     }
 
+    /// Returns the size of the text at which a window ends, in bytes.
     pub(super) fn window_bytes(&self) -> usize {
         in_memory(self.window_bytes)
     }
 
-    /// What is different in `other`, one clause each.
+    /// Returns what is different in `other`, one clause each.
     pub(super) fn diff(&self, other: &Self) -> Vec<String> {
         let pairs = self.described().into_iter().zip(other.described());
         pairs
@@ -292,6 +317,7 @@ impl Shape {
             .collect()
     }
 
+    /// Returns every option with its name, as text.
     fn described(&self) -> [(&'static str, String); 8] {
         let limit = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |n| n.to_string());
         [
@@ -314,7 +340,7 @@ impl Shape {
     }
 }
 
-/// A limit as a length in memory, where nothing is longer than the longest.
+/// Returns a limit as a length in memory, where nothing is longer than the longest.
 fn in_memory(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! Where windows come from: made on the caller's thread, or by threads that are a bounded number of windows ahead.
+//! Makes windows on the caller's thread, or on threads that are a bounded number of windows ahead.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::error::TokenBatchError;
 use super::window::{Encoding, Window, read};
 use crate::loader::StreamingDatasetLoader;
 
-/// What becomes of an attempt to make the next window.
+/// Result of an attempt to make the next window.
 pub(super) enum Outcome {
     Window(Box<Window>),
     /// The corpus has ended.
@@ -31,6 +31,7 @@ pub(super) struct Maker {
     stop: AtomicBool,
 }
 
+/// What the threads take turns at: reading the documents of the next window.
 struct Reading {
     loader: StreamingDatasetLoader,
     /// Number of the next window.
@@ -40,6 +41,7 @@ struct Reading {
 }
 
 impl Maker {
+    /// Creates a maker of the windows of a loader's documents.
     pub(super) fn new(loader: StreamingDatasetLoader, encoding: Encoding) -> Self {
         Self {
             reading: Mutex::new(Reading {
@@ -52,11 +54,13 @@ impl Maker {
         }
     }
 
-    /// Makes the next window and says which one it is; `None` when the end was already found.
+    /// Makes the next window and returns which one it is, or `None` when the end was already found.
     ///
-    /// Reading is in turn, encoding at the same time. Panics are caught, so that they reach the caller at the window where
-    /// they happened and no thread waits for one that is gone.
+    /// Reading is in turn, encoding at the same time. Panics are caught, so that they reach the
+    /// caller at the window where they happened and no thread waits for one that is gone.
     pub(super) fn make(&self) -> Option<(u64, Outcome)> {
+        // The lock is held while a window is read, since its documents must be consecutive, and
+        // given up before they are encoded, so that several windows are encoded at the same time.
         let (number, read) = {
             let mut guard = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
             let reading = &mut *guard;
@@ -68,12 +72,14 @@ impl Maker {
             let read = catch_unwind(AssertUnwindSafe(|| {
                 read(&mut reading.loader, &self.encoding.shape, &self.stop)
             }));
+            // A loader that has failed or panicked is not read again.
             reading.ended = !matches!(read, Ok(Ok(Some(_))));
             (number, read)
         };
         let outcome = match read {
             Ok(Ok(Some(documents))) => {
-                // The encoder is the caller's: what it leaves behind when it panics is the caller's too, who gets the panic.
+                // The encoder is the caller's: what it leaves behind when it panics is the caller's
+                // too, who gets the panic.
                 let made = AssertUnwindSafe(|| self.encoding.window(documents, &self.stop));
                 match catch_unwind(made) {
                     Ok(Ok(Some(window))) => Outcome::Window(Box::new(window)),
@@ -90,27 +96,32 @@ impl Maker {
     }
 }
 
-/// Threads that make windows, and the windows that are ready.
+/// Threads that make windows, with the windows that are ready.
 pub(super) struct Pool {
     maker: Arc<Maker>,
-    /// One permit for each window that may be ahead; a worker takes one before it makes a window.
+    /// Gives one permit for each window that may be ahead; a worker takes one before it makes a
+    /// window.
     permits: Option<Sender<()>>,
     outcomes: Receiver<(u64, Outcome)>,
     /// Windows that were ready before their turn.
     early: BTreeMap<u64, Outcome>,
+    /// Number of the window whose turn it is.
     next: u64,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Pool {
+    /// Starts threads that make windows, at most `num_workers * prefetch` of them ahead.
     pub(super) fn start(
         maker: Maker,
         num_workers: usize,
         prefetch: usize,
     ) -> Result<Self, TokenBatchError> {
+        // Both factors are at most 1,024, which the options were checked for.
         let ahead = num_workers * prefetch;
         let (permits, permits_taken) = bounded(ahead);
-        // Every outcome belongs to a permit, so that sending one never waits.
+        // Every outcome belongs to a permit, so that sending one never waits: a thread that is told
+        // to stop cannot be stuck in it.
         let (made, outcomes) = bounded(ahead);
         let mut pool = Self {
             maker: Arc::new(maker),
@@ -135,33 +146,40 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The next window in order; waits for it.
+    /// Returns the next window in order, and waits for it.
     pub(super) fn next(&mut self) -> Outcome {
         let outcome = loop {
             if let Some(outcome) = self.early.remove(&self.next) {
                 break outcome;
             }
+            // Windows are taken in order and finished in any order.
             let (number, outcome) = self.outcomes.recv().expect(
                 "workers hand in every window up to the end, behind which none is asked for",
             );
             self.early.insert(number, outcome);
         };
         self.next += 1;
+        // Only now, when a window leaves: handing out permits as windows arrive would let those
+        // behind a slow one pile up.
         self.permit_one();
         outcome
     }
 
+    /// Permits one more window.
     fn permit_one(&self) {
         if let Some(permits) = &self.permits {
-            // No worker is left when the corpus was read to its end; then no permit is needed either.
+            // No worker is left when the corpus was read to its end; then no permit is needed
+            // either.
             let _unneeded = permits.send(());
         }
     }
 }
 
 impl Drop for Pool {
-    /// Waits for the threads, each of which ends behind the document in its hands.
+    /// Waits for the threads, each of which ends behind the document that it has begun.
     fn drop(&mut self) {
+        // Relaxed: nothing else is published by it. The permits are closed behind it, so that a
+        // thread which waits for one wakes up and ends.
         self.maker.stop.store(true, Ordering::Relaxed);
         self.permits = None;
         for thread in self.threads.drain(..) {
@@ -180,6 +198,7 @@ impl fmt::Debug for Pool {
     }
 }
 
+/// Makes windows until none is permitted or wanted any more.
 fn work(maker: &Maker, permits: &Receiver<()>, made: &Sender<(u64, Outcome)>) {
     while permits.recv().is_ok() && !maker.stop.load(Ordering::Relaxed) {
         let Some(outcome) = maker.make() else {

@@ -1,4 +1,4 @@
-//! Where a sequence of token batches stands, in a form that can be stored.
+//! The position in a sequence of token batches, in a form that can be stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,8 @@ use crate::cursor::Cursor;
 
 /// What became of the documents so far.
 ///
-/// Documents count with their window: all at once, when its first batch is delivered. Batches, sequences and tokens count one
-/// batch at a time.
+/// Documents count with their window: all at once, when its first batch is delivered. Batches,
+/// sequences and tokens count one batch at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -35,7 +35,7 @@ pub struct TokenBatchCounts {
 }
 
 impl TokenBatchCounts {
-    /// Adds what a window says of its documents.
+    /// Adds the counts of a window's documents.
     pub(super) fn add_documents(&mut self, window: &Self) {
         self.documents += window.documents;
         self.empty_documents += window.empty_documents;
@@ -46,16 +46,18 @@ impl TokenBatchCounts {
     }
 }
 
-/// The position between two token batches: a place in the corpus, and how many batches of the window that begins there were
-/// delivered.
+/// The position between two token batches: a place in the corpus, and how many batches of the
+/// window that begins there were delivered.
 ///
-/// Stored with the state of whatever consumed the batches so far, it continues with exactly the next one: build the loader
-/// with [`resume_from(state.cursor().clone())`](crate::StreamingDatasetLoaderBuilder::resume_from) and the batches with
-/// [`resume_from(state)`](crate::TokenBatchOptions::resume_from), over the same corpus and with the same encoder. At most one
-/// window is read and encoded again. The number of workers may change; options that decide what the batches are may not, and
-/// are compared.
+/// Stored with the state of whatever consumed the batches so far, it continues with exactly the
+/// next one: build the loader with
+/// [`resume_from(state.cursor().clone())`](crate::StreamingDatasetLoaderBuilder::resume_from) and
+/// the batches with [`resume_from(state)`](crate::TokenBatchOptions::resume_from), over the same
+/// corpus and with the same encoder. At most one window is read and encoded again. The number of
+/// workers may change; options that decide what the batches are may not, and are compared.
 ///
-/// A state says nothing about the corpus: store the [`CorpusIdentity`](crate::CorpusIdentity) beside it.
+/// A state says nothing about the corpus: store the [`CorpusIdentity`](crate::CorpusIdentity)
+/// beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBatchState {
@@ -67,11 +69,13 @@ pub struct TokenBatchState {
     pub(super) counts: TokenBatchCounts,
 }
 
-/// Hash, in hex, over documents and lengths of a window: another encoder or other documents do not give the same.
+/// Hash, in hex, over documents and lengths of a window: another encoder or other documents do not
+/// give the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fingerprint(pub(super) String);
 
 impl TokenBatchState {
+    /// Creates the position in front of the first batch.
     pub(super) fn start(options: Shape, cursor: Cursor) -> Self {
         Self {
             options,
@@ -82,7 +86,12 @@ impl TokenBatchState {
         }
     }
 
-    /// This state, if batches of these options, from a loader that stands here, go on where it ends.
+    /// Returns this state if batches of these options, from a loader at this position, continue
+    /// where it ends.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenBatchError::OtherOptions`] and [`TokenBatchError::OtherPosition`].
     pub(super) fn checked(self, options: &Shape, at: &Cursor) -> Result<Self, TokenBatchError> {
         let differences = self.options.diff(options);
         if !differences.is_empty() {
@@ -97,25 +106,27 @@ impl TokenBatchState {
         Ok(self)
     }
 
+    /// Creates the error of a window that does not come out as it was.
     pub(super) fn other_window(&self) -> TokenBatchError {
         TokenBatchError::OtherWindow {
             first_document: self.cursor.documents(),
         }
     }
 
-    /// Where the loader has to resume: the beginning of the window that the next batch belongs to.
+    /// Returns the position at which the loader has to resume: the beginning of the window that the
+    /// next batch belongs to.
     #[must_use]
     pub fn cursor(&self) -> &Cursor {
         &self.cursor
     }
 
-    /// Batches of that window that were delivered; 0 between two windows.
+    /// Returns the number of batches of that window that were delivered; 0 between two windows.
     #[must_use]
     pub fn batches_of_window(&self) -> u64 {
         self.batches
     }
 
-    /// What became of the documents so far, those of earlier runs included.
+    /// Returns what became of the documents so far, those of earlier runs included.
     #[must_use]
     pub fn counts(&self) -> TokenBatchCounts {
         self.counts

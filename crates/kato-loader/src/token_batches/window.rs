@@ -1,4 +1,4 @@
-//! A window: consecutive documents as they are read, and the batches that they become.
+//! Windows: consecutive documents as they are read, and the batches that they become.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -39,9 +39,10 @@ pub(super) struct Window {
     pub(super) bad_documents: Vec<BadDocument>,
 }
 
-/// Reads the next window; `None` at the end of the corpus, or once a stop is asked for.
+/// Reads the next window; returns `None` at the end of the corpus, or once a stop is asked for.
 ///
-/// A window is whole or it is not there: one cut short by an error would come out in other batches when the error is gone.
+/// A window is whole or it is not there: one cut short by an error would come out in other batches
+/// when the error is gone.
 pub(super) fn read(
     loader: &mut StreamingDatasetLoader,
     shape: &Shape,
@@ -61,7 +62,8 @@ pub(super) fn read(
         documents.push(document);
     }
     let bad_records = loader.take_bad_records();
-    // Records that became nothing, at the end of the corpus, still move the cursor and may have entries.
+    // Records at the end of the corpus that became no documents still move the cursor, and may have
+    // entries in the ledger.
     let end = loader.cursor();
     if documents.is_empty() && bad_records.is_empty() && begin == end {
         return Ok(None);
@@ -75,7 +77,7 @@ pub(super) fn read(
     }))
 }
 
-/// How windows are encoded.
+/// What is done with the documents of a window.
 pub(super) struct Encoding {
     pub(super) encoder: Box<Encoder>,
     pub(super) shape: Shape,
@@ -94,7 +96,7 @@ enum Refusal {
     TooLong { n_tokens: usize, limit: usize },
 }
 
-/// A stretch of a document's tokens that is to be one sequence.
+/// A run of a document's tokens that is to be one sequence.
 struct Sequence {
     /// Index into the list of encoded documents.
     of: usize,
@@ -104,7 +106,7 @@ struct Sequence {
 }
 
 impl Encoding {
-    /// Encodes a window and cuts it into batches; `None` once a stop is asked for.
+    /// Encodes a window and cuts it into batches; returns `None` once a stop is asked for.
     pub(super) fn window(
         &self,
         window: Documents,
@@ -154,6 +156,7 @@ impl Encoding {
         }))
     }
 
+    /// Encodes a text, and refuses what is too long where that is the policy.
     fn encode(&self, text: &str) -> Result<Vec<u32>, Refusal> {
         let tokens = (self.encoder)(text).map_err(Refusal::Encoder)?;
         let (n_tokens, limit) = (tokens.len(), self.shape.sequence_limit());
@@ -163,6 +166,7 @@ impl Encoding {
         Ok(tokens)
     }
 
+    /// Divides the tokens of each document into sequences, as the policy for long ones says.
     fn sequences(&self, encoded: &[Encoded], counts: &mut TokenBatchCounts) -> Vec<Sequence> {
         let limit = self.shape.sequence_limit();
         let mut sequences = Vec::with_capacity(encoded.len());
@@ -179,7 +183,7 @@ impl Encoding {
                 continue;
             }
             match self.shape.long_documents {
-                // Refused documents do not get here.
+                // `encode` has turned away documents that are to be refused.
                 LongDocuments::Alone | LongDocuments::Refuse => sequences.push(whole(len)),
                 LongDocuments::Truncate => {
                     counts.truncated_documents += 1;
@@ -201,6 +205,7 @@ impl Encoding {
         sequences
     }
 
+    /// Divides the sequences among batches and copies their tokens.
     fn collate(
         &self,
         encoded: &[Encoded],
@@ -228,6 +233,7 @@ impl Encoding {
 }
 
 impl Refusal {
+    /// Turns the refusal of a document into an error.
     fn into_error(self, document: &Document) -> TokenBatchError {
         let (index, document) = (document.index, document.id.to_string());
         match self {
@@ -245,6 +251,7 @@ impl Refusal {
         }
     }
 
+    /// Returns the refusal in words, with all its causes.
     fn in_words(&self) -> String {
         match self {
             Self::Encoder(cause) => {
@@ -264,12 +271,16 @@ impl Refusal {
 }
 
 impl Sequence {
+    /// Returns the number of tokens.
     fn len(&self) -> usize {
         self.end - self.begin
     }
 }
 
-/// Lengths, not tokens, are hashed: that costs nothing and still tells one encoder from another over hundreds of documents.
+/// Returns a hash of the documents of a window and of how many tokens each gave.
+///
+/// Hashing lengths and not tokens costs nothing, and still tells one encoder from another over
+/// hundreds of documents.
 fn fingerprint(encoded: &[Encoded]) -> Fingerprint {
     let mut hasher = blake3::Hasher::new();
     for Encoded { document, tokens } in encoded {

@@ -1,16 +1,17 @@
-//! Memory of chunks that were read, to be filled again.
+//! Keeps the memory of chunks that were read, to be filled again.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::chunk::Chunk;
 
-/// A few emptied chunks.
+/// Some chunks whose memory can be filled again.
 pub(super) struct Spare {
     chunks: Mutex<Vec<Chunk>>,
     limit: usize,
 }
 
 impl Spare {
+    /// Creates a store that keeps at most `limit` chunks.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             chunks: Mutex::default(),
@@ -18,6 +19,7 @@ impl Spare {
         }
     }
 
+    /// Takes out a chunk, whose old content is still in it.
     pub(super) fn take(&self) -> Option<Chunk> {
         self.chunks().pop()
     }
@@ -25,11 +27,13 @@ impl Spare {
     /// Keeps a chunk that was read, unless there are enough, or it is larger than most.
     pub(super) fn give(&self, chunk: Chunk) {
         let mut chunks = self.chunks();
+        // A chunk that one long record has made large would hold its memory for good.
         if chunks.len() < self.limit && chunk.memory() <= 2 * super::CHUNK_BYTES {
             chunks.push(chunk);
         }
     }
 
+    /// Locks the chunks.
     fn chunks(&self) -> MutexGuard<'_, Vec<Chunk>> {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,12 +1,13 @@
-//! Sealing: a batch's learn calls sorted by name, equal names merged, symbols numbered by rank.
+//! Sealed batches: learn calls sorted by name, equal names merged, symbols numbered by rank.
 
 use super::{BatchSymbol, LearnBatch, NodeBatch, Occurrence, Part};
 use crate::{AttributeLimits, Attributes, FirstSeen, PatternName, VectorName};
 
 /// A complete batch: every node's distinct patterns in name order, with counts.
 ///
-/// Inside, a symbol is a [`SealedSymbol`]: a rank in the node's dictionary of text symbols, or the rank of a pattern of
-/// the node below. Stores turn it into their own form by walking the nodes from the bottom.
+/// Inside, a symbol is a [`SealedSymbol`]: a rank in the node's dictionary of text symbols, or the
+/// rank of a pattern of the node below. Stores turn it into their own form by walking the nodes
+/// from the bottom.
 #[derive(Debug)]
 pub struct SealedBatch {
     batch: LearnBatch,
@@ -50,25 +51,29 @@ struct SealedPart {
 }
 
 impl SealedBatch {
+    /// Sorts a batch by name, node by node, and merges equal names.
     pub(super) fn new(mut batch: LearnBatch) -> Self {
         let nodes = (0..batch.nodes.len())
             .map(|node_idx| {
+                // Taken out, because merging consumes them while the rest of the batch is only
+                // borrowed.
                 let attributes = std::mem::take(&mut batch.nodes[node_idx].attributes);
                 SealedNode::new(&batch, node_idx, attributes)
             })
             .collect();
+        // In the order in which stores write them, and search them by bisection.
         batch.documents.sort_unstable();
         batch.documents.dedup();
         Self { batch, nodes }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// What one node learned.
+    /// Returns what one node learned.
     ///
     /// # Panics
     ///
@@ -83,7 +88,7 @@ impl SealedBatch {
         }
     }
 
-    /// Sample index and id of every recorded document, ascending.
+    /// Returns the sample index and id of every recorded document, ascending.
     #[must_use]
     pub fn documents(&self) -> &[(u64, String)] {
         &self.batch.documents
@@ -91,11 +96,15 @@ impl SealedBatch {
 }
 
 impl SealedNode {
+    /// Sorts and merges what one node learned.
     fn new(batch: &LearnBatch, node_idx: usize, attributes: Vec<(Occurrence, Attributes)>) -> Self {
         let learned = &batch.nodes[node_idx];
         let mut sealed = Self::default();
+        // The working memory of sorting, reused from part to part.
         let mut keys = Vec::new();
         for part in &learned.parts {
+            // Parts are in name order, so ranks continue from one to the next. An occurrence has 31
+            // bits, so no rank exceeds a `u32`.
             let part = SealedPart::new(part, sealed.n_patterns as u32, &mut keys);
             sealed.n_patterns += part.firsts.len();
             sealed.parts.push(part);
@@ -105,13 +114,16 @@ impl SealedNode {
         sealed
     }
 
-    /// Rank of the pattern of a learn call.
+    /// Returns the rank of the pattern of a learn call.
     fn rank(&self, occurrence: Occurrence) -> u32 {
         self.parts[occurrence.part_idx()].ranks[occurrence.idx()]
     }
 
+    /// Collects the text symbols in use and ranks them by their text.
     fn number_literals(&mut self, batch: &LearnBatch, learned: &NodeBatch) {
         let n_literals = batch.vocabulary.len() + batch.literals.len();
+        // A flag for every literal rather than a set: ids are dense, and `learn` has checked that
+        // every one of them exists.
         let mut in_use = vec![false; n_literals];
         for &packed in learned.parts.iter().flat_map(|part| &part.symbols) {
             if let BatchSymbol::Literal(id) = BatchSymbol::unpack(packed) {
@@ -122,6 +134,7 @@ impl SealedNode {
             .filter(|&id| in_use[id as usize])
             .collect();
         used.sort_by(|&a, &b| batch.literal_text(a).cmp(batch.literal_text(b)));
+        // Nodes above the lowest mostly hold children alone and are spared the table of ranks.
         if used.is_empty() {
             return;
         }
@@ -140,6 +153,7 @@ impl SealedNode {
         }
     }
 
+    /// Merges the attributes of the learn calls of each pattern.
     fn merge_attributes(
         &mut self,
         attributes: Vec<(Occurrence, Attributes)>,
@@ -149,6 +163,8 @@ impl SealedNode {
             .into_iter()
             .map(|(occurrence, value)| (self.rank(occurrence), value))
             .collect();
+        // Stable, so that attributes of one pattern are merged in the order of learning, which the
+        // last bits of an affinity depend on.
         by_rank.sort_by_key(|&(rank, _)| rank);
         for (rank, value) in by_rank {
             match self.attributes.last_mut() {
@@ -160,6 +176,7 @@ impl SealedNode {
 }
 
 impl SealedPart {
+    /// Sorts the learn calls of a part and merges those of one name.
     fn new(part: &Part, first_rank: u32, keys: &mut Vec<(u64, u32)>) -> Self {
         let mut sealed = Self {
             first_rank,
@@ -167,10 +184,13 @@ impl SealedPart {
             ..Self::default()
         };
         sort_by_name(&part.names, keys);
+        // Equal names are neighbours and in the order of learning, so the first of each run is the
+        // first call of its pattern.
         let mut previous: Option<&PatternName> = None;
         for &(_, idx) in &*keys {
             let name = &part.names[idx as usize];
             match sealed.frequencies.last_mut() {
+                // A part has at most 2^24 calls, so the count cannot overflow.
                 Some(frequency) if previous == Some(name) => *frequency += 1,
                 _ => {
                     sealed.firsts.push(idx);
@@ -184,10 +204,13 @@ impl SealedPart {
         sealed
     }
 
+    /// Keeps the earliest sighting of each distinct pattern, if sightings were recorded.
     fn merge_first_seen(&mut self, part: &Part) {
         if part.first_seen.is_empty() {
             return;
         }
+        // Each pattern begins with the sighting of its first call; learn calls need not come in
+        // corpus order, so the others are compared with it.
         self.first_seen = self
             .firsts
             .iter()
@@ -200,7 +223,8 @@ impl SealedPart {
     }
 }
 
-/// Fills `keys` with leading bytes and position of the names, in name order; equal names in order of position.
+/// Fills `keys` with leading bytes and position of the names, in name order; equal names in order
+/// of position.
 fn sort_by_name(names: &[PatternName], keys: &mut Vec<(u64, u32)>) {
     // Names are SHA-1 digests, so eight leading bytes decide nearly every comparison.
     keys.clear();
@@ -211,7 +235,8 @@ fn sort_by_name(names: &[PatternName], keys: &mut Vec<(u64, u32)>) {
             .map(|(name, idx)| (name.leading_u64(), idx)),
     );
     keys.sort_unstable();
-    // Different names with equal leading bytes are all but impossible, yet must be in order when they occur.
+    // Different names with equal leading bytes are all but impossible, yet must be in order when
+    // they occur.
     for group in keys.chunk_by_mut(|a, b| a.0 == b.0) {
         if group.len() > 1 {
             group.sort_unstable_by_key(|&(_, idx)| (names[idx as usize], idx));
@@ -219,7 +244,7 @@ fn sort_by_name(names: &[PatternName], keys: &mut Vec<(u64, u32)>) {
     }
 }
 
-/// What one node learned in a [`SealedBatch`].
+/// Everything that one node learned in a [`SealedBatch`].
 #[derive(Debug, Clone, Copy)]
 pub struct NodeView<'a> {
     batch: &'a LearnBatch,
@@ -246,7 +271,7 @@ pub struct SealedPattern<'a> {
 }
 
 impl<'a> SealedPattern<'a> {
-    /// The symbols, in order.
+    /// Returns the symbols, in order.
     #[must_use]
     pub fn symbols(&self) -> impl ExactSizeIterator<Item = SealedSymbol> + use<'a> {
         let (literal_ranks, below) = (self.literal_ranks, self.below);
@@ -265,19 +290,19 @@ impl<'a> SealedPattern<'a> {
 }
 
 impl<'a> NodeView<'a> {
-    /// Number of distinct patterns.
+    /// Returns the number of distinct patterns.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sealed.n_patterns
     }
 
-    /// Whether the node learned nothing.
+    /// Returns whether the node learned nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sealed.n_patterns == 0
     }
 
-    /// Text symbols in use, in code-point order.
+    /// Returns the text symbols in use, in code-point order.
     #[must_use]
     pub fn dictionary(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
         let batch = self.batch;
@@ -287,14 +312,16 @@ impl<'a> NodeView<'a> {
             .map(move |&id| batch.literal_text(id))
     }
 
-    /// The recorded vectors in name order, one a name.
+    /// Returns the recorded vectors in name order, one for each name.
     pub fn vectors(&self) -> impl Iterator<Item = (VectorName, &'a [f64])> + use<'a> {
         self.learned.vectors.iter()
     }
 
-    /// The distinct patterns in name order; the position of one is its *rank*.
+    /// Returns the distinct patterns in name order; the position of one is its *rank*.
     pub fn patterns(&self) -> impl Iterator<Item = SealedPattern<'a>> + use<'a> {
         let view = *self;
+        // Attributes are sparse and ascend by rank, so one walk beside the patterns finds all of
+        // them.
         let mut attributes = view.sealed.attributes.iter().peekable();
         (0..view.sealed.parts.len())
             .flat_map(move |part_idx| {
@@ -309,7 +336,7 @@ impl<'a> NodeView<'a> {
             })
     }
 
-    /// The distinct pattern with this rank.
+    /// Returns the distinct pattern with this rank.
     ///
     /// # Panics
     ///
@@ -317,6 +344,8 @@ impl<'a> NodeView<'a> {
     #[must_use]
     pub fn pattern(&self, rank: usize) -> SealedPattern<'a> {
         assert!(rank < self.len(), "there is no pattern of rank {rank}");
+        // An empty part has the same first rank as the part after it, so the last part that begins
+        // at or below the rank holds it. The first part begins at 0: nothing underflows.
         let part_idx = self
             .sealed
             .parts
@@ -336,6 +365,7 @@ impl<'a> NodeView<'a> {
         )
     }
 
+    /// Returns the pattern at a position of a part.
     fn pattern_at(
         &self,
         part_idx: usize,

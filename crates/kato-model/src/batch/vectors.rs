@@ -1,11 +1,11 @@
-//! The vectors that a node learned in one batch: one a name.
+//! Vectors that a node learned in one batch, one for each name.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use crate::{VectorName, smaller_vector};
 
-/// Vectors by name.
+/// A map of vectors by name.
 #[derive(Debug, Default)]
 pub(super) struct Vectors {
     by_name: BTreeMap<VectorName, Box<[f64]>>,
@@ -22,6 +22,7 @@ impl Vectors {
                 free.insert(vector.into());
             }
             Entry::Occupied(mut held) if smaller_vector(vector, held.get()) => {
+                // The smaller of two vectors is never the longer one, so this cannot wrap.
                 self.n_elements -= held.get().len() - vector.len();
                 held.insert(vector.into());
             }
@@ -29,17 +30,18 @@ impl Vectors {
         }
     }
 
+    /// Returns whether no vector was recorded.
     pub(super) fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// Heap bytes, roughly.
+    /// Returns the heap bytes that the vectors take, roughly.
     pub(super) fn heap_bytes(&self) -> usize {
         const ENTRY: usize = 64;
         self.by_name.len() * ENTRY + self.n_elements * size_of::<f64>()
     }
 
-    /// All vectors in name order.
+    /// Returns all vectors in name order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (VectorName, &[f64])> {
         self.by_name.iter().map(|(name, vector)| (*name, &**vector))
     }

@@ -1,20 +1,21 @@
-//! What numpy prints for a one-dimensional array of 64-bit floats with its default print options.
+//! The text that numpy prints for a one-dimensional array of 64-bit floats by default.
 
 use crate::shortest;
 
-/// Arrays longer than this are abbreviated.
+/// Number of elements above which an array is abbreviated.
 const SUMMARIZE_ABOVE: usize = 1000;
-/// Elements printed at either end of an abbreviated array.
+/// Number of elements printed at either end of an abbreviated array.
 const EDGE_ITEMS: usize = 3;
-/// Most digits after the point.
+/// Largest number of digits after the point.
 const MAX_PRECISION: usize = 8;
-/// Longest line: 75 columns, one of them kept for the closing bracket.
+/// Width of a line: 75 columns, one of them kept for the closing bracket.
 const LINE_WIDTH: usize = 74;
 
 /// Appends the text numpy prints for the array, over several lines when it is long.
 ///
-/// Positional or scientific form is chosen from the finite values together; all elements get the same width. Digits are
-/// the shortest that read back as the same number, cut to 8 after the point by rounding the exact value half to even.
+/// Positional or scientific form is chosen from the finite values together; all elements get the
+/// same width. Digits are the shortest that read back as the same number, cut to 8 after the point
+/// by rounding the exact value half to even.
 ///
 /// # Examples
 ///
@@ -29,6 +30,8 @@ pub fn write_numpy_text(array: &[f64], out: &mut String) {
     } else {
         (array, [].as_slice())
     };
+    // Elements that are left out decide nothing, not even the format: so vectors that differ only
+    // in the middle have one name in KATO as well.
     let format = Format::choose(head.iter().chain(tail).copied());
     let mut lines = LineFiller::new(out);
     for element in head {
@@ -43,7 +46,7 @@ pub fn write_numpy_text(array: &[f64], out: &mut String) {
     lines.close();
 }
 
-/// How every element of one array is written.
+/// The format in which every element of one array is written.
 #[derive(Debug, Clone, Copy, Default)]
 struct Format {
     /// `Some(p)`: scientific, with exactly so many digits after the point. `None`: positional.
@@ -57,6 +60,7 @@ struct Format {
 }
 
 impl Format {
+    /// Chooses the format for the elements that are printed.
     fn choose(elements: impl Iterator<Item = f64> + Clone) -> Self {
         let finite = elements.clone().filter(|element| element.is_finite());
         let mut format = if needs_exponent(finite.clone()) {
@@ -75,6 +79,7 @@ impl Format {
         format
     }
 
+    /// Returns the format without exponent.
     fn positional(finite: impl Iterator<Item = f64>) -> Self {
         let mut format = Self::default();
         for element in finite {
@@ -85,6 +90,7 @@ impl Format {
         format
     }
 
+    /// Returns the format with exponent.
     fn scientific(finite: impl Iterator<Item = f64>) -> Self {
         let mut format = Self::default();
         let mut precision = 0;
@@ -92,6 +98,7 @@ impl Format {
             let (integer, fraction, exponent) = shortest_scientific(element);
             precision = precision.max(fraction.len());
             format.left = format.left.max(integer.len());
+            // Without its sign, which has a place of its own.
             format.exponent = format.exponent.max(exponent.len() - 1);
         }
         Self {
@@ -101,6 +108,7 @@ impl Format {
         }
     }
 
+    /// Returns the text of one element, padded to the common width.
     fn write(&self, element: f64) -> String {
         let Self { left, right, .. } = *self;
         if !element.is_finite() {
@@ -119,7 +127,8 @@ impl Format {
     }
 }
 
-/// Whether the values are too large, too small or too far apart to be written without an exponent.
+/// Returns whether the values are too large, too small or too far apart to be written without an
+/// exponent.
 fn needs_exponent(finite: impl Iterator<Item = f64>) -> bool {
     let sizes = finite.filter(|element| *element != 0.0).map(f64::abs);
     let Some((min, max)) = sizes.fold(None, |range, size| {
@@ -128,16 +137,18 @@ fn needs_exponent(finite: impl Iterator<Item = f64>) -> bool {
     }) else {
         return false;
     };
+    // numpy's limits for arrays of floats.
     max >= 1e8 || min < 1e-4 || max / min > 1000.0
 }
 
-/// The parts before and after the point, trailing zeros dropped.
+/// Returns the parts before and after the point, trailing zeros dropped.
 fn positional_parts(element: f64) -> (String, String) {
     let mut text = shortest::positional(element);
     if text
         .split_once('.')
         .is_some_and(|(_, fraction)| fraction.len() > MAX_PRECISION)
     {
+        // Rounds the exact value half to even, as numpy does, and not the shortest decimal.
         text = format!("{element:.MAX_PRECISION$}");
     }
     let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -147,7 +158,8 @@ fn positional_parts(element: f64) -> (String, String) {
     )
 }
 
-/// As [`scientific_parts`], with as few digits as needed and at most 8 after the point.
+/// Returns what [`scientific_parts`] does, with as few digits as needed and at most 8 after the
+/// point.
 fn shortest_scientific(element: f64) -> (String, String, String) {
     let parts = scientific_parts(&shortest::scientific(element));
     if parts.1.len() <= MAX_PRECISION {
@@ -158,7 +170,8 @@ fn shortest_scientific(element: f64) -> (String, String, String) {
     (integer, fraction.trim_end_matches('0').to_owned(), exponent)
 }
 
-/// The digits before and after the point and the signed exponent of at least two digits, of text that Rust wrote.
+/// Splits text that Rust wrote into the digits before and after the point and the signed exponent
+/// of at least two digits.
 fn scientific_parts(text: &str) -> (String, String, String) {
     let (number, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let (integer, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -172,6 +185,7 @@ fn scientific_parts(text: &str) -> (String, String, String) {
     )
 }
 
+/// Returns numpy's word for a value that is not finite.
 fn nonfinite_word(element: f64) -> &'static str {
     match element {
         f64::INFINITY => "inf",
@@ -180,10 +194,11 @@ fn nonfinite_word(element: f64) -> &'static str {
     }
 }
 
-/// Sets words one blank apart, in lines of limited width.
+/// A writer that sets words one blank apart, in lines of limited width.
 struct LineFiller<'a> {
     out: &'a mut String,
-    /// Columns of the current line in use, with the blank behind its last word; 1 when it has no word yet.
+    /// Columns of the current line in use, with the blank behind its last word; 1 when it has no
+    /// word yet.
     used: usize,
 }
 
@@ -194,9 +209,12 @@ impl<'a> LineFiller<'a> {
         Self { out, used: 1 }
     }
 
+    /// Appends a word, on a new line if the current one has no room for it.
     fn push(&mut self, word: &str) {
         let is_first = self.used == 1;
         if !is_first && self.used + word.len() > LINE_WIDTH {
+            // Elements are padded with blanks on the right, which numpy removes at the end of a
+            // line.
             self.out.truncate(self.out.trim_end_matches(' ').len());
             self.out.push_str("\n ");
             self.used = 1;
@@ -207,6 +225,7 @@ impl<'a> LineFiller<'a> {
         self.used += word.len() + 1;
     }
 
+    /// Closes the bracket.
     fn close(self) {
         self.out.push(']');
     }

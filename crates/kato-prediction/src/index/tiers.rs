@@ -1,4 +1,5 @@
-//! How patterns move into pages: appended to an open one, sealed when there are some, merged when there are many.
+//! The pages of an index: patterns are appended to an open page, which is sealed when it has some
+//! of them; small sealed pages are merged when there are many.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +9,20 @@ use crate::page::{PAGE_PATTERNS, Page};
 use crate::page_class::PageClass;
 use crate::{IndexError, SymbolId};
 
-/// Patterns that an open page collects while learning: every prediction compares each of them.
+/// Patterns at which learning seals an open page: every prediction compares each pattern in it.
 pub(crate) const OPEN_PATTERNS: usize = 4096;
 
-/// Symbols of an open page after which it is sealed anyway.
+/// Symbols at which an open page is sealed however few patterns hold them.
 const OPEN_SYMBOLS: usize = 1 << 20;
 
-/// Sealed pages of a class that are merged once there are that many, unless they are large already.
+/// Number of sealed pages of a class, large ones not counted, at which they are merged.
 const FAN_IN: usize = 16;
 
-/// Most pages: their numbers are 16-bit numbers.
+/// Most pages, as they are numbered with 16 bits.
 const PAGES: usize = 1 << 16;
 
-/// Where a pattern lies: page number and place in the page.
+/// Where a pattern lies: the page's number in the upper 16 bits, the place in the
+/// page in the lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
@@ -38,7 +40,7 @@ impl Place {
     }
 }
 
-/// A pattern's way from one place to another.
+/// A pattern that moved from one place to another.
 pub(super) type Move = (PatternName, Place, Place);
 
 /// All pages of an index by number.
@@ -46,6 +48,7 @@ pub(super) type Move = (PatternName, Place, Place);
 pub(crate) struct Pages(Vec<Page>);
 
 impl Pages {
+    /// Returns all pages that hold patterns, with their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, &Page)> {
         let numbers = 0..=u16::MAX;
         numbers.zip(&self.0).filter(|(_, page)| page.len() > 0)
@@ -72,7 +75,7 @@ impl Pages {
     }
 }
 
-/// The pages of an index and which of them belong together.
+/// The pages of an index, by class.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tiers {
     pages: Pages,
@@ -81,7 +84,7 @@ pub(super) struct Tiers {
     classes: BTreeMap<PageClass, Tier>,
 }
 
-/// The pages of one class.
+/// The numbers of the pages of one class.
 #[derive(Debug, Clone)]
 struct Tier {
     open: u16,
@@ -110,6 +113,8 @@ impl Tiers {
         event_lengths: Option<&[u32]>,
         frequency: u64,
     ) -> Result<Place, IndexError> {
+        // Half of what 32 bits count, so that the longest pattern fits behind
+        // those of an open page.
         const TOO_LONG: IndexError = IndexError::Full {
             what: "symbols in one pattern",
             limit: u32::MAX as u64 / 2,
@@ -133,7 +138,8 @@ impl Tiers {
         Ok(Place::new(number, place))
     }
 
-    /// Seals the open page of a class if it has reached `limit`, and merges small pages if there are many.
+    /// Seals the open page of a class if it has reached `limit`, and merges small pages
+    /// if there are many.
     pub(super) fn tidy(&mut self, class: &PageClass, limit: usize) -> Vec<Move> {
         let Some(tier) = self.classes.get(class) else {
             return Vec::new();
@@ -151,11 +157,13 @@ impl Tiers {
         classes.iter().flat_map(|class| self.seal(class)).collect()
     }
 
+    /// Returns the bytes of memory that the pages take.
     pub(super) fn heap_bytes(&self) -> usize {
         self.pages.0.capacity() * size_of::<Page>()
             + self.pages.0.iter().map(Page::heap_bytes).sum::<usize>()
     }
 
+    /// Fails unless there are numbers for all pages that a push can lead to.
     fn check_free(&self) -> Result<(), IndexError> {
         // One page each for sealing and for merging.
         if self.free.len() + PAGES - self.pages.0.len() >= 2 {
@@ -167,12 +175,14 @@ impl Tiers {
         })
     }
 
+    /// Gives a page a number, if there are enough of them.
     fn allocate(&mut self, page: Page) -> Result<u16, IndexError> {
         self.check_free()?;
         Ok(self.place_page(page))
     }
 
-    /// Puts a page under a number that is not in use. There is one: [`check_free`](Self::check_free).
+    /// Gives a page a number that is not in use, of which
+    /// [`check_free`](Self::check_free) has made sure.
     fn place_page(&mut self, page: Page) -> u16 {
         if let Some(number) = self.free.pop() {
             self.pages.0[usize::from(number)] = page;
@@ -182,6 +192,7 @@ impl Tiers {
         (self.pages.0.len() - 1) as u16
     }
 
+    /// Seals the open page of a class, then merges the small pages of the class if there are many.
     fn seal(&mut self, class: &PageClass) -> Vec<Move> {
         let Some(tier) = self.classes.get(class) else {
             return Vec::new();
@@ -195,12 +206,14 @@ impl Tiers {
         self.free.retain(|&number| number != open);
         let tier = self.classes.get_mut(class).expect("it was just found");
         tier.sealed.push(sealed);
+        // Pages over half full are left alone: no two of them fit into one.
         let size = |number: &u16| self.pages.0[usize::from(*number)].len();
         let mut small: Vec<u16> = tier.sealed.clone();
         small.retain(|number| size(number) <= PAGE_PATTERNS / 2);
         if small.len() < FAN_IN {
             return moves;
         }
+        // The smallest first, so that as many as possible fit into one page.
         small.sort_by_key(size);
         let mut fitting = 0;
         let (mut n_patterns, mut n_symbols) = (0, 0);
@@ -232,6 +245,7 @@ impl Tiers {
         let inputs: Vec<Page> = numbers
             .iter()
             .map(|&number| {
+                // An empty page of the class keeps the number until it is used again.
                 let empty = Page::open(class.clone());
                 std::mem::replace(&mut self.pages.0[usize::from(number)], empty)
             })

@@ -1,17 +1,18 @@
-//! Matching blocks: the longest common run, then the same on either side of it.
+//! Matching blocks: the longest common run, then the longest ones on either side of it, and so on.
 
 use std::hash::Hash;
 
 use super::grams::{self, GramNames};
 use crate::cancel::{Cancel, Cancelled, uncancelled};
 
-/// Rectangles of at most this many pairs are searched pair by pair.
+/// Number of pairs up to which a rectangle is searched pair by pair.
 const DIRECT_PAIRS: usize = 4096;
 
-/// So are long thin ones, where pairs are at most this many times the symbols.
+/// Pairs per symbol up to which a long thin rectangle is searched pair by pair, too.
 const DIRECT_WIDTH: usize = 16;
 
-/// A run of symbols that pattern and state share: `pattern[pattern_start..][..len]` equals `state[state_start..][..len]`.
+/// A run of symbols that pattern and state share: `pattern[pattern_start..][..len]` equals
+/// `state[state_start..][..len]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatchingBlock {
     /// Index of the first symbol in the pattern.
@@ -23,30 +24,33 @@ pub struct MatchingBlock {
 }
 
 impl MatchingBlock {
-    /// Index behind the last symbol in the pattern.
+    /// Returns the index after the last symbol in the pattern.
     #[must_use]
     pub fn pattern_end(&self) -> usize {
         self.pattern_start + self.len
     }
 
-    /// Index behind the last symbol in the state.
+    /// Returns the index after the last symbol in the state.
     #[must_use]
     pub fn state_end(&self) -> usize {
         self.state_start + self.len
     }
 }
 
-/// The blocks that pattern and state share, found longest first and then on either side of it.
+/// Finds the blocks that pattern and state share: the longest one, then those on either side of it.
 ///
-/// Of the longest common runs the one that starts first in the pattern is taken, of these the one that starts first in the
-/// state; then the same is done with what lies before it in both, and with what lies behind it in both.
+/// Of the longest common runs the one that starts first in the pattern is taken, of these the one
+/// that starts first in the state; then the same is done with what precedes it in both, and with
+/// what follows it in both.
 ///
-/// Shape: in order of position, none empty, no two of them adjacent in both sequences; empty if no symbol is shared. This is
-/// not a longest common subsequence (see [`lcs_length`](super::lcs_length)), whose length it can only fall short of.
+/// Shape: in order of position, none empty, no two of them adjacent in both sequences; empty if no
+/// symbol is shared. This is not a longest common subsequence (see
+/// [`lcs_length`](super::lcs_length)), whose length it can only fall short of.
 ///
-/// Complexity: nothing but the result and a stack is allocated while sequences are short. For a symbols against b in general
-/// O((a + b) · s · log min(a, b)) time, where s ≤ √(2 · min(a, b)) counts different block lengths inside each other, and
-/// O((a + b) · log l) memory, where l is the longest block's length.
+/// Complexity: nothing but the result and a stack is allocated while sequences are short. For a
+/// symbols against b in general O((a + b) · s · log min(a, b)) time, where s ≤ √(2 · min(a, b))
+/// counts different block lengths inside each other, and O((a + b) · log l) memory, where l is the
+/// longest block's length.
 ///
 /// ```
 /// use kato_prediction::matching::{MatchingBlock, matching_blocks};
@@ -64,7 +68,7 @@ pub fn matching_blocks<T: Eq + Hash>(pattern: &[T], state: &[T]) -> Vec<Matching
     uncancelled(matching_blocks_unless(pattern, state, &Cancel::never()))
 }
 
-/// [`matching_blocks`] that can be ended.
+/// Computes [`matching_blocks`] unless it is cancelled.
 pub(crate) fn matching_blocks_unless<T: Eq + Hash>(
     pattern: &[T],
     state: &[T],
@@ -72,7 +76,8 @@ pub(crate) fn matching_blocks_unless<T: Eq + Hash>(
 ) -> Result<Vec<MatchingBlock>, Cancelled> {
     let mut blocks = Blocks(Vec::new());
     let mut names = None;
-    // What is left to do, the leftmost last: an own stack, since no input may overflow the thread's.
+    // What is left to do, the leftmost last: a stack of its own, as no input may
+    // overflow the thread's.
     let mut stack = vec![Step::Search(Rectangle::whole(pattern.len(), state.len()))];
     while let Some(step) = stack.pop() {
         cancel.check()?;
@@ -80,12 +85,14 @@ pub(crate) fn matching_blocks_unless<T: Eq + Hash>(
             Step::Emit(block) => blocks.push(block),
             Step::Search(rectangle) if rectangle.is_small() => {
                 if let Some(block) = longest_run(pattern, state, rectangle) {
+                    // In reverse order, since the step pushed last is taken first.
                     stack.push(Step::Search(rectangle.right_of(block)));
                     stack.push(Step::Emit(block));
                     stack.push(Step::Search(rectangle.left_of(block)));
                 }
             }
             Step::Search(rectangle) => {
+                // Grams of the whole sequences are named once, and only if a rectangle is large.
                 let named = match names.take() {
                     Some(named) => named,
                     None => GramNames::new(pattern, state, cancel)?,
@@ -99,8 +106,11 @@ pub(crate) fn matching_blocks_unless<T: Eq + Hash>(
     Ok(blocks.0)
 }
 
+/// A step of the search that is still to be done.
 enum Step {
+    /// Searches a rectangle for its longest run.
     Search(Rectangle),
+    /// Appends a block that was found to the result.
     Emit(MatchingBlock),
 }
 
@@ -126,6 +136,7 @@ impl Rectangle {
         }
     }
 
+    /// Returns whether the rectangle is searched pair by pair.
     fn is_small(&self) -> bool {
         let (width, height) = (
             self.pattern_end - self.pattern_start,
@@ -135,7 +146,8 @@ impl Rectangle {
         pairs <= DIRECT_PAIRS || pairs <= DIRECT_WIDTH.saturating_mul(width + height)
     }
 
-    /// What lies before a longest run. Another run of its length there would have been found in its place.
+    /// Returns what precedes a longest run. Another run of its length there would have been
+    /// found in its place.
     fn left_of(&self, block: MatchingBlock) -> Self {
         Self {
             pattern_end: block.pattern_start,
@@ -145,7 +157,7 @@ impl Rectangle {
         }
     }
 
-    /// What lies behind a longest run.
+    /// Returns what follows a longest run, where others of its length may be.
     fn right_of(&self, block: MatchingBlock) -> Self {
         Self {
             pattern_start: block.pattern_end(),
@@ -156,7 +168,7 @@ impl Rectangle {
     }
 }
 
-/// Pushes what a rectangle's equally long runs divide it into.
+/// Pushes the steps into which its equally long runs, from left to right, divide a rectangle.
 fn push_spine(stack: &mut Vec<Step>, rectangle: Rectangle, runs: &[MatchingBlock]) {
     let Some(last) = runs.last() else { return };
     let first = stack.len();
@@ -166,13 +178,15 @@ fn push_spine(stack: &mut Vec<Step>, rectangle: Rectangle, runs: &[MatchingBlock
         stack.push(Step::Emit(run));
         rest = rest.right_of(run);
     }
-    // There is no run of this length left, or it would be on the spine.
+    // There is no run of this length left, or it would be among `runs`.
     rest.bound = last.len - 1;
     stack.push(Step::Search(rest));
+    // The step pushed last is taken first, and that must be the leftmost.
     stack[first..].reverse();
 }
 
-/// The longest run in a rectangle; of equally long ones the first in the pattern, then in the state.
+/// Finds the longest run in a rectangle; of equally long ones the first in the pattern,
+/// then in the state.
 fn longest_run<T: Eq>(pattern: &[T], state: &[T], rectangle: Rectangle) -> Option<MatchingBlock> {
     let pattern_part = &pattern[rectangle.pattern_start..rectangle.pattern_end];
     let state_part = &state[rectangle.state_start..rectangle.state_end];
@@ -213,6 +227,7 @@ fn longest_run<T: Eq>(pattern: &[T], state: &[T], rectangle: Rectangle) -> Optio
 struct Blocks(Vec<MatchingBlock>);
 
 impl Blocks {
+    /// Appends a block that follows all others, or joins it to the last one if they touch.
     fn push(&mut self, block: MatchingBlock) {
         if let Some(last) = self.0.last_mut()
             && last.pattern_end() == block.pattern_start

@@ -1,4 +1,4 @@
-//! Symbols that match although they differ.
+//! Fuzzy matching: symbols that match although they differ.
 
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
@@ -11,16 +11,19 @@ use super::similarity::similarity_of_texts;
 pub struct FuzzyMatch {
     /// Its index in the pattern.
     pub pattern_idx: usize,
-    /// [`character_similarity`](super::character_similarity) of the two; 1 exactly if they are equal.
+    /// [`character_similarity`](super::character_similarity) of the two; 1 exactly
+    /// if they are equal.
     pub similarity: f64,
 }
 
-/// For every symbol of the state, in order, the most similar symbol of the pattern, if it is similar enough.
+/// Finds, for every symbol of the state in order, the most similar symbol of the pattern, if it is
+/// similar enough.
 ///
-/// Of equally similar symbols the first is taken. `None` where even the best similarity is below `threshold`, and everywhere
-/// for an empty pattern.
+/// Of equally similar symbols the first is taken. `None` where even the best similarity is below
+/// `threshold`, and everywhere for an empty pattern.
 ///
-/// Shape: as long as the state. Complexity: one comparison per pair of distinct symbols whose lengths allow the threshold.
+/// Shape: as long as the state. Complexity: one comparison per pair of distinct symbols whose
+/// lengths allow the threshold.
 ///
 /// ```
 /// use kato_prediction::matching::fuzzy_matches;
@@ -56,7 +59,7 @@ pub fn fuzzy_matches(pattern: &[&str], state: &[&str], threshold: f64) -> Vec<Op
         .collect()
 }
 
-/// The first most similar symbol, or none if none reaches the threshold.
+/// Finds the first of the most similar symbols, or none if none reaches the threshold.
 fn most_similar(
     pattern: &[(usize, Vec<char>)],
     symbol: &str,

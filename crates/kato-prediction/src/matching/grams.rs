@@ -1,8 +1,8 @@
 //! Longest common runs of long sequences, by exact names of their grams.
 //!
-//! A gram is a run of symbols. Grams whose length is a power of two get numbers, equal for equal grams; any other gram is
-//! told by the two, overlapping, that cover it. So two grams of any length are compared in constant time, without a hash
-//! that could collide.
+//! A gram is a run of symbols. Grams whose length is a power of two get numbers, equal for equal
+//! grams; any other gram is identified by the two, overlapping, that cover it. So two grams of any
+//! length are compared in constant time, without a hash that could collide.
 
 use std::hash::Hash;
 
@@ -17,13 +17,14 @@ const NONE: u32 = u32::MAX;
 
 /// Names of the grams of a pattern and a state.
 pub(super) struct GramNames {
-    /// Where the state begins in the tables.
+    /// Length of the pattern, behind which the state begins in the tables.
     n_pattern: usize,
-    /// For length 2^k the name of the gram at every position: pattern first, then state.
+    /// For length 2^k, the name of the gram at every position: pattern first, then state.
     tables: Vec<Vec<u32>>,
 }
 
 impl GramNames {
+    /// Creates the tables, up to the greatest power of two of which both sequences share a gram.
     pub(super) fn new<T: Eq + Hash>(
         pattern: &[T],
         state: &[T],
@@ -41,8 +42,10 @@ impl GramNames {
         };
         let mut next = table(lengths, symbol, cancel)?;
         let mut half = 1;
+        // A gram of double length is the pair of its halves, so names are made from names alone.
         while let Some(names) = next {
             let halves = |position: usize| {
+                // A gram may not reach from the pattern into the state.
                 let end = if position < n_pattern {
                     n_pattern
                 } else {
@@ -59,25 +62,29 @@ impl GramNames {
         Ok(Self { n_pattern, tables })
     }
 
-    /// Length of the longest gram that can be named, at least that of the longest common run.
+    /// Returns the length of the longest gram that can be named, which no common run exceeds.
     fn longest(&self) -> usize {
+        // The first length without a table is a power of two of which no gram is common.
         (1_usize << self.tables.len()) - 1
     }
 
-    /// What tells the gram of the pattern from others of its length; `None` if the state does not have it.
+    /// Returns what identifies a gram of the pattern among those of its length; `None` if the state
+    /// does not have it.
     fn of_pattern(&self, start: usize, len: usize) -> Option<(u32, u32)> {
+        // The grams of this power of two at the beginning and at the end cover all of the gram.
         let power = len.ilog2();
         let names = self.tables.get(power as usize)?;
         let name = (names[start], names[start + len - (1 << power)]);
         (name.0 != NONE && name.1 != NONE).then_some(name)
     }
 
+    /// Returns the same for a gram of the state.
     fn of_state(&self, start: usize, len: usize) -> Option<(u32, u32)> {
         self.of_pattern(self.n_pattern + start, len)
     }
 }
 
-/// Names for the grams that `key` tells apart, or `None` if no gram is common to pattern and state.
+/// Numbers the grams that `key` distinguishes; `None` if no gram is common to pattern and state.
 fn table<K: Eq + Hash>(
     (n_pattern, n_state): (usize, usize),
     key: impl Fn(usize) -> Option<K>,
@@ -86,6 +93,7 @@ fn table<K: Eq + Hash>(
     let mut numbers = map();
     let mut names = vec![NONE; n_pattern + n_state];
     let (of_pattern, of_state) = names.split_at_mut(n_pattern);
+    // The state first: grams that only the pattern has need no number, as they match nothing.
     for (start, name) in of_state.iter_mut().enumerate() {
         cancel.check()?;
         if let Some(key) = key(n_pattern + start) {
@@ -103,7 +111,7 @@ fn table<K: Eq + Hash>(
     Ok(any.then_some(names))
 }
 
-/// The rectangle's longest run, the longest right of it if that is equally long, and so on.
+/// Finds the rectangle's longest run, the longest right of it if that is equally long, and so on.
 pub(super) fn longest_runs(
     names: &GramNames,
     rectangle: Rectangle,
@@ -119,7 +127,8 @@ pub(super) fn longest_runs(
         state_end,
         ..
     } = rectangle;
-    // For every gram of the state where it occurs next, and from there on where again.
+    // For every gram of the state its first position, and for every position the next one of the
+    // same gram. Filled from the end, so that what was first before comes next.
     let mut next = vec![usize::MAX; state_end - state_start];
     let mut first = map();
     for start in (state_start..=state_end - len).rev() {
@@ -138,7 +147,8 @@ pub(super) fn longest_runs(
             .of_pattern(pattern_at, len)
             .and_then(|name| first.get_mut(&name))
         {
-            // What lies behind is never asked for again: the state is walked once in all.
+            // Positions before `state_at` are never needed again, so the entry moves on for good
+            // and every position is passed once in all.
             while *start < state_at {
                 *start = next[*start - state_start];
             }
@@ -158,7 +168,7 @@ pub(super) fn longest_runs(
     Ok(runs)
 }
 
-/// Length of the longest run in the rectangle.
+/// Returns the length of the longest run in the rectangle; `None` if no symbol is common.
 fn longest_len(
     names: &GramNames,
     rectangle: Rectangle,
@@ -170,7 +180,8 @@ fn longest_len(
         .min(rectangle.pattern_end - rectangle.pattern_start)
         .min(rectangle.state_end - rectangle.state_start)
         + 1;
-    // Down from the bound in growing steps, since it is often met, then by halves.
+    // Bisection is allowed, as a run contains runs of all lesser lengths. It begins with growing
+    // steps down from the bound, which is often met.
     let (mut found, mut step) = (0, 1);
     while found + 1 < too_long {
         let len = match found {
@@ -187,6 +198,7 @@ fn longest_len(
     Ok((found > 0).then_some(found))
 }
 
+/// Returns whether the rectangle has a common run of this length.
 fn has_run(
     names: &GramNames,
     rectangle: Rectangle,
@@ -210,6 +222,7 @@ fn has_run(
     Ok(false)
 }
 
+/// Creates an empty map, keyed at random as symbols come from users.
 fn map<K, V>() -> HashMap<K, V, RandomState> {
     HashMap::with_hasher(RandomState::default())
 }

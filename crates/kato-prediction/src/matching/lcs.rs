@@ -1,8 +1,8 @@
-//! Longest common subsequence, 64 positions of one sequence at a time.
+//! The longest common subsequence, 64 positions of one sequence at a time.
 //!
-//! The rows of the usual table of lengths differ by at most 1 from column to column. Kept as bits (a 0 where the length
-//! grows), a row follows from the one before by an addition and three logical operations per word: Hyyrö, "Bit-parallel LCS-length
-//! computation revisited" (2004).
+//! The rows of the usual table of lengths differ by at most 1 from column to column. Kept as bits
+//! (a 0 where the length grows), a row follows from the one before by an addition and three logical
+//! operations per word: Hyyrö, "Bit-parallel LCS-length computation revisited" (2004).
 
 use std::hash::Hash;
 
@@ -11,12 +11,14 @@ use hashbrown::HashMap;
 
 use crate::cancel::{Cancel, Cancelled, uncancelled};
 
-/// Up to this many pairs, comparing them all is faster than hashing symbols.
+/// Number of pairs up to which comparing them all is faster than hashing symbols.
 const DIRECT_PAIRS: usize = 1024;
 
-/// Length of a longest common subsequence: symbols that both have in the same order, not necessarily without gaps.
+/// Returns the length of a longest common subsequence: symbols that both sequences have in the same
+/// order, not necessarily without gaps.
 ///
-/// Complexity: O(a · b / 64) time, O(min(a, b)) memory, and no allocation while sequences are short.
+/// Complexity: O(a · b / 64) time, O(min(a, b)) memory, and no allocation while
+/// sequences are short.
 ///
 /// ```
 /// use kato_prediction::matching::lcs_length;
@@ -27,14 +29,16 @@ pub fn lcs_length<T: Eq + Hash>(pattern: &[T], state: &[T]) -> usize {
     uncancelled(lcs_length_unless(pattern, state, &Cancel::never()))
 }
 
-/// [`lcs_length`] that can be ended.
+/// Computes [`lcs_length`] unless it is cancelled.
 pub(crate) fn lcs_length_unless<T: Eq + Hash>(
     pattern: &[T],
     state: &[T],
     cancel: &Cancel,
 ) -> Result<usize, Cancelled> {
+    // A common beginning and a common end are part of some longest subsequence.
     let (prefix, pattern, state) = without_common_prefix(pattern, state);
     let (suffix, pattern, state) = without_common_suffix(pattern, state);
+    // The shorter one becomes the bits of a row: memory is linear in it.
     let (short, long) = if pattern.len() <= state.len() {
         (pattern, state)
     } else {
@@ -61,7 +65,7 @@ fn without_common_suffix<'a, T: Eq>(a: &'a [T], b: &'a [T]) -> (usize, &'a [T], 
     (len, &a[..a.len() - len], &b[..b.len() - len])
 }
 
-/// For at most 64 symbols against others, without tables.
+/// Computes the length for a `short` sequence of at most 64 symbols, without tables.
 fn direct<T: Eq>(short: &[T], long: &[T]) -> usize {
     let mut row = u64::MAX;
     for symbol in long {
@@ -70,10 +74,11 @@ fn direct<T: Eq>(short: &[T], long: &[T]) -> usize {
         });
         row = next_word(row, mask, false).0;
     }
+    // Bits behind the end of `short` are in no mask and stay set, so the zeros count positions.
     row.count_zeros() as usize
 }
 
-/// One word of the next row, and the carry into the word after it.
+/// Computes one word of the next row, and the carry into the word after it.
 fn next_word(word: u64, mask: u64, carry: bool) -> (u64, bool) {
     let (sum, carry) = word.carrying_add(word & mask, carry);
     (sum | (word & !mask), carry)
@@ -91,9 +96,10 @@ fn next_word(word: u64, mask: u64, carry: bool) -> (u64, bool) {
 #[derive(Debug, Clone)]
 pub struct LcsProfile<T> {
     len: usize,
-    /// For every distinct symbol its range in `masks`.
+    /// For every distinct symbol, its range in `masks`.
     ranges: HashMap<T, (usize, usize), RandomState>,
-    /// Where a symbol is: among 64 positions, and which 64; only where it is at all, so that memory stays linear.
+    /// The number of a word and the symbol's positions in it; only words in which the symbol is, so
+    /// that memory stays linear.
     masks: Vec<(usize, u64)>,
 }
 
@@ -107,6 +113,8 @@ impl<T: Eq + Hash> LcsProfile<T> {
             positions.push((*ids.entry(symbol).or_insert(new), position));
         }
         let len = positions.len();
+        // By symbol, then by position: the masks of a symbol are together, their words ascending,
+        // as `next_row` expects.
         positions.sort_unstable();
         let mut masks: Vec<(usize, u64)> = Vec::new();
         let mut ends = Vec::with_capacity(ids.len());
@@ -130,31 +138,32 @@ impl<T: Eq + Hash> LcsProfile<T> {
         }
     }
 
-    /// Number of symbols.
+    /// Returns the number of symbols.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no symbol.
+    /// Returns whether there is no symbol.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Length of a longest subsequence common with another sequence, as [`lcs_length`].
+    /// Returns the length of a longest common subsequence with another sequence, as [`lcs_length`].
     #[must_use]
     pub fn length(&self, other: impl IntoIterator<Item = T>) -> usize {
         uncancelled(self.length_unless(other, &Cancel::never()))
     }
 
-    /// [`length`](Self::length) that can be ended.
+    /// Computes [`length`](Self::length) unless it is cancelled.
     pub(crate) fn length_unless(
         &self,
         other: impl IntoIterator<Item = T>,
         cancel: &Cancel,
     ) -> Result<usize, Cancelled> {
         let n_words = self.len.div_ceil(64);
+        // Up to 512 symbols the row is on the stack, which saves an allocation per comparison.
         let (mut few, mut many) = ([u64::MAX; 8], Vec::new());
         let row = if n_words <= few.len() {
             &mut few[..n_words]
@@ -164,6 +173,7 @@ impl<T: Eq + Hash> LcsProfile<T> {
         };
         for symbol in other {
             cancel.check()?;
+            // A symbol that this sequence does not have leaves the row as it is.
             if let Some(&(start, end)) = self.ranges.get(&symbol) {
                 next_row(row, &self.masks[start..end]);
             }
@@ -176,7 +186,8 @@ impl<T: Eq + Hash> LcsProfile<T> {
 fn next_row(row: &mut [u64], masks: &[(usize, u64)]) {
     let (mut at, mut carry) = (0, false);
     for &(word, mask) in masks {
-        // Words without the symbol change only by a carry, which the first word that is not full takes up.
+        // Words without the symbol change only by a carry, which the first word that is
+        // not full takes up.
         while carry && at < word {
             (row[at], carry) = next_word(row[at], 0, carry);
             at += 1;

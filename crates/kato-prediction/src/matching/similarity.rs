@@ -1,12 +1,13 @@
-//! Similarity of sequences and of texts, to the last bit of the original's doubles.
+//! Similarities of sequences and of texts, equal to the original's to the last bit of a double.
 
 use super::lcs::{LcsProfile, lcs_length};
 use crate::cancel::{Cancel, Cancelled, uncancelled};
 
-/// Similarity of two sequences from the length of their longest common subsequence.
+/// Computes the similarity of two sequences from the length of their longest common subsequence.
 ///
-/// `total_length` is the sum of both lengths T. Formula: ((2 · lcs / T) · 100) / 100 in doubles; 0 for T = 0. In `0..=1`. The
-/// detour by 100 changes last bits, and with them what a threshold lets pass.
+/// `total_length` is the sum of both lengths T. Formula: ((2 · lcs / T) · 100) / 100 in
+/// doubles; 0 for T = 0. In `0..=1`. The detour by 100 changes last bits, and with them what a
+/// threshold lets pass.
 ///
 /// ```
 /// use kato_prediction::matching::token_similarity;
@@ -17,13 +18,16 @@ pub fn token_similarity(lcs: usize, total_length: usize) -> f64 {
     if total_length == 0 {
         return 0.0;
     }
+    // Not simplified: KATO 3.10.1 computes per cent and divides them by 100 again.
     2.0 * lcs as f64 / total_length as f64 * 100.0 / 100.0
 }
 
-/// Similarity of two texts by their longest common subsequence of characters (code points).
+/// Computes the similarity of two texts from their longest common subsequence of
+/// characters (code points).
 ///
-/// Formula: ((1 − d / T) · 100) / 100 in doubles, with T the sum of both lengths and d = T − 2 · lcs; 1 for two empty texts.
-/// In `0..=1`. For a prediction in character mode the texts are the symbols joined by blanks.
+/// Formula: ((1 − d / T) · 100) / 100 in doubles, with T the sum of both lengths and d = T − 2 ·
+/// lcs; 1 for two empty texts. In `0..=1`. For a prediction in character mode the texts are the
+/// symbols joined by blanks.
 ///
 /// Complexity: as [`lcs_length`].
 ///
@@ -37,11 +41,14 @@ pub fn character_similarity(a: &str, b: &str) -> f64 {
     similarity_of_texts(lcs_length(&a, &b), a.len() + b.len())
 }
 
-/// The formula of [`character_similarity`]. Grows with `lcs`, also in doubles, and falls with `total_length`.
+/// Computes the formula of [`character_similarity`].
+///
+/// Grows with `lcs`, also in doubles, and falls with `total_length`.
 pub(super) fn similarity_of_texts(lcs: usize, total_length: usize) -> f64 {
     if total_length == 0 {
         return 1.0;
     }
+    // No common subsequence is longer than the shorter text, so this is not negative.
     let distance = total_length - 2 * lcs;
     (1.0 - distance as f64 / total_length as f64) * 100.0 / 100.0
 }
@@ -63,13 +70,13 @@ impl CharacterProfile {
         Self(LcsProfile::new(text.chars()))
     }
 
-    /// Similarity to another text.
+    /// Returns the similarity to another text.
     #[must_use]
     pub fn similarity(&self, other: &str) -> f64 {
         uncancelled(self.similarity_unless(other, &Cancel::never()))
     }
 
-    /// [`similarity`](Self::similarity) that can be ended.
+    /// Computes [`similarity`](Self::similarity) unless it is cancelled.
     pub(crate) fn similarity_unless(&self, other: &str, cancel: &Cancel) -> Result<f64, Cancelled> {
         let total_length = self.0.len() + other.chars().count();
         let lcs = self.0.length_unless(other.chars(), cancel)?;

@@ -2,14 +2,14 @@
 
 use super::{product, ratio_or_zero, sum};
 
-/// What takes the place of probability 0 in [`confluence`].
+/// The value that replaces a probability of 0 in [`confluence`].
 const LEAST_PROBABILITY: f64 = 1e-10;
 
-/// Cosine distance of two vectors, given as pairs of components.
+/// Computes the cosine distance of two vectors, given as pairs of components.
 ///
-/// In predictions there is one pair per symbol of state or present: its count in the state and its count in the present,
-/// each times the symbol's probability. Formula: 1 − Σab / (√Σa² · √Σb²); 1 if either vector is all zero. In `0..=1` for
-/// components of at least 0, up to rounding.
+/// In predictions there is one pair per symbol of state or present: its count in the state and its
+/// count in the present, each times the symbol's probability. Formula: 1 − Σab / (√Σa² · √Σb²); 1
+/// if either vector is all zero. In `0..=1` for components of at least 0, up to rounding.
 ///
 /// ```
 /// use kato_prediction::metrics::cosine_distance;
@@ -26,10 +26,10 @@ pub fn cosine_distance(components: impl IntoIterator<Item = (f64, f64)>) -> f64 
     1.0 - ratio_or_zero(dot, f64::sqrt(a_squared) * f64::sqrt(b_squared))
 }
 
-/// Likeness of state and present by frequency-weighted cosine distance.
+/// Computes the similarity of state and present by frequency-weighted cosine distance.
 ///
-/// Formula: 1 − distance · f / F, with the pattern's frequency f and the ensemble's total F; 0 if F = 0. A frequent pattern
-/// is held to account for its distance more than a rare one.
+/// Formula: 1 − distance · f / F, with the pattern's frequency f and the ensemble's total F; 0 if
+/// F = 0. The distance of a frequent pattern weighs more than that of a rare one.
 #[must_use]
 pub fn itfdf_similarity(distance: f64, frequency: u64, total_frequency: u64) -> f64 {
     if total_frequency == 0 {
@@ -38,11 +38,12 @@ pub fn itfdf_similarity(distance: f64, frequency: u64, total_frequency: u64) -> 
     1.0 - distance * frequency as f64 / total_frequency as f64
 }
 
-/// Mean TF-IDF of a list of symbols.
+/// Computes the mean TF-IDF of a list of symbols.
 ///
-/// Shape: for each distinct symbol its count and its probability (`None` if the node has none for it), in any order.
-/// Formula: the mean over them of (count / Σ counts) · (log₂(U / w) + 1), with U patterns and w = max(1, ⌊probability · U⌋),
-/// 1 without a probability. 0 if U = 0 or there is no symbol.
+/// Shape: for each distinct symbol its count and its probability (`None` if the node has none
+/// for it), in any order. Formula: the mean over them of (count / Σ counts) · (log₂(U / w) + 1),
+/// with U patterns and w = max(1, ⌊probability · U⌋), 1 without a probability. 0 if U = 0 or
+/// there is no symbol.
 ///
 /// The product is cut in doubles, as in the original: 15 patterns of 22 count as 14.
 ///
@@ -63,17 +64,19 @@ pub fn tfidf_score(
     let total = sum(symbols.iter().map(|&(count, _)| count as f64));
     let n_patterns = n_patterns as f64;
     let scores = symbols.iter().map(|&(count, probability)| {
+        // Not rounded: KATO truncates the product, and so loses a pattern where it is just below.
         let containing = probability.map_or(1.0, |p| (p * n_patterns).trunc().max(1.0));
         ratio_or_zero(count as f64, total) * ((n_patterns / containing).log2() + 1.0)
     });
     ratio_or_zero(sum(scores), symbols.len() as f64)
 }
 
-/// How much more often the pattern was learned than its present would come together by chance.
+/// Computes how much more often the pattern was learned than its present would come
+/// together by chance.
 ///
-/// Shape: the probabilities of the symbols of the present, one per position. Formula: (f / U) · (1 − Π p), with frequency f,
-/// U patterns, and 10⁻¹⁰ for probability 0; 0 for an empty present or U = 0. Above 1 is possible, since relearning raises f
-/// but not U.
+/// Shape: the probabilities of the symbols of the present, one per position. Formula:
+/// (f / U) · (1 − Π p), with frequency f, U patterns, and 10⁻¹⁰ for probability 0; 0 for an empty
+/// present or U = 0. Above 1 is possible, since relearning raises f but not U.
 #[must_use]
 pub fn confluence(
     frequency: u64,

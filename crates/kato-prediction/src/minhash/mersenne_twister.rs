@@ -1,7 +1,8 @@
-//! The random numbers that datasketch draws its hash functions from: numpy's, of the generator MT19937.
+//! The generator MT19937 as numpy uses it, from which datasketch draws its hash functions.
 //!
-//! Source: Matsumoto and Nishimura, "Mersenne Twister: a 623-dimensionally equidistributed uniform pseudo-random number
-//! generator" (1998), with the seeding of 2002. Thirty lines whose output must never change are no reason for a dependency.
+//! Source: Matsumoto and Nishimura, "Mersenne Twister: a 623-dimensionally equidistributed uniform
+//! pseudo-random number generator" (1998), with the seeding of 2002. Thirty lines whose output must
+//! never change are no reason for a dependency.
 
 /// Words of state.
 const N: usize = 624;
@@ -13,10 +14,12 @@ const M: usize = 397;
 #[derive(Debug)]
 pub(super) struct MersenneTwister {
     words: [u32; N],
+    /// Index of the next word to give out; `N` when the words are used up.
     next: usize,
 }
 
 impl MersenneTwister {
+    /// Creates a generator from a seed.
     pub(super) fn new(seed: u32) -> Self {
         let mut words = [seed; N];
         for i in 1..N {
@@ -29,8 +32,11 @@ impl MersenneTwister {
         Self { words, next: N }
     }
 
-    /// A number in `0..=limit`, all equally probable, as numpy's legacy generator draws 64-bit integers.
+    /// Draws a number in `0..=limit`, all equally probable, as numpy's legacy generator draws
+    /// 64-bit integers.
     pub(super) fn at_most(&mut self, limit: u64) -> u64 {
+        // The smallest mask that covers the limit, so that at least half of the draws are accepted.
+        // A power of two is its own next power, hence `| limit`.
         let mask = limit
             .checked_next_power_of_two()
             .map_or(u64::MAX, |power| (power - 1) | limit);
@@ -42,18 +48,21 @@ impl MersenneTwister {
         }
     }
 
+    /// Returns the next 32 random bits.
     fn word(&mut self) -> u32 {
         if self.next == N {
             self.twist();
         }
         let mut word = self.words[self.next];
         self.next += 1;
+        // The tempering of the paper.
         word ^= word >> 11;
         word ^= (word << 7) & 0x9d2c_5680;
         word ^= (word << 15) & 0xefc6_0000;
         word ^ (word >> 18)
     }
 
+    /// Replaces the words by the next ones.
     fn twist(&mut self) {
         for i in 0..N {
             let joined = (self.words[i] & 0x8000_0000) | (self.words[(i + 1) % N] & 0x7fff_ffff);

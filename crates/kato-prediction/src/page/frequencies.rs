@@ -1,8 +1,8 @@
-//! Frequencies of a page's patterns: four bytes each, as nearly all are small.
+//! The column of frequencies of a page: four bytes each, as nearly all are small.
 
 use crate::collections::HashMap;
 
-/// Counts of learns by place.
+/// Numbers of learns by place.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frequencies {
     /// `u32::MAX` stands for a value in `large`.
@@ -13,17 +13,20 @@ pub(super) struct Frequencies {
 impl Frequencies {
     pub(super) fn get(&self, place: u16) -> u64 {
         match self.small[usize::from(place)] {
+            // `set` keeps an entry for every marker, so the default is never taken.
             u32::MAX => self.large.get(&place).copied().unwrap_or(u64::MAX),
             small => u64::from(small),
         }
     }
 
+    /// Appends the frequency of the next place; there are at most 65,536 places.
     pub(super) fn push(&mut self, frequency: u64) {
         let place = self.small.len() as u16;
         self.small.push(0);
         self.set(place, frequency);
     }
 
+    /// Adds to a frequency, which stops at `u64::MAX`: imported frequencies may be that large.
     pub(super) fn add(&mut self, place: u16, added: u64) {
         self.set(place, self.get(place).saturating_add(added));
     }
@@ -40,6 +43,8 @@ impl Frequencies {
     fn set(&mut self, place: u16, frequency: u64) {
         let small = u32::try_from(frequency).unwrap_or(u32::MAX);
         self.small[usize::from(place)] = small;
+        // A frequency of exactly `u32::MAX` needs an entry too, since it equals the marker. Entries
+        // never go stale, as frequencies only grow.
         if small == u32::MAX {
             self.large.insert(place, frequency);
         }

@@ -1,10 +1,13 @@
-//! Postings: for every symbol of a page the patterns that hold it, and those in which it is followed by another.
+//! Postings: for every symbol of a page, the patterns that hold it and those in which another
+//! symbol follows it.
 
 use std::ops::Range;
 
 use crate::symbols::SymbolId;
 
 /// The places of one page by symbol; each place once, however often the pattern holds the symbol.
+///
+/// Offsets are 32-bit numbers, which suffice because a page holds fewer than 2³² symbols.
 #[derive(Debug, Clone)]
 pub(crate) struct Postings {
     /// Ascending.
@@ -12,9 +15,10 @@ pub(crate) struct Postings {
     lists: Box<[Lists]>,
     /// By symbol: places, ascending.
     places: Box<[u16]>,
-    /// By symbol: places where another symbol follows. First those where all its occurrences have one follower, by
-    /// follower and place; then the others, by place. So patterns with a pair of symbols are found by bisection, and a
-    /// directory of pairs, which would be larger than all the rest, is not needed.
+    /// By symbol: places where another symbol follows. First those where all its occurrences have
+    /// one follower, by follower and place; then the others, by place. So patterns with a pair of
+    /// symbols are found by bisection, and a directory of pairs, which would be larger than all the
+    /// rest, is not needed.
     followed: Box<[u16]>,
 }
 
@@ -23,13 +27,14 @@ pub(crate) struct Postings {
 pub(crate) struct SymbolLists<'a> {
     /// Ascending.
     pub(crate) places: &'a [u16],
-    /// Where the symbol after it is always the same: by that, then ascending.
+    /// Places where the symbol after it is always the same: by that symbol, then ascending.
     pub(super) by_follower: &'a [u16],
-    /// Where it is not, ascending.
+    /// Places where different symbols follow it, ascending.
     pub(super) several_followers: &'a [u16],
 }
 
-/// Where a symbol's lists begin. They end where those of the next symbol begin; a last entry ends the last symbol's.
+/// Where a symbol's lists begin. They end where those of the next symbol begin; a last entry
+/// without a symbol ends the lists of the last one.
 #[derive(Debug, Clone, Copy)]
 struct Lists {
     places: u32,
@@ -39,7 +44,7 @@ struct Lists {
 }
 
 impl Postings {
-    /// The patterns that hold the symbol; `None` if there are none.
+    /// Returns the patterns that hold the symbol; `None` if there are none.
     pub(crate) fn lists(&self, symbol: SymbolId) -> Option<SymbolLists<'_>> {
         let idx = self.symbols.binary_search(&symbol.0).ok()?;
         let (lists, next) = (self.lists[idx], self.lists[idx + 1]);
@@ -62,12 +67,12 @@ fn as_range(start: u32, end: u32) -> Range<usize> {
     start as usize..end as usize
 }
 
-/// Collects the symbols of a page's patterns.
+/// A builder that collects the symbols of a page's patterns.
 #[derive(Debug)]
 pub(super) struct PostingsBuilder {
     /// Symbol and place, so that sorting numbers sorts postings.
     held: Vec<u64>,
-    /// Symbol, then follower.
+    /// Symbol and follower in one number, and the place.
     followed: Vec<(u64, u16)>,
 }
 
@@ -92,7 +97,9 @@ impl PostingsBuilder {
         }));
     }
 
+    /// Sorts what was collected into postings.
     pub(super) fn build(mut self) -> Postings {
+        // A pattern may hold a symbol or a pair several times and counts once.
         self.held.sort_unstable();
         self.held.dedup();
         self.followed.sort_unstable();
@@ -103,6 +110,7 @@ impl PostingsBuilder {
         let mut lists = Vec::with_capacity(n_symbols + 1);
         let mut places = Vec::with_capacity(self.held.len());
         let mut followed = Vec::with_capacity(self.followed.len());
+        // Both lists are sorted by symbol first, so one pass over each of them suffices.
         let mut rest = self.followed.as_slice();
         for group in self.held.chunk_by(|a, b| symbol(a) == symbol(b)) {
             let symbol = symbol(&group[0]);
@@ -117,8 +125,10 @@ impl PostingsBuilder {
                 followed: start,
                 several: several as u32,
             });
+            // The low 16 bits are the place.
             places.extend(group.iter().map(|&key| key as u16));
         }
+        // The entry behind the last symbol, where its lists end.
         lists.push(Lists {
             places: places.len() as u32,
             followed: followed.len() as u32,
@@ -133,13 +143,15 @@ impl PostingsBuilder {
     }
 }
 
-/// Appends the places of one symbol, by follower and place; returns where those with several followers begin.
+/// Appends the places of one symbol, by follower and place; returns where those with several
+/// followers begin.
 fn push_followed(of_symbol: &[(u64, u16)], followed: &mut Vec<u16>) -> usize {
-    // Most names occur once in a page.
+    // A short way for pattern names as symbols, most of which occur once in a page.
     if let [] | [_] = of_symbol {
         followed.extend(of_symbol.iter().map(|&(_, place)| place));
         return followed.len();
     }
+    // Pairs of a place are distinct here, so a place that is there twice has several followers.
     let mut all: Vec<u16> = of_symbol.iter().map(|&(_, place)| place).collect();
     all.sort_unstable();
     let mut several: Vec<u16> = all

@@ -1,4 +1,4 @@
-//! The symbols of a page's patterns: two bytes each as long as all ids fit, else four.
+//! The column of symbols of a page: two bytes each as long as all ids fit, else four.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ impl Default for SymbolColumn {
 }
 
 impl SymbolColumn {
-    /// An empty column with exactly the room that the symbols of these columns need.
+    /// Creates an empty column with exactly the capacity that the symbols of these columns need.
     pub(super) fn for_symbols_of(columns: &[&Self]) -> Self {
         let n_symbols = columns.iter().map(|column| column.len()).sum();
         if columns
@@ -39,11 +39,13 @@ impl SymbolColumn {
         }
     }
 
+    /// Appends symbols, widening the column if one of them does not fit.
     pub(super) fn extend(&mut self, symbols: &[SymbolId]) {
         if let Self::Narrow(ids) = self {
             let before = ids.len();
             for symbol in symbols {
                 let Ok(narrow) = u16::try_from(symbol.0) else {
+                    // The wide column takes all of the symbols below, those already here included.
                     ids.truncate(before);
                     *self = Self::Wide(ids.iter().map(|&id| u32::from(id)).collect());
                     break;
@@ -63,7 +65,7 @@ impl SymbolColumn {
         })
     }
 
-    /// What the symbols of a range have in common with a state.
+    /// Returns upper bounds of what the symbols of a range have in common with a state.
     #[inline]
     pub(super) fn common(&self, range: Range<usize>, state: &State<'_>) -> Common {
         match self {
@@ -75,7 +77,7 @@ impl SymbolColumn {
         }
     }
 
-    /// The symbol after the first occurrence of a symbol in a range.
+    /// Returns the symbol after the first occurrence of a symbol in a range.
     #[inline]
     pub(super) fn follower(&self, range: Range<usize>, symbol: SymbolId) -> Option<SymbolId> {
         match self {

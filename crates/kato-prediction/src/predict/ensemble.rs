@@ -1,4 +1,4 @@
-//! Metrics that relate the survivors of a search to each other and to the node's statistics.
+//! The metrics that relate the survivors of a search to each other and to the node's statistics.
 
 use super::best;
 use super::futures::Futures;
@@ -19,14 +19,15 @@ pub(super) struct Ensemble<'a> {
     state: &'a State<'a>,
     config: &'a PredictionConfig,
     survivors: Vec<Survivor<'a>>,
-    /// Symbols that match or are missing in some survivor: only they have a probability.
+    /// Symbols that match or are missing in some survivor: as in KATO, only they
+    /// have a probability.
     relevant: HashSet<SymbolId>,
     /// Probabilities of the state's distinct symbols.
     state_shares: Vec<f64>,
 }
 
 impl<'a> Ensemble<'a> {
-    /// The ensemble of what a search found, given in name order.
+    /// Creates the ensemble of what a search found, given in name order.
     pub(super) fn new(
         index: &'a PatternIndex,
         state: &'a State<'a>,
@@ -38,6 +39,7 @@ impl<'a> Ensemble<'a> {
             .iter()
             .map(|ranked| Survivor::new(index, state, candidates, ranked))
             .collect::<Result<_, _>>()?;
+        // What is missing is in the present, so matches and present hold all relevant symbols.
         let relevant = survivors
             .iter()
             .flat_map(|survivor| {
@@ -61,7 +63,7 @@ impl<'a> Ensemble<'a> {
         Ok(ensemble)
     }
 
-    /// The answer; `is_cut` says whether candidates were left out of it.
+    /// Ranks the survivors and returns the answer; `is_cut` says whether candidates were left out.
     pub(super) fn predictions(
         mut self,
         is_cut: bool,
@@ -69,6 +71,7 @@ impl<'a> Ensemble<'a> {
     ) -> Result<Predictions, Cancelled> {
         let futures = Futures::new(&self.survivors, cancel)?;
         self.rate(&futures, is_cut, cancel)?;
+        // Of all survivors, also of those that `max_predictions` leaves out below, as in KATO.
         let future_potentials = self.future_potentials(&futures, cancel)?;
         let table = self.index.symbol_table();
         let order = best(
@@ -76,6 +79,7 @@ impl<'a> Ensemble<'a> {
             self.config.rank_sort_algo,
             self.config.max_predictions,
         );
+        // Texts are made last, for the predictions of the answer alone.
         let predictions = order.into_iter().map(|idx| {
             cancel.check()?;
             let mut prediction = self.survivors[idx].with_texts(self.state, table);
@@ -88,7 +92,9 @@ impl<'a> Ensemble<'a> {
         })
     }
 
+    /// Computes the metrics that depend on the ensemble, and the potential, of all survivors.
     fn rate(&mut self, futures: &Futures, is_cut: bool, cancel: &Cancel) -> Result<(), Cancelled> {
+        // Saturating, as imported frequencies may be as large as a number can be.
         let total_frequency = self.survivors.iter().fold(0u64, |sum, survivor| {
             sum.saturating_add(survivor.prediction.frequency)
         });
@@ -103,6 +109,7 @@ impl<'a> Ensemble<'a> {
             .affinity_emotive
             .as_deref()
             .map(|emotive| AffinityWeights::of_state(self.index, self.state, emotive));
+        // Taken out, so that the metrics can borrow the rest of the ensemble.
         let mut survivors = std::mem::take(&mut self.survivors);
         for (idx, survivor) in survivors.iter_mut().enumerate() {
             cancel.check()?;
@@ -129,6 +136,7 @@ impl<'a> Ensemble<'a> {
                 .unwrap_or_default();
             let cohesion = survivor.cohesion;
             let prediction = &mut survivor.prediction;
+            // KATO shows `_pre_potential` only where it has cut candidates by it.
             if is_cut {
                 prediction.pre_potential = Some(metrics::pre_potential(
                     prediction.evidence,
@@ -151,6 +159,10 @@ impl<'a> Ensemble<'a> {
         Ok(())
     }
 
+    /// Computes the metrics of one survivor that depend on the ensemble or the node.
+    ///
+    /// `aggregate_potential` is that of its future, `evidence_total` the sum of likelihood times
+    /// prior over the ensemble.
     fn ensemble_metrics(
         &self,
         survivor: &Survivor<'_>,
@@ -161,6 +173,8 @@ impl<'a> Ensemble<'a> {
         let prediction = &survivor.prediction;
         let n_patterns = self.index.n_patterns();
         let present = counted(survivor.present());
+        // After `finalize-training` KATO describes the patterns of that time by their whole content
+        // and the statistics of that time; others, and all before, by their present.
         let finalized = self
             .index
             .finalized()
@@ -181,6 +195,7 @@ impl<'a> Ensemble<'a> {
         let cached = |symbol: SymbolId| match finalized {
             // What the present holds is relevant.
             None => Some(self.share(symbol)),
+            // The rest of the pattern may have no probability; TF-IDF then takes one of its own.
             Some(_) => self.relevant.contains(&symbol).then(|| self.share(symbol)),
         };
         let (f, similarity) = (prediction.frequency, prediction.similarity);
@@ -204,6 +219,7 @@ impl<'a> Ensemble<'a> {
                     .map(|&(symbol, count)| (count, cached(symbol))),
                 n_patterns,
             ),
+            // KATO divides by the number of distinct patterns where that of all learns is meant.
             confluence: metrics::confluence(
                 f,
                 n_patterns,
@@ -218,14 +234,16 @@ impl<'a> Ensemble<'a> {
         }
     }
 
-    /// Share of the patterns that hold the symbol.
+    /// Returns the share of the patterns that hold the symbol.
     fn share(&self, symbol: SymbolId) -> f64 {
         let n_patterns = self.index.symbol_table().count(symbol).n_patterns;
         f64::from(n_patterns) / self.index.n_patterns() as f64
     }
 
-    /// Cosine distance of the state and a present, symbols weighted by their probabilities.
+    /// Computes the cosine distance of the state and a present, which is given by distinct symbols,
+    /// ascending, with counts; symbols are weighted by their probabilities.
     fn distance(&self, present: &[(SymbolId, usize)]) -> f64 {
+        // Unknown symbols of the state are in no pattern: their probability is 0 and adds nothing.
         let in_present = |symbol: SymbolId| {
             let found = present.binary_search_by_key(&symbol, |&(symbol, _)| symbol);
             found.map_or(0, |idx| present[idx].1)
@@ -242,6 +260,7 @@ impl<'a> Ensemble<'a> {
         metrics::cosine_distance(of_state.chain(elsewhere))
     }
 
+    /// Returns the distinct futures with their weights, heaviest first, ties in event order.
     fn future_potentials(
         &self,
         futures: &Futures,
@@ -270,12 +289,12 @@ impl<'a> Ensemble<'a> {
     }
 }
 
-/// Share of the patterns that held the symbol when the node was finalized.
+/// Returns the share of the patterns that held the symbol when the node was finalized.
 fn probability_then(finalized: &Finalized, symbol: SymbolId) -> f64 {
     f64::from(finalized.symbols.n_patterns(symbol)) / finalized.n_patterns as f64
 }
 
-/// Distinct symbols with their counts, ascending.
+/// Returns the distinct symbols of a list with their counts, ascending.
 fn counted(symbols: &[SymbolId]) -> Vec<(SymbolId, usize)> {
     let mut sorted = symbols.to_vec();
     sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! Futures that several predictions share, and how much weight each has.
+//! The futures that predictions share, and the weight of each.
 
 use super::survivor::Survivor;
 use crate::cancel::{Cancel, Cancelled};
@@ -9,27 +9,30 @@ use crate::metrics::aggregate_potential;
 #[derive(Debug, Default)]
 pub(super) struct Futures {
     pub(super) distinct: Vec<Future>,
-    /// For every survivor its entry in `distinct`; `None` if its future is empty.
+    /// For every survivor, the index of its future in `distinct`; `None` if its future is empty.
     of_survivors: Vec<Option<usize>>,
     total_weight: f64,
 }
 
-/// Equal futures, which are equal event lists up to the order within events.
+/// A future: equal event lists, up to the order within events.
 #[derive(Debug)]
 pub(super) struct Future {
-    /// The survivor that spells it.
+    /// The first survivor that has it, whose order within events is shown.
     pub(super) first: usize,
+    /// Number of survivors that have it.
     pub(super) n_patterns: usize,
     /// Σ frequency × similarity.
     pub(super) weight: f64,
 }
 
 impl Futures {
+    /// Collects the futures of survivors.
     pub(super) fn new(survivors: &[Survivor<'_>], cancel: &Cancel) -> Result<Self, Cancelled> {
         let mut futures = Self::default();
         let mut known: HashMap<Vec<u32>, usize> = HashMap::default();
         for (idx, survivor) in survivors.iter().enumerate() {
             cancel.check()?;
+            // A completed pattern expects nothing, and KATO leaves it out.
             if survivor.split.future.is_empty() {
                 futures.of_survivors.push(None);
                 continue;
@@ -52,18 +55,19 @@ impl Futures {
         Ok(futures)
     }
 
-    /// Share of the weight of a survivor's future; `None` if the future is empty.
+    /// Returns the share of the weight of a survivor's future; `None` if the future is empty.
     pub(super) fn potential_of(&self, survivor: usize) -> Option<f64> {
         let entry = self.of_survivors[survivor]?;
         Some(self.potential(&self.distinct[entry]))
     }
 
+    /// Returns the share of the weight of a future.
     pub(super) fn potential(&self, future: &Future) -> f64 {
         aggregate_potential(future.weight, self.total_weight)
     }
 }
 
-/// Equal for equal futures: every event's length, then its symbols in order.
+/// Returns a key that is equal for equal futures: every event's length, then its sorted symbols.
 fn key(survivor: &Survivor<'_>) -> Vec<u32> {
     let mut key = Vec::new();
     for event in survivor.events(survivor.split.future.clone()) {

@@ -1,4 +1,4 @@
-//! One symbol alone: the patterns that begin with it, the shorter the better.
+//! Predictions of a state of one symbol: the patterns that begin with it, the shorter the better.
 
 use kato_model::Event;
 
@@ -16,7 +16,10 @@ use crate::state::{State, UNKNOWN};
 use crate::weights::AffinityWeights;
 use crate::{Prediction, PredictionConfig, Predictions, RankMetric, SymbolId};
 
-/// KATO's fast path: threshold, filters, ranking metric and the session's likeness have no say, and there is no ensemble.
+/// Predicts as KATO's fast path for one symbol does.
+///
+/// Threshold, filters, ranking metric and the session's `use_token_matching` have no effect, and
+/// there is no ensemble.
 pub(super) fn predict(
     index: &PatternIndex,
     state: &State<'_>,
@@ -27,7 +30,8 @@ pub(super) fn predict(
     if symbol == UNKNOWN {
         return Ok(Predictions::default());
     }
-    // Without weights only the length matters, so the best can be told before anything else is known.
+    // Without weights only the length matters, so that the best are known before anything else is
+    // computed. With weights every pattern that begins with the symbol has to be rated.
     let limit = match config.affinity_emotive {
         None => config.max_predictions,
         Some(_) => usize::MAX,
@@ -60,6 +64,7 @@ pub(super) fn predict(
     })
 }
 
+/// Offers the patterns of a page that begin with a symbol.
 fn offer_page(
     number: u16,
     page: &Page,
@@ -68,6 +73,7 @@ fn offer_page(
     cancel: &Cancel,
 ) -> Result<(), Cancelled> {
     cancel.check()?;
+    // Shorter patterns score higher, so the shortest of the class bounds the page.
     let shortest = *page.class().lengths.lengths().start();
     let upper = potential(shortest.max(1));
     if top.worst().is_some_and(|worst| upper < worst.score) {
@@ -77,7 +83,7 @@ fn offer_page(
     let mut offer = |place: u16| {
         let name = page.names()[usize::from(place)];
         if !top.accepts(upper, &name) {
-            // Names of a sealed page ascend.
+            // Names of a sealed page ascend, so no later one is accepted either.
             return false;
         }
         if page.first_symbol(place) == Some(symbol) {
@@ -97,6 +103,7 @@ fn offer_page(
             while places.next().is_some_and(|&place| offer(place)) {}
         }
         None => {
+            // Names of an open page are in no order: one that is refused ends nothing.
             for place in 0..page.len() {
                 offer(place as u16);
             }
@@ -105,7 +112,7 @@ fn offer_page(
     Ok(())
 }
 
-/// Potential of a pattern of this length without weights.
+/// Computes the potential of a pattern of this length without weights.
 fn potential(length: usize) -> f64 {
     pre_potential(
         evidence(1, length),
@@ -115,6 +122,7 @@ fn potential(length: usize) -> f64 {
     )
 }
 
+/// Computes the whole prediction of a pattern that was found.
 fn prediction(
     index: &PatternIndex,
     state: &State<'_>,
@@ -133,6 +141,7 @@ fn prediction(
     prediction.emotives = index.emotives_of(&ranked.name);
     prediction.matches = vec![state.texts[0].to_owned()];
     prediction.present = vec![Event::in_given_order(prediction.matches.clone())];
+    // KATO cuts the pattern by symbols here and not by events.
     prediction.future = symbols[1..].iter().map(single).collect();
     prediction.sequence = index.events_at(ranked.place);
     prediction.similarity = similarity(&symbols, state, table, characters, || Ok(1), cancel)?;
@@ -141,6 +150,7 @@ fn prediction(
     prediction.snr = single_symbol_snr(1, 0);
     prediction.fragmentation = fragmentation(1);
     if let Some(emotive) = config.affinity_emotive.as_deref() {
+        // Unlike states of several symbols, all symbols of the pattern have a weight here.
         let observed = &symbols[..1];
         prediction.weighted = AffinityWeights::of(index, symbols.iter().copied(), emotive).metrics(
             observed,

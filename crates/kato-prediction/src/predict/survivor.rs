@@ -1,4 +1,4 @@
-//! A pattern that survived the search, with what all its metrics are made of.
+//! A pattern that survived the search, with the data that its metrics are computed from.
 
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
@@ -11,10 +11,10 @@ use crate::split::Split;
 use crate::state::State;
 use crate::{Prediction, SymbolId};
 
-/// A prediction without texts, and the numbers that the texts and the ensemble's metrics come from.
+/// A prediction without texts, and the data that the texts and the ensemble's metrics come from.
 #[derive(Debug)]
 pub(super) struct Survivor<'a> {
-    /// Texts are filled in for those that become part of the answer.
+    /// Its texts are filled in only if it becomes part of the answer.
     pub(super) prediction: Prediction,
     pub(super) place: Place,
     pub(super) symbols: Vec<SymbolId>,
@@ -29,6 +29,7 @@ pub(super) struct Survivor<'a> {
 }
 
 impl<'a> Survivor<'a> {
+    /// Matches a pattern that the search found with the state, in full.
     pub(super) fn new(
         index: &'a PatternIndex,
         state: &State<'_>,
@@ -40,6 +41,8 @@ impl<'a> Survivor<'a> {
         let event_lengths = index.pages().event_lengths(ranked.place);
         let blocks = candidates.blocks_of(&symbols)?;
         let outline = Outline::of_blocks(&blocks);
+        // Fuzzy matching decides about matches and extras; blocks, and with them past, present and
+        // future, stay those of equal symbols, as in KATO.
         let (matches, fuzzy): (Vec<usize>, _) = match candidates.fuzzy_matches(&symbols)? {
             None => {
                 let positions = blocks
@@ -78,12 +81,12 @@ impl<'a> Survivor<'a> {
         })
     }
 
-    /// Symbols of the present's events.
+    /// Returns the symbols of the present's events.
     pub(super) fn present(&self) -> &[SymbolId] {
         &self.symbols[self.split.present_symbols.clone()]
     }
 
-    /// The symbols of each event of a range of events.
+    /// Returns the symbols of each event of a range of events.
     pub(super) fn events(
         &self,
         events: std::ops::Range<usize>,

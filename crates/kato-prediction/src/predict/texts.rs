@@ -1,4 +1,4 @@
-//! Texts of the predictions that become part of an answer.
+//! The texts of the predictions that become part of an answer.
 
 use kato_model::Event;
 
@@ -9,10 +9,12 @@ use crate::symbols::Symbols;
 use crate::{Anomaly, Prediction, SymbolId};
 
 impl Survivor<'_> {
-    /// The prediction with all its texts.
+    /// Returns the prediction with all its texts.
     pub(super) fn with_texts(&self, state: &State<'_>, table: &Symbols) -> Prediction {
         let text = |&symbol: &SymbolId| table.text(symbol).into_owned();
         let matched: Vec<SymbolId> = self.matches.iter().map(|&at| state.ids[at]).collect();
+        // Membership and not number: an expected symbol that is repeated and matched once is
+        // missing nowhere, as in KATO.
         let matched = Members::of(&matched);
         let missing = |event: &[SymbolId]| {
             let is_missing = |symbol: &&SymbolId| !matched.hold(**symbol);
@@ -20,6 +22,7 @@ impl Survivor<'_> {
         };
         let present = self.split.present.clone();
         let matches = self.matches.iter().map(|&at| state.texts[at].to_owned());
+        // Equal symbols were accepted too, but are no anomalies.
         let anomalies = self
             .fuzzy
             .iter()
@@ -42,7 +45,7 @@ impl Survivor<'_> {
         }
     }
 
-    /// Some events of the pattern as texts.
+    /// Returns some events of the pattern as texts.
     pub(super) fn texts_of(&self, events: std::ops::Range<usize>, table: &Symbols) -> Vec<Event> {
         let text = |&symbol: &SymbolId| table.text(symbol).into_owned();
         self.events(events)
@@ -50,7 +53,7 @@ impl Survivor<'_> {
             .collect()
     }
 
-    /// Positions of the state whose symbols are nowhere in the present.
+    /// Returns the positions of the state whose symbols are nowhere in the present.
     pub(super) fn extra_positions(&self, state: &State<'_>) -> impl Iterator<Item = usize> {
         let present = Members::of(self.present());
         let ids = state.ids.iter().enumerate();
@@ -58,6 +61,7 @@ impl Survivor<'_> {
             .map(|(position, _)| position)
     }
 
+    /// Returns, for every event of the state, its symbols that are nowhere in the present.
     fn extras(&self, state: &State<'_>) -> Vec<Vec<String>> {
         let mut extras: Vec<Vec<String>> = Vec::with_capacity(state.events.len());
         let mut positions = self.extra_positions(state).peekable();
@@ -74,10 +78,11 @@ impl Survivor<'_> {
     }
 }
 
-/// Up to so many symbols it takes less to look at each than to hash them.
+/// Number of symbols up to which looking at each of them takes less than hashing them.
 const FEW: usize = 64;
 
-/// The symbols of a list, asked for again and again: hashed where there are many, so that long states stay affordable.
+/// The symbols of a list, for repeated look-ups: hashed where there are many, so that long states
+/// stay affordable.
 enum Members<'a> {
     Few(&'a [SymbolId]),
     Many(HashSet<SymbolId>),

@@ -1,4 +1,5 @@
-//! Searching one page: what is shared from postings first, patterns only where that promises enough.
+//! The search in one page: postings first, and patterns only where these promise a
+//! high enough score.
 
 use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
@@ -14,13 +15,15 @@ use crate::candidate::Candidates;
 use crate::page::{Page, SymbolLists};
 use crate::state::{State, StatePair};
 
-/// Looking at a pattern costs about as much as reading that many postings.
+/// Number of postings whose reading costs about as much as looking at a pattern.
 const PATTERN_COST: usize = 16;
 
-/// Patterns whose symbols are asked for together, so that the processor waits for memory once and not for each.
+/// Number of patterns whose symbols are read ahead together, so that the processor waits for memory
+/// once and not for each.
 const READ_AHEAD: usize = 32;
 
-/// If so small a share of a page's patterns is in question, how to find fewer is not.
+/// Share of a page's patterns, as a divisor, below which looking for fewer
+/// candidates is not worth it.
 const FEW: usize = 32;
 
 /// The search for one state in one page.
@@ -34,14 +37,14 @@ pub(super) struct PageScan<'a> {
     lists: Vec<Option<SymbolLists<'a>>>,
     /// Places of the state's symbols, the longest list first.
     symbols: Vec<Postings<'a>>,
-    /// Places of the state's pairs of neighbours, once asked for.
+    /// Places of the state's pairs of neighbours; computed when first needed.
     pairs: OnceCell<Vec<Postings<'a>>>,
-    /// Where the names begin that are not before a name.
+    /// The name last compared with, and how many names of the page are before it.
     tie_end: Cell<Option<(PatternName, usize)>>,
     offered: Cell<Offered>,
 }
 
-/// Which patterns of a page need no further look.
+/// The patterns of a page that the first round has dealt with.
 #[derive(Debug, Clone, Copy)]
 enum Offered {
     None,
@@ -50,6 +53,7 @@ enum Offered {
 }
 
 impl<'a> PageScan<'a> {
+    /// Looks up the postings of the state's symbols in a page.
     pub(super) fn new(
         number: u16,
         page: &'a Page,
@@ -68,6 +72,7 @@ impl<'a> PageScan<'a> {
             .zip(&state.distinct)
             .filter_map(|(lists, symbol)| Some((lists.as_ref()?.places, symbol.count as usize)))
             .collect();
+        // The longest first, because `leave_out` saves most by leaving out the longest.
         symbols.sort_unstable_by_key(|(places, _)| Reverse(places.len()));
         Self {
             number,
@@ -82,8 +87,11 @@ impl<'a> PageScan<'a> {
         }
     }
 
-    /// The first round: offers the patterns that share a pair of neighbours with the state, unless the bar is so high that
-    /// the second round finds all that matter by fewer postings. Of an open page all patterns are offered.
+    /// Performs the first round: offers the patterns that share a pair of neighbours with
+    /// the state, unless the bar is so high that the second round finds all that matter
+    /// by fewer postings.
+    ///
+    /// Of an open page, which has no postings, all patterns are offered.
     pub(super) fn offer_first(
         &self,
         tally: &mut Tally,
@@ -106,6 +114,8 @@ impl<'a> PageScan<'a> {
             let (_, n_left_out) = self.leave_out(least);
             let n_needed = n_postings(&self.symbols[n_left_out..]);
             let are_few = n_needed <= self.page.len() / FEW;
+            // At overlap 0 the second round also offers patterns that share nothing, and a higher
+            // bar ends that sooner.
             if least > 0 && (are_few || n_needed <= n_postings(self.pairs())) {
                 return Ok(());
             }
@@ -115,19 +125,22 @@ impl<'a> PageScan<'a> {
         Ok(())
     }
 
+    /// Offers the patterns that share a pair of neighbours with the state.
     fn offer_with_pairs(
         &self,
         tally: &mut Tally,
         candidates: &mut Candidates<'_>,
         top: &mut Top,
     ) -> Result<(), Cancelled> {
+        // At most so many, as a pair with two lists is counted twice.
         let most_pairs = self.pairs().iter().map(|(_, count)| count).sum();
         let Some(least) = (1..=most_pairs).find_map(|n_pairs| self.least_overlap(n_pairs, top))
         else {
             return Ok(());
         };
         tally.count_pairs(self.pairs());
-        // All lists tell the overlap exactly, some of them a bound of it, and none nothing.
+        // Reading all lists gives the closest bound of the overlap, leaving some out a looser one.
+        // Where even that costs more than looking at the patterns, the largest overlap is assumed.
         let affordable = tally.touched().len() * PATTERN_COST;
         let (left_out, n_left_out) = self.leave_out(least);
         let overlap_of_uncounted = if n_postings(&self.symbols) < affordable {
@@ -147,7 +160,7 @@ impl<'a> PageScan<'a> {
         Ok(())
     }
 
-    /// The second round: offers the patterns that the first one left.
+    /// Performs the second round: offers the patterns that the first one left.
     pub(super) fn offer_rest(
         &self,
         tally: &mut Tally,
@@ -156,12 +169,14 @@ impl<'a> PageScan<'a> {
     ) -> Result<(), Cancelled> {
         let (most_pairs, offered_pairs) = match self.offered.get() {
             Offered::All => return Ok(()),
+            // Patterns that share a pair were offered in the first round; the others share none.
             Offered::WithPairs => (0, self.pairs()),
             Offered::None => (self.state.n_pairs(), &[][..]),
         };
         let Some(least) = self.least_overlap(most_pairs, top) else {
             return Ok(());
         };
+        // Not even a pattern that is in every list shares enough symbols.
         let most: usize = self.symbols.iter().map(|(_, count)| count).sum();
         if most < least {
             return Ok(());
@@ -169,17 +184,21 @@ impl<'a> PageScan<'a> {
         let (left_out, n_left_out) = self.leave_out(least);
         let (left_out_lists, counted) = self.symbols.split_at(n_left_out);
         tally.count_symbols(counted);
+        // The lists left out only refine the counts of patterns already found; where reading them
+        // costs more than looking at these, they are taken to hold every pattern.
         if n_postings(left_out_lists) < tally.touched().len() * PATTERN_COST {
             tally.count_more_symbols(left_out_lists);
         } else {
             tally.add_to_touched(left_out);
         }
+        // After the symbols, so that places that only pairs touch take no part in the steps above.
         tally.count_pairs(offered_pairs);
         let touched = tally.touched().iter();
         let touched = touched
             .filter(|&&place| tally.pairs(place) == 0)
             .map(|&place| (most_pairs, tally.symbols(place), place));
         self.offer_best_first(touched, candidates, top)?;
+        // Nothing was left out then, so places without a count share nothing at all.
         if least == 0 {
             self.offer_unmatched(tally, candidates, top)?;
         }
@@ -187,6 +206,7 @@ impl<'a> PageScan<'a> {
         Ok(())
     }
 
+    /// Returns the places of the state's pairs of neighbours.
     fn pairs(&self) -> &[Postings<'a>] {
         self.pairs.get_or_init(|| {
             let of_pair = |pair: &StatePair| {
@@ -211,6 +231,7 @@ impl<'a> PageScan<'a> {
             if tally.symbols(place) > 0 || tally.pairs(place) > 0 {
                 continue;
             }
+            // All of these have one score and names ascend, so no later one may enter either.
             if !self.may_enter(place, 0, 0, top) {
                 return Ok(());
             }
@@ -219,8 +240,9 @@ impl<'a> PageScan<'a> {
         Ok(())
     }
 
-    /// Offers the patterns of these pairs, overlaps and places that may be among the best, most promising first, so that
-    /// they raise the bar for the others.
+    /// Offers patterns, given by pairs, overlap and place, that may be among the best.
+    ///
+    /// The most promising come first, so that they raise the bar for the others.
     fn offer_best_first(
         &self,
         patterns: impl Iterator<Item = (usize, usize, u16)>,
@@ -243,6 +265,7 @@ impl<'a> PageScan<'a> {
                 .read_ahead(group.iter().map(|pattern| pattern.place()));
             for pattern in group {
                 let place = pattern.place();
+                // The bar may have risen since the patterns were sorted.
                 if self.may_enter(place, pattern.overlap(), pattern.n_pairs(), top) {
                     self.offer(place, candidates, top)?;
                 }
@@ -251,12 +274,14 @@ impl<'a> PageScan<'a> {
         Ok(())
     }
 
+    /// Offers one pattern if it may be among the best.
     fn offer(
         &self,
         place: u16,
         candidates: &mut Candidates<'_>,
         top: &mut Top,
     ) -> Result<(), Cancelled> {
+        // Closer bounds from the pattern itself, still far cheaper than matching it.
         let common = self.page.common(place, self.state);
         if self.may_enter(place, common.symbols, common.pairs, top) {
             offer((self.number, self.page, place), common, candidates, top)?;
@@ -264,12 +289,13 @@ impl<'a> PageScan<'a> {
         Ok(())
     }
 
-    /// The smallest overlap at which a pattern of the page with so many common pairs may get among the best.
+    /// Finds the smallest overlap at which a pattern of the page with so many common pairs may get
+    /// among the best; `None` if none does.
     fn least_overlap(&self, n_pairs: usize, top: &Top) -> Option<usize> {
         let Some(worst) = top.worst() else {
             return self.bounds.least_overlap(n_pairs, |_| true);
         };
-        // A tie is won by the earlier name.
+        // A tie is won by the earlier name, and a sealed page has its earliest name first.
         let may_tie = self
             .page
             .names()
@@ -280,8 +306,10 @@ impl<'a> PageScan<'a> {
         })
     }
 
-    /// How many of the longest lists may be left out if patterns that are in no other list are not wanted, because they
-    /// share fewer than `least` symbols; and how many symbols these lists stand for.
+    /// Returns how many symbols the lists stand for that may be left out, and how many lists these
+    /// are, counted from the longest.
+    ///
+    /// A pattern that is in no other list shares fewer than `least` symbols and is not wanted.
     fn leave_out(&self, least: usize) -> (usize, usize) {
         let mut left_out = 0;
         for (n_left_out, (_, count)) in self.symbols.iter().enumerate() {
@@ -293,7 +321,7 @@ impl<'a> PageScan<'a> {
         (left_out, self.symbols.len())
     }
 
-    /// Whether a pattern may be among the best.
+    /// Returns whether a pattern with these bounds may be among the best.
     fn may_enter(&self, place: u16, overlap: usize, n_pairs: usize, top: &Top) -> bool {
         let Some(worst) = top.worst() else {
             return true;
@@ -302,13 +330,13 @@ impl<'a> PageScan<'a> {
         upper > worst.score || (upper == worst.score && self.is_before(place, &worst.name))
     }
 
-    /// Whether the name of a pattern is before another. Asked for the same name again and again, so sealed pages answer by
-    /// place.
+    /// Returns whether the name of a pattern is before another.
     fn is_before(&self, place: u16, name: &PatternName) -> bool {
         let names = self.page.names();
         if self.page.postings().is_none() {
             return names[usize::from(place)] < *name;
         }
+        // Called with one name again and again: by place no name of the page needs to be read.
         let end = match self.tie_end.get() {
             Some((of, end)) if of == *name => end,
             _ => names.partition_point(|held| held < name),
@@ -318,13 +346,13 @@ impl<'a> PageScan<'a> {
     }
 }
 
-/// A place with what its pattern may share with the state, as one number, so that many are sorted fast: more pairs are less,
-/// then more overlap, then earlier places.
+/// A place with what its pattern may share with the state, as one number, so that many are sorted
+/// fast: more pairs are less, then more overlap, then earlier places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Promising(u64);
 
 impl Promising {
-    /// Stands for all larger counts.
+    /// The largest count, which stands for all larger ones.
     const MOST: usize = u16::MAX as usize;
 
     fn new(n_pairs: usize, overlap: usize, place: u16) -> Self {
@@ -336,6 +364,7 @@ impl Promising {
         Self::MOST - (self.0 >> 32) as usize
     }
 
+    /// Returns the overlap; `usize::MAX` where it was cut, so that it stays an upper bound.
     fn overlap(self) -> usize {
         match Self::MOST - (self.0 >> 16) as usize % (Self::MOST + 1) {
             Self::MOST => usize::MAX,

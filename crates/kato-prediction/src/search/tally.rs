@@ -1,20 +1,23 @@
-//! Counting by place what the patterns of a page share with the state.
+//! Counters by place of what the patterns of a page share with the state.
 
 use crate::page::PAGE_PATTERNS;
 
 /// Upper bounds of common symbols and pairs by place; all 0 between pages.
+///
+/// Counts are kept in a byte each, so that those of a page fit into the processor's cache.
 #[derive(Debug)]
 pub(crate) struct Tally {
     symbols: Vec<u8>,
     pairs: Vec<u8>,
-    /// Places that were counted, in order of discovery.
+    /// Places with a count, in the order in which they were found; a place may be there twice.
     touched: Vec<u16>,
 }
 
-/// A list of postings, and how many each of them counts.
+/// A list of postings, and by how much each of them counts.
 pub(crate) type Postings<'a> = (&'a [u16], usize);
 
 impl Tally {
+    /// Creates counters of 0 for all places of a page.
     pub(crate) fn new() -> Self {
         Self {
             symbols: vec![0; PAGE_PATTERNS],
@@ -35,7 +38,7 @@ impl Tally {
         at_least(self.pairs[usize::from(place)])
     }
 
-    /// Counts common pairs; their places become touched.
+    /// Adds common pairs; their places become touched.
     pub(crate) fn count_pairs(&mut self, lists: &[Postings<'_>]) {
         for (places, count) in lists {
             let count = capped(*count);
@@ -49,7 +52,7 @@ impl Tally {
         }
     }
 
-    /// Counts common symbols; their places become touched.
+    /// Adds common symbols; their places become touched.
     pub(crate) fn count_symbols(&mut self, lists: &[Postings<'_>]) {
         for (places, count) in lists {
             let count = capped(*count);
@@ -63,7 +66,7 @@ impl Tally {
         }
     }
 
-    /// Counts common symbols of the places that have common pairs.
+    /// Adds common symbols to the places that have common pairs.
     pub(crate) fn count_symbols_beside_pairs(&mut self, lists: &[Postings<'_>]) {
         for (places, count) in lists {
             let count = capped(*count);
@@ -76,7 +79,7 @@ impl Tally {
         }
     }
 
-    /// Counts common symbols of the places that have some already.
+    /// Adds common symbols to the places that have some already.
     pub(crate) fn count_more_symbols(&mut self, lists: &[Postings<'_>]) {
         for (places, count) in lists {
             let count = capped(*count);
@@ -96,8 +99,9 @@ impl Tally {
         }
     }
 
-    /// Forgets everything.
+    /// Sets all counts to 0.
     pub(crate) fn clear(&mut self) {
+        // No other places have counts.
         for &place in &self.touched {
             self.symbols[usize::from(place)] = 0;
             self.pairs[usize::from(place)] = 0;
@@ -106,8 +110,8 @@ impl Tally {
     }
 }
 
-/// Counts are kept in a byte, so that those of a page fit into the processor's cache. One that reached the end of the byte
-/// may stand for any larger one.
+/// Returns the count that a byte stands for: one that reached the end of the byte
+/// may be any larger.
 fn at_least(count: u8) -> usize {
     match count {
         u8::MAX => usize::MAX,

@@ -1,4 +1,4 @@
-//! The best patterns so far.
+//! The best patterns of a search so far.
 
 use std::cmp::Ordering;
 
@@ -7,6 +7,8 @@ use kato_model::PatternName;
 use crate::index::Place;
 
 /// A pattern with its score; better ones are *less*: by score descending, then by name.
+///
+/// Names are distinct within an index, so that equality needs no place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ranked {
     pub(crate) score: f64,
@@ -22,7 +24,7 @@ impl Ord for Ranked {
 }
 
 impl Ranked {
-    /// Order by name.
+    /// Compares by name.
     pub(crate) fn by_name(&self, other: &Self) -> Ordering {
         // The leading bytes as a number nearly always decide, and faster than all bytes.
         let leading = self.name.leading_u64().cmp(&other.name.leading_u64());
@@ -44,19 +46,21 @@ impl PartialEq for Ranked {
 
 impl Eq for Ranked {}
 
-/// Keeps the `limit` best of all that are offered.
+/// A collection that keeps the `limit` best of all patterns that are offered.
 ///
-/// The bar is raised once for many patterns, as raising it for each would cost more than comparing a few too many.
+/// The bar is raised once for many patterns, as raising it for each would cost more than comparing
+/// a few too many.
 #[derive(Debug)]
 pub(crate) struct Top {
     limit: usize,
     /// At least the `limit` best so far.
     kept: Vec<Ranked>,
-    /// The last of `limit` patterns at the time when the bar was raised.
+    /// The last of the `limit` best at the time when the bar was last raised.
     worst: Option<Ranked>,
 }
 
 impl Top {
+    /// Creates an empty collection of at most `limit` patterns.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -65,13 +69,13 @@ impl Top {
         }
     }
 
-    /// The pattern that another one has to be better than; `None` as long as there is room.
+    /// Returns the pattern that another one has to be better than; `None` as long as there is room.
     #[inline]
     pub(crate) fn worst(&self) -> Option<&Ranked> {
         self.worst.as_ref()
     }
 
-    /// Whether a pattern may be among the best.
+    /// Returns whether a pattern may be among the best.
     #[inline]
     pub(crate) fn accepts(&self, score: f64, name: &PatternName) -> bool {
         self.worst.as_ref().is_none_or(|worst| {
@@ -80,9 +84,11 @@ impl Top {
         })
     }
 
+    /// Adds a pattern and raises the bar when enough have come together.
     pub(crate) fn push(&mut self, ranked: Ranked) {
         self.kept.push(ranked);
-        // The first time as soon as there are enough: any bar is better than none.
+        // The first time as soon as there are enough, since any bar is better than none; then after
+        // a quarter more, so that each pattern pays for a constant share of the selection.
         let most = match self.worst {
             None => self.limit,
             Some(_) => self.limit.saturating_add(self.limit / 4 + 16),
@@ -92,7 +98,9 @@ impl Top {
         }
     }
 
+    /// Cuts the collection to the best and makes the last of them the bar.
     fn raise_bar(&mut self) {
+        // With a limit of 0 nothing is kept and there is no last one.
         if let Some(last) = self.limit.checked_sub(1) {
             let (_, worst, _) = self.kept.select_nth_unstable(last);
             self.worst = Some(*worst);
@@ -100,7 +108,7 @@ impl Top {
         self.kept.truncate(self.limit);
     }
 
-    /// Best first.
+    /// Returns the best, best first.
     pub(crate) fn into_sorted(mut self) -> Vec<Ranked> {
         self.kept.sort_unstable();
         self.kept.truncate(self.limit);

@@ -1,4 +1,4 @@
-//! Settings of a profile.
+//! The settings of a profile.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,14 @@ use super::ProfilingEngine;
 use crate::error::ProfileError;
 use crate::source::ResourceSource;
 
+/// A snapshot takes somewhat less than a millisecond of processor time (docs/profiling.md), so the
+/// shortest interval bounds the cost to a tenth of a core.
 const INTERVALS: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(10)..=Duration::from_secs(3600);
+/// Numbers of points of a timeline.
 const TIMELINE_POINTS: std::ops::RangeInclusive<usize> = 16..=1_000_000;
 
-/// Settings of a profile; made by [`ProfilingEngine::builder`].
+/// Settings of a profile; created by [`ProfilingEngine::builder`].
 #[must_use = "settings do nothing until they are built and started"]
 pub struct ProfilingEngineBuilder {
     pub(super) sampling_interval: Duration,
@@ -38,43 +41,45 @@ impl fmt::Debug for ProfilingEngineBuilder {
 }
 
 impl ProfilingEngineBuilder {
-    /// Time between two snapshots: 10 ms to 1 hour, 1 s by default.
+    /// Sets the time between two snapshots: 10 ms to 1 hour, 1 s by default.
     pub fn sampling_interval(mut self, interval: Duration) -> Self {
         self.sampling_interval = interval;
         self
     }
 
-    /// The probe that the pipeline was given. Without one, only resources are known.
+    /// Sets the probe that the pipeline was given. Without one, only resources are known.
     pub fn probe(mut self, probe: Probe) -> Self {
         self.probe = probe;
         self
     }
 
-    /// A path on the disk of interest, such as that of the knowledge base.
+    /// Sets a path on the disk of interest, such as that of the knowledge base.
     pub fn watch_path(mut self, path: impl AsRef<Path>) -> Self {
         self.watch_path = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Most points of the timeline: 16 to 1,000,000, by default 4,096. Longer runs are told in coarser steps.
+    /// Sets the largest number of points of the timeline: 16 to 1,000,000, by default 4,096. Longer
+    /// runs are recorded in coarser steps.
     pub fn timeline_points(mut self, points: usize) -> Self {
         self.timeline_points = points;
         self
     }
 
-    /// A title for reports.
+    /// Sets a title for reports.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Whether round trips over loopback are measured at the start, some milliseconds; yes by default.
+    /// Sets whether round trips over loopback are measured at the start, which takes some
+    /// milliseconds; they are by default.
     pub fn measure_loopback(mut self, measure: bool) -> Self {
         self.measures_loopback = measure;
         self
     }
 
-    /// Another source of readings than the machine: recorded or made-up ones.
+    /// Sets another source of readings than the machine: recorded or made-up ones.
     pub fn source(mut self, source: impl ResourceSource + 'static) -> Self {
         self.source = Some(Box::new(source));
         self

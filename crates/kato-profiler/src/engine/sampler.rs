@@ -1,4 +1,4 @@
-//! The sampler thread, and what it shares with the profile.
+//! The sampler thread, and the state that it shares with the profile.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +11,7 @@ use crate::source::ResourceSource;
 use crate::summary::{LatencySummary, ProfilerCost, ProfilingSummary};
 use crate::tracker::{Moment, Tracker};
 
+/// The state that the profile and the sampler thread share.
 pub(super) struct Shared {
     pub(super) title: String,
     pub(super) started_unix_seconds: f64,
@@ -20,6 +21,7 @@ pub(super) struct Shared {
     pub(super) recorder: Mutex<Recorder>,
 }
 
+/// The reader of the machine and the sums, locked together.
 pub(super) struct Recorder {
     pub(super) sampler: Sampler,
     pub(super) tracker: Tracker,
@@ -28,6 +30,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
+    /// Reads everything and adds it to the sums.
     pub(super) fn record(&mut self) {
         let moment = self.sampler.look();
         self.tracker.record(moment);
@@ -35,23 +38,32 @@ impl Recorder {
 }
 
 impl Shared {
+    /// Locks the recorder.
     pub(super) fn recorder(&self) -> MutexGuard<'_, Recorder> {
+        // A source that panicked must not take the profile with it: what was recorded is still of
+        // use.
         self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes a snapshot at every interval until the other end of the channel is gone.
     pub(super) fn sample_until(&self, stopped: &mpsc::Receiver<()>) {
+        // Times are multiples of the interval from here, so the length of a snapshot does not add
+        // up.
         let mut next = Instant::now() + self.interval;
         loop {
             let wait = next.saturating_duration_since(Instant::now());
+            // Waiting on the channel, not asleep: a profile ends at once, however long its
+            // interval.
             match stopped.recv_timeout(wait) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
             }
             let mut recorder = self.recorder();
             recorder.record();
+            // Read after the snapshot, so that its own cost is included.
             recorder.cpu = thread_seconds();
             drop(recorder);
-            // Late snapshots are left out, not made up for.
+            // Late snapshots are left out and not made up for.
             let now = Instant::now();
             while next <= now {
                 next += self.interval;
@@ -59,6 +71,7 @@ impl Shared {
         }
     }
 
+    /// Returns the summary until the last snapshot.
     pub(super) fn summary(&self) -> ProfilingSummary {
         let recorder = self.recorder();
         let cost = ProfilerCost {
@@ -78,22 +91,25 @@ pub(super) struct Sampler {
     pub(super) probe: Probe,
     pub(super) origin: Instant,
     pub(super) counts: Arc<Counts>,
-    /// Threads of the stages; kept for its memory.
+    /// Threads of the stages; kept between readings to reuse its memory.
     pub(super) threads: Vec<u32>,
 }
 
 impl Sampler {
+    /// Reads everything at one moment.
     pub(super) fn look(&mut self) -> Moment {
         let reading = self.probe.read();
         self.threads.clear();
         if let Some(reading) = &reading {
             let threads = reading.stages.iter().flat_map(|stage| &stage.threads);
+            // A thread can work for several stages, and it is read once.
             self.threads.extend(threads.filter_map(|thread| thread.tid));
             self.threads.sort_unstable();
             self.threads.dedup();
         }
         let seconds = self.origin.elapsed().as_secs_f64();
         let mut snapshot = self.source.read(&self.threads);
+        // Sources do not know when the profile began.
         snapshot.seconds = seconds;
         Moment {
             snapshot,
@@ -103,7 +119,7 @@ impl Sampler {
     }
 }
 
-/// Processor time of this thread, in seconds.
+/// Returns the processor time of this thread, in seconds; `None` where it cannot be read.
 fn thread_seconds() -> Option<f64> {
     #[cfg(target_os = "linux")]
     {

@@ -1,9 +1,10 @@
-//! Charts as SVG: steps over time, stacked shares, and rows of shades.
+//! Draws charts as SVG: steps over time, stacked shares, and rows of shades.
 
 use std::fmt::Write;
 
 use super::units;
 
+/// Size and margins, in the units of the drawing, which a browser scales to the page.
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 62.0;
@@ -27,17 +28,17 @@ pub(crate) struct Series {
     pub(crate) values: Vec<Option<f64>>,
 }
 
-/// A chart's words and its way to write values.
+/// The words of a chart and its way to write values.
 pub(crate) struct Chart<'a> {
     pub(crate) title: &'a str,
-    /// What it shows, for those who do not see it.
+    /// Description for readers who do not see it.
     pub(crate) description: String,
     pub(crate) format: fn(f64) -> String,
     pub(crate) spans: &'a [Span],
 }
 
 impl Chart<'_> {
-    /// Each series as steps: a value holds for its whole span.
+    /// Draws each series as steps: a value holds for its whole span.
     pub(crate) fn steps(&self, series: &[Series]) -> String {
         let greatest = series
             .iter()
@@ -50,10 +51,13 @@ impl Chart<'_> {
             let mut path = String::new();
             let mut is_drawn = false;
             for (span, value) in self.spans.iter().zip(&series.values) {
+                // A gap ends the line, so that nothing is drawn over what is not known.
                 let Some(value) = value else {
                     is_drawn = false;
                     continue;
                 };
+                // One path for each series: a step is a vertical line to the value and a horizontal
+                // one along the span.
                 let (x0, x1, y) = (self.x(span.start), self.x(span.end), y(*value, top));
                 let _ = match is_drawn {
                     true => write!(path, "V{y:.1}H{x1:.1}"),
@@ -72,10 +76,11 @@ impl Chart<'_> {
         self.figure(&svg, series)
     }
 
-    /// Series stacked upon each other, as shares of 1.
+    /// Draws series stacked upon each other, as shares of 1.
     pub(crate) fn stacked(&self, series: &[Series]) -> String {
         let mut svg = self.open();
         self.frame(&mut svg, 1.0, &[0.0, 0.25, 0.5, 0.75, 1.0]);
+        // The height at which the next series begins, for each span.
         let mut floor = vec![0.0; self.spans.len()];
         for series in series {
             let mut path = String::new();
@@ -83,6 +88,7 @@ impl Chart<'_> {
                 let value = value.unwrap_or(0.0);
                 if value > 0.0 {
                     let (x0, x1) = (self.x(span.start), self.x(span.end));
+                    // Rounding may take the sum of the shares above 1.
                     let (low, high) = (y(*floor, 1.0), y((*floor + value).min(1.0), 1.0));
                     let _ = write!(path, "M{x0:.1} {low:.1}V{high:.1}H{x1:.1}V{low:.1}Z");
                 }
@@ -99,7 +105,7 @@ impl Chart<'_> {
         self.figure(&svg, series)
     }
 
-    /// A row for each series, the darker the greater its share of 1.
+    /// Draws a row for each series, the darker the greater its share of 1.
     pub(crate) fn shades(&self, series: &[Series]) -> String {
         let mut svg = self.open();
         let rows = series.len().max(1) as f64;
@@ -107,6 +113,7 @@ impl Chart<'_> {
         self.times(&mut svg);
         for (at, series) in series.iter().enumerate() {
             let top = TOP + at as f64 * row;
+            // Rows lower than their label get one label in eight.
             if row >= 10.0 || at % 8 == 0 {
                 let _ = write!(
                     svg,
@@ -125,6 +132,7 @@ impl Chart<'_> {
                      fill-opacity=\"{:.2}\"><title>{} – {}: {}</title></rect>",
                     (x1 - x0).max(0.5),
                     (row - 1.0).max(0.5),
+                    // A core that did nothing is still visible as a cell.
                     0.06 + 0.94 * value.clamp(0.0, 1.0),
                     escaped(&units::seconds(span.start)),
                     escaped(&series.name),
@@ -136,6 +144,7 @@ impl Chart<'_> {
         self.figure(&svg, &[])
     }
 
+    /// Begins the drawing, with its title and description for screen readers.
     fn open(&self) -> String {
         format!(
             "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\"><title>{}</title><desc>{}</desc>",
@@ -145,6 +154,7 @@ impl Chart<'_> {
         )
     }
 
+    /// Returns the drawing with caption and legend.
     fn figure(&self, svg: &str, legend: &[Series]) -> String {
         let mut html = format!(
             "<figure><figcaption>{}</figcaption>{svg}",
@@ -166,7 +176,7 @@ impl Chart<'_> {
         html
     }
 
-    /// Lines and labels of both axes.
+    /// Draws lines and labels of both axes.
     fn frame(&self, svg: &mut String, top: f64, ticks: &[f64]) {
         for tick in ticks {
             let y = y(*tick, top);
@@ -183,6 +193,7 @@ impl Chart<'_> {
         self.times(svg);
     }
 
+    /// Draws the labels of the time axis.
     fn times(&self, svg: &mut String) {
         let (start, end) = self.ends();
         for tick in 0..=4 {
@@ -204,7 +215,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Values to read under the pointer.
+    /// Draws areas that show values under the pointer.
     fn tips(&self, svg: &mut String, series: &[Series]) {
         for (at, span) in self.spans.iter().enumerate() {
             let (x0, x1) = (self.x(span.start), self.x(span.end));
@@ -214,6 +225,8 @@ impl Chart<'_> {
                     let _ = write!(text, "\n{}: {}", series.name, (self.format)(*value));
                 }
             }
+            // Over the lines and without colour; a minimum of width, so that the pointer can find
+            // it.
             let _ = write!(
                 svg,
                 "<rect class=\"tip\" x=\"{x0:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>",
@@ -224,41 +237,49 @@ impl Chart<'_> {
         }
     }
 
+    /// Returns beginning and end of the time axis.
     fn ends(&self) -> (f64, f64) {
         let start = self.spans.first().map_or(0.0, |span| span.start);
         let end = self.spans.last().map_or(0.0, |span| span.end);
+        // Never equal, as positions are divided by the difference.
         (start, end.max(start + 1e-9))
     }
 
+    /// Returns the horizontal position of a time.
     fn x(&self, time: f64) -> f64 {
         let (start, end) = self.ends();
         LEFT + (WIDTH - LEFT - RIGHT) * (time - start) / (end - start)
     }
 }
 
+/// Returns the vertical position of a value on an axis that ends at `top`.
 fn y(value: f64, top: f64) -> f64 {
     HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / top
 }
 
-/// The top of an axis from 0, and its ticks: steps of 1, 2 or 5 by a power of ten.
+/// Returns the top of an axis from 0, and its ticks: steps of 1, 2 or 5 by a power of ten.
 fn axis(greatest: f64) -> (f64, Vec<f64>) {
+    // An axis without length could not be divided.
     if greatest.is_nan() || greatest <= 0.0 || greatest.is_infinite() {
         return (1.0, vec![0.0]);
     }
+    // At most four steps.
     let rough = greatest / 4.0;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
         .into_iter()
         .map(|step| step * power)
         .find(|step| *step >= rough)
+        // Rounding of the logarithm may leave all of them too small; then the step is not round.
         .unwrap_or(rough);
     let n = (greatest / step).ceil().max(1.0);
     let ticks = (0..=n as u32).map(|tick| f64::from(tick) * step).collect();
     (n * step, ticks)
 }
 
-/// Text as part of HTML.
+/// Returns text as part of HTML.
 pub(crate) fn escaped(text: &str) -> String {
+    // Quotes as well, because the result also stands in attributes.
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

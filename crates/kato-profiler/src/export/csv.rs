@@ -1,4 +1,4 @@
-//! The timeline as CSV.
+//! Writes the timeline as CSV.
 
 use crate::point::{Level, TimelinePoint};
 use crate::summary::ProfilingSummary;
@@ -6,6 +6,7 @@ use crate::summary::ProfilingSummary;
 /// A column: its name, and its value at a point.
 type Column = (&'static str, fn(&TimelinePoint) -> Option<f64>);
 
+/// The columns before cores and stages, in order; docs/profiling.md lists them for readers.
 const COLUMNS: [Column; 24] = [
     ("start_seconds", |p| Some(p.start_seconds)),
     ("seconds", |p| Some(p.seconds)),
@@ -35,17 +36,20 @@ const COLUMNS: [Column; 24] = [
     ("tokens", |p| float(p.tokens)),
 ];
 
+/// Returns the mean of a level.
 fn mean(level: Option<Level>) -> Option<f64> {
     level.map(|level| level.mean)
 }
 
+/// Returns a count as a number of the table.
 fn float(count: Option<u64>) -> Option<f64> {
     count.map(|count| count as f64)
 }
 
-/// A header and a line for each point. What is not known is empty.
+/// Returns a header and a line for each point. What is not known is empty.
 pub(crate) fn text(summary: &ProfilingSummary) -> String {
     let points = summary.timeline.points();
+    // The number of cores can change during a run; lines with fewer have empty cells.
     let n_cores = points.iter().map(|p| p.core_busy.len()).max().unwrap_or(0);
     let mut header: Vec<String> = COLUMNS.iter().map(|(name, _)| (*name).to_owned()).collect();
     header.extend((0..n_cores).map(|core| format!("core{core}_busy")));
@@ -59,6 +63,7 @@ pub(crate) fn text(summary: &ProfilingSummary) -> String {
             "blocked_lock_seconds",
             "blocked_disk_seconds",
         ] {
+            // Names of stages come from the pipeline and may contain anything.
             header.push(quoted(&format!("{}.{column}", stage.name)));
         }
     }
@@ -67,6 +72,7 @@ pub(crate) fn text(summary: &ProfilingSummary) -> String {
     for point in points {
         let mut values: Vec<Option<f64>> = COLUMNS.iter().map(|(_, of)| of(point)).collect();
         values.extend((0..n_cores).map(|core| point.core_busy.get(core).copied()));
+        // By index, as the header: points from before a stage existed have none, which is zero.
         for at in 0..summary.stages.len() {
             let stage = point.stages.get(at).copied().unwrap_or_default();
             let times = stage.times;
@@ -87,15 +93,17 @@ pub(crate) fn text(summary: &ProfilingSummary) -> String {
     text
 }
 
-/// Six digits after the point are microseconds and bytes in full.
+/// Returns a cell. Six digits after the point are enough for microseconds and for whole bytes.
 fn cell(value: Option<f64>) -> String {
     let Some(value) = value else {
         return String::new();
     };
     let text = format!("{value:.6}");
+    // There is always a point, so zeros of whole numbers are not cut.
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Quotes a name if it needs it (RFC 4180).
 fn quoted(name: &str) -> String {
     if name.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", name.replace('"', "\"\""))

@@ -1,4 +1,5 @@
-//! A summary as a page for people: verdict first, then figures, charts and tables. No script, nothing to load.
+//! Writes a summary as a page for people: verdict first, then figures, charts and tables. No
+//! script, nothing to load.
 
 mod charts;
 mod tables;
@@ -13,9 +14,10 @@ use crate::verdict::Cause;
 
 const STYLE: &str = include_str!("html/report.css");
 
-/// The page.
+/// Returns the page.
 pub(crate) fn page(summary: &ProfilingSummary) -> String {
     let title = escaped(&summary.title);
+    // An empty icon, or a browser would ask a server for one.
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
@@ -35,8 +37,10 @@ pub(crate) fn page(summary: &ProfilingSummary) -> String {
     page
 }
 
+/// Writes the verdict.
 fn verdict(page: &mut String, summary: &ProfilingSummary) {
     let verdict = &summary.verdict;
+    // Writing to a string does not fail, here and below.
     let _ = write!(
         page,
         "<section class=\"card verdict\"><h2>{}</h2>",
@@ -82,6 +86,7 @@ fn verdict(page: &mut String, summary: &ProfilingSummary) {
     );
 }
 
+/// Writes the most important figures.
 fn tiles(page: &mut String, summary: &ProfilingSummary) {
     let mut tiles: Vec<(String, String)> = Vec::new();
     let mut tile = |value: Option<String>, what: String| {
@@ -90,6 +95,7 @@ fn tiles(page: &mut String, summary: &ProfilingSummary) {
         }
     };
     let rate = |rate: Option<f64>| rate.map(|rate| format!("{} / s", units::count(rate)));
+    // A total that is not known is never shown, because its rate is missing too.
     let total = |total: Option<u64>| units::count(total.unwrap_or(0) as f64);
     let throughput = &summary.throughput;
     tile(
@@ -148,6 +154,7 @@ fn tiles(page: &mut String, summary: &ProfilingSummary) {
     page.push_str("</section>\n");
 }
 
+/// Writes what profiling cost, and how to read the page.
 fn notes(page: &mut String, summary: &ProfilingSummary) {
     let profiler = &summary.profiler;
     page.push_str("<p class=\"note\">");
@@ -166,15 +173,19 @@ fn notes(page: &mut String, summary: &ProfilingSummary) {
     );
 }
 
-/// A time as year-month-day hours:minutes:seconds (civil calendar from days, after H. Hinnant).
+/// Returns a time as year-month-day hours:minutes:seconds (civil calendar from days, after H.
+/// Hinnant).
 fn utc(unix_seconds: f64) -> String {
     let seconds = unix_seconds.max(0.0) as u64;
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Days are counted from 1 March of year 0, so that a leap day is the last of its year.
     let days = days + 719_468;
+    // The calendar repeats every 400 years, an era of 146,097 days.
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // Months from March have lengths that this formula yields without a table.
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 {
@@ -182,6 +193,7 @@ fn utc(unix_seconds: f64) -> String {
     } else {
         month_from_march - 9
     };
+    // January and February belong to the year that begins in the March before.
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     format!(
         "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}",

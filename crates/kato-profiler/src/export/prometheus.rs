@@ -1,4 +1,4 @@
-//! Totals as Prometheus text, version 0.0.4.
+//! Writes totals as Prometheus text, version 0.0.4.
 
 use std::fmt::Write;
 
@@ -7,31 +7,34 @@ use kato_probe::{LatencyHistogram, Reading};
 use crate::snapshot::{PressureSnapshot, ResourceSnapshot};
 use crate::tracker::Moment;
 
-/// Bounds of the histograms are powers of two nanoseconds, where the buckets of the probe end too: 1.024 µs to 68.7 s.
+/// Bounds of the histograms are powers of two nanoseconds, at which buckets of the probe end too:
+/// 1.024 µs to 68.7 s.
 const BOUNDS: std::ops::RangeInclusive<i32> = 10..=36;
 
-/// Collects lines; the head of a metric comes before its first value.
+/// A page of lines; the head of a metric comes before its first value.
 #[derive(Default)]
 struct Page(String);
 
 impl Page {
+    /// Writes the head of a metric.
     fn head(&mut self, name: &str, kind: &str, help: &str) {
         self.line(format_args!("# HELP {name} {help}"));
         self.line(format_args!("# TYPE {name} {kind}"));
     }
 
+    /// Writes a line.
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
         // Writing to a string does not fail.
         let _ = self.0.write_fmt(line);
         self.0.push('\n');
     }
 
-    /// A metric without labels, if it is known.
+    /// Writes a metric without labels, if it is known.
     fn one(&mut self, name: &str, kind: &str, help: &str, value: Option<f64>) {
         self.many(name, kind, help, value.map(|value| (String::new(), value)));
     }
 
-    /// A metric with labels; nothing if there is no value.
+    /// Writes a metric with labels; nothing if there is no value.
     fn many(
         &mut self,
         name: &str,
@@ -40,6 +43,7 @@ impl Page {
         values: impl IntoIterator<Item = (String, f64)>,
     ) {
         let mut values = values.into_iter().peekable();
+        // A head without a value would announce a metric that does not exist.
         if values.peek().is_some() {
             self.head(name, kind, help);
         }
@@ -48,6 +52,7 @@ impl Page {
         }
     }
 
+    /// Writes histograms that share a name, by the value of a label.
     fn histograms<'a>(
         &mut self,
         name: &str,
@@ -63,6 +68,8 @@ impl Page {
             let of = escaped(of);
             for power in BOUNDS {
                 let bound = 2f64.powi(power) * 1e-9;
+                // Both are computed from the same powers but in different ways, hence the
+                // tolerance. Buckets are cumulative, so each bound counts everything below it.
                 let within = histogram
                     .buckets()
                     .take_while(|(upper, _)| *upper <= bound * (1.0 + 1e-9));
@@ -82,7 +89,7 @@ impl Page {
     }
 }
 
-/// Everything known at a moment.
+/// Returns everything known at a moment.
 pub(crate) fn text(moment: &Moment) -> String {
     let mut page = Page::default();
     machine(&mut page, &moment.snapshot);
@@ -106,6 +113,7 @@ pub(crate) fn text(moment: &Moment) -> String {
     page.0
 }
 
+/// Writes the figures of machine and process.
 fn machine(page: &mut Page, now: &ResourceSnapshot) {
     let count = |count: Option<u64>| count.map(|count| count as f64);
     let process = &now.process;
@@ -191,6 +199,7 @@ fn machine(page: &mut Page, now: &ResourceSnapshot) {
     );
 }
 
+/// Returns the stalls of one scope, with their labels.
 fn stalls(scope: &str, pressure: &PressureSnapshot) -> Vec<(String, f64)> {
     [
         ("cpu", "some", pressure.cpu_some),
@@ -207,6 +216,7 @@ fn stalls(scope: &str, pressure: &PressureSnapshot) -> Vec<(String, f64)> {
     .collect()
 }
 
+/// Writes the figures of the pipeline.
 fn pipeline(page: &mut Page, reading: &Reading) {
     let label = |name: &str, value: &str| format!("{{{name}=\"{}\"}}", escaped(value));
     let stages = &reading.stages;
@@ -305,8 +315,9 @@ fn pipeline(page: &mut Page, reading: &Reading) {
     );
 }
 
-/// A label's value.
+/// Escapes a label's value.
 fn escaped(value: &str) -> String {
+    // Backslashes first, or those of the other escapes would be doubled.
     value
         .replace('\\', "\\\\")
         .replace('"', "\\\"")

@@ -1,20 +1,21 @@
-//! Figures as people read them.
+//! Formats figures for people.
 
-/// Bytes, by powers of 1,000.
+/// Returns bytes, by powers of 1,000.
 pub(crate) fn bytes(bytes: f64) -> String {
     scaled(bytes, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
-/// An amount without a unit: 12 k, 3.4 M.
+/// Returns an amount without a unit: 12 k, 3.4 M.
 pub(crate) fn count(count: f64) -> String {
     scaled(count, &["", "k", "M", "G", "T"])
         .trim_end()
         .to_owned()
 }
 
-/// A duration.
+/// Returns a duration.
 pub(crate) fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds.abs() {
+        // Zero has no magnitude by which a unit could be chosen.
         0.0 => (0.0, "s"),
         s if s < 1e-6 => (seconds * 1e9, "ns"),
         s if s < 1e-3 => (seconds * 1e6, "µs"),
@@ -27,13 +28,15 @@ pub(crate) fn seconds(seconds: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A share of 1.
+/// Returns a share of 1.
 pub(crate) fn percent(share: f64) -> String {
     format!("{} %", three_digits(100.0 * share))
 }
 
+/// Returns a value in the largest unit of which it has at least one.
 fn scaled(value: f64, units: &[&str]) -> String {
     let (mut scaled, mut at) = (value, 0);
+    // 999.5 is the least that rounds to 1000, which the next unit shows as 1.
     while scaled.abs() >= 999.5 && at + 1 < units.len() {
         scaled /= 1000.0;
         at += 1;
@@ -42,8 +45,9 @@ fn scaled(value: f64, units: &[&str]) -> String {
     format!("{} {unit}", three_digits(scaled))
 }
 
-/// Three significant digits, without zeros at the end.
+/// Returns three significant digits, without zeros at the end.
 pub(crate) fn three_digits(value: f64) -> String {
+    // The limits are where rounding adds a digit: 9.995 becomes 10.0 and 99.95 becomes 100.
     let digits = match value.abs() {
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,

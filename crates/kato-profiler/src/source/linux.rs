@@ -1,4 +1,5 @@
-//! Linux: reads procfs and the control groups, with one kept buffer and no scan over all processes.
+//! Linux: reads procfs and the control groups, with one reused buffer and no scan over all
+//! processes.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,11 @@ use crate::snapshot::{
     ThreadSnapshot,
 };
 
-/// Threads and descendants beyond these are not looked at: a reading stays cheap.
+/// Threads and descendants beyond these numbers are not read, so that a reading stays cheap.
 const MAX_TASKS: usize = 128;
 const MAX_CHILDREN: usize = 64;
 
-/// Reads `/proc` and the control groups of the process.
+/// A source that reads `/proc` and the control groups of the process.
 #[derive(Debug)]
 pub struct LinuxSource {
     proc: PathBuf,
@@ -27,24 +28,27 @@ pub struct LinuxSource {
     device: Option<(u64, u64)>,
     ticks_per_second: f64,
     page_size: u64,
-    /// Tasks of the process, and then its descendants; kept for their memory.
+    /// Tasks of the process, and its descendants; kept between readings to reuse their memory.
     tasks: Vec<u32>,
     children: Vec<u32>,
 }
 
 impl LinuxSource {
-    /// A source for this process; `watched` is a path on the disk of interest.
+    /// Creates a source for this process; `watched` is a path on the disk of interest.
     #[must_use]
     pub fn new(watched: Option<&Path>) -> Self {
         Self::below(Path::new("/"), watched)
     }
 
+    /// Creates a source that finds `/proc` and the control groups below `root`.
     fn below(root: &Path, watched: Option<&Path>) -> Self {
         let proc = root.join("proc");
         let device = watched.and_then(|path| std::fs::metadata(path).ok());
         Self {
             groups: Cgroups::of_process(root),
             proc,
+            // The path may not exist yet, or lie on a file system without a device of its own; then
+            // there are no figures of the device.
             files: Files::default(),
             device: device.map(|metadata| {
                 let device = metadata.dev();
@@ -60,7 +64,8 @@ impl LinuxSource {
         }
     }
 
-    /// Lists the tasks of the process and the descendants; false if there are more tasks than are looked at.
+    /// Lists the tasks of the process and the descendants; returns false if there are more tasks
+    /// than are read.
     fn list_tasks(&mut self) -> bool {
         self.tasks.clear();
         self.children.clear();
@@ -77,10 +82,13 @@ impl LinuxSource {
                 self.tasks.push(tid);
             }
         }
+        // The kernel lists children by the thread that started them. The list is cloned because
+        // reading borrows the whole source.
         for tid in self.tasks.clone() {
             self.add_children(&format!("self/task/{tid}/children"));
         }
-        // Descendants of descendants: those that the main thread of each has started.
+        // Descendants of descendants: those that the main thread of each has started. The list
+        // grows while it is read.
         let mut at = 0;
         while let Some(pid) = self.children.get(at).copied() {
             self.add_children(&format!("{pid}/task/{pid}/children"));
@@ -89,6 +97,7 @@ impl LinuxSource {
         entries.next().is_none()
     }
 
+    /// Appends the processes of a `children` file, as far as there is room.
     fn add_children(&mut self, file: &str) {
         let Some(text) = self.files.read(&self.proc.join(file)) else {
             return;
@@ -98,16 +107,19 @@ impl LinuxSource {
         self.children.extend(pids.map_while(Result::ok).take(room));
     }
 
-    /// Memory; what descendants hold is summed up.
+    /// Returns the memory figures; what descendants hold is summed up.
     fn memory(&mut self, own_rss: Option<u64>) -> MemorySnapshot {
         let page_size = self.page_size;
         let mut children = 0;
         for pid in &self.children {
             let statm = self.files.read(&self.proc.join(format!("{pid}/statm")));
+            // The second figure of `statm` is the resident set, in pages. A process that has ended
+            // counts nothing.
             let pages = statm.and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok());
             children += pages.unwrap_or(0) * page_size;
         }
         let info = self.files.read(&self.proc.join("meminfo"));
+        // The kernel writes `kB` and means KiB.
         let kib = |key| Some(field(info?, key)? * 1024);
         let (system_total, system_available) = (kib("MemTotal:"), kib("MemAvailable:"));
         let groups = self.groups.as_ref();
@@ -124,12 +136,15 @@ impl LinuxSource {
         }
     }
 
+    /// Returns the processor figures.
     fn cpu(&mut self, affinity: Option<u64>) -> CpuSnapshot {
         let ticks_per_second = self.ticks_per_second;
         let mut children = 0.0;
         for pid in &self.children {
             let stat = self.files.read(&self.proc.join(format!("{pid}/stat")));
             let ticks = stat.and_then(|stat| {
+                // Fields 14 and 15 of proc(5), user and kernel time. The first field here is the
+                // third there.
                 let mut fields = stat_fields(stat)?.skip(11);
                 let (user, kernel): (f64, f64) =
                     (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -139,6 +154,7 @@ impl LinuxSource {
         }
         let stat = self.files.read(&self.proc.join("stat")).unwrap_or_default();
         let cores: Vec<_> = stat
+            // The line `cpu` without a number is the sum of the others.
             .lines()
             .filter(|line| {
                 line.strip_prefix("cpu")
@@ -146,6 +162,7 @@ impl LinuxSource {
             })
             .filter_map(|line| core(line, ticks_per_second))
             .collect();
+        // In nanoseconds, where `stat` counts in ticks, usually of a hundredth of a second.
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let groups = self.groups.as_ref();
         let quota = groups.and_then(Cgroups::cpu_quota);
@@ -157,6 +174,7 @@ impl LinuxSource {
         CpuSnapshot {
             process_seconds: Some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9),
             children_seconds: Some(children),
+            // Both limits hold, so the smaller one counts.
             allowed_cores: match (affinity, quota) {
                 (Some(affinity), Some(quota)) => Some(affinity.min(quota)),
                 (affinity, quota) => affinity.or(quota),
@@ -166,15 +184,17 @@ impl LinuxSource {
         }
     }
 
+    /// Returns the disk figures.
     fn disk(&mut self) -> DiskSnapshot {
         let mut snapshot = DiskSnapshot::default();
-        // Descendants that have ended are within the process's own figures.
+        // Figures of descendants that have ended are included in the process's own.
         let own = std::iter::once("self/io".to_owned());
         let children = self.children.iter().map(|pid| format!("{pid}/io"));
         for file in own.chain(children) {
             let Some(text) = self.files.read(&self.proc.join(file)) else {
                 continue;
             };
+            // A file that may not be read adds nothing; a figure is known if any file has it.
             let add = |sum: &mut Option<u64>, key| {
                 if let Some(value) = field(text, key) {
                     *sum = Some(sum.unwrap_or(0) + value);
@@ -192,6 +212,7 @@ impl LinuxSource {
         snapshot
     }
 
+    /// Returns the network figures.
     fn network(&mut self) -> NetworkSnapshot {
         let Some(text) = self.files.read(&self.proc.join("net/dev")) else {
             return NetworkSnapshot::default();
@@ -201,6 +222,8 @@ impl LinuxSource {
             let Some((name, figures)) = line.split_once(':') else {
                 continue;
             };
+            // Eight columns of received data, then those of sent data; each begins with the bytes.
+            // The first `next` comes before `nth`, as the tuple is evaluated from left to right.
             let mut figures = figures.split_ascii_whitespace().map(str::parse::<u64>);
             if let (false, Some(Ok(into)), Some(Ok(out))) =
                 (name.trim() == "lo", figures.next(), figures.nth(7))
@@ -215,7 +238,7 @@ impl LinuxSource {
         }
     }
 
-    /// The process, its resident set, and the number of cores it may run on.
+    /// Returns the process, its resident set, and the number of cores it may run on.
     fn process(&mut self, all_tasks: bool) -> (ProcessSnapshot, Option<u64>, Option<u64>) {
         let status = self.files.read(&self.proc.join("self/status"));
         let rss = status.and_then(|text| Some(field(text, "VmRSS:")? * 1024));
@@ -227,8 +250,10 @@ impl LinuxSource {
             count_cpus(line)
         });
         let stat = self.files.read(&self.proc.join("self/stat"));
+        // Field 12 of proc(5), counted as above.
         let major_faults = stat.and_then(|stat| stat_fields(stat)?.nth(9)?.parse().ok());
         let open_files = std::fs::read_dir(self.proc.join("self/fd")).ok();
+        // The sum over a part of the threads would look like a total, so it is left out.
         let mut switches = all_tasks.then_some((0, 0));
         for tid in &self.tasks {
             let text = self
@@ -245,7 +270,7 @@ impl LinuxSource {
             }
         }
         let process = ProcessSnapshot {
-            // The folder itself is open while it is read.
+            // The directory itself is open while it is read.
             open_files: open_files.map(|entries| (entries.count() as u64).saturating_sub(1)),
             threads,
             children: all_tasks.then_some(self.children.len() as u64),
@@ -256,11 +281,13 @@ impl LinuxSource {
         (process, rss, affinity)
     }
 
+    /// Returns the figures of a thread; `None` if it has ended.
     fn thread(&mut self, tid: u32) -> Option<ThreadSnapshot> {
         let folder = self.proc.join(format!("self/task/{tid}"));
         let stat = self.files.read(&folder.join("stat"))?;
         let state = stat_fields(stat).and_then(|mut fields| fields.next()?.chars().next());
         let times = self.files.read(&folder.join("schedstat")).and_then(|text| {
+            // Time on a processor and time waiting for one, in nanoseconds.
             let mut nanos = text.split_ascii_whitespace().map(str::parse::<u64>);
             Some((nanos.next()?.ok()?, nanos.next()?.ok()?))
         });
@@ -270,6 +297,8 @@ impl LinuxSource {
             cpu_seconds: times.map(|(cpu, _)| cpu as f64 * 1e-9),
             run_delay_seconds: times.map(|(_, delay)| delay as f64 * 1e-9),
             state,
+            // "0" stands for a thread that runs, and for a kernel that does not show where threads
+            // wait.
             waits_in: waits_in.filter(|name| !name.is_empty() && name != "0"),
         })
     }
@@ -277,6 +306,7 @@ impl LinuxSource {
 
 impl ResourceSource for LinuxSource {
     fn read(&mut self, threads: &[u32]) -> ResourceSnapshot {
+        // First, because the figures below go through these lists.
         let all_tasks = self.list_tasks();
         let (process, rss, affinity) = self.process(all_tasks);
         let proc = self.proc.clone();

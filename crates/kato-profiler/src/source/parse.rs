@@ -1,4 +1,4 @@
-//! Figures out of the kernel's text files.
+//! Parses figures out of the kernel's text files.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,25 +6,26 @@ use std::path::Path;
 
 use crate::snapshot::{CoreSnapshot, DeviceSnapshot};
 
-/// `/proc/diskstats` counts in sectors of this size, whatever the device has.
+/// `/proc/diskstats` counts in sectors of this size, whatever that of the device is.
 const SECTOR: u64 = 512;
 
-/// Reads small files into one buffer that is kept.
+/// A reader of small files that reuses one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     buffer: Vec<u8>,
 }
 
 impl Files {
-    /// The text of a file; `None` if it cannot be read.
+    /// Returns the text of a file; `None` if it cannot be read.
     pub(crate) fn read(&mut self, path: &Path) -> Option<&str> {
         self.buffer.clear();
+        // Files of procfs have no size that could be asked for, so they are read to the end.
         File::open(path).ok()?.read_to_end(&mut self.buffer).ok()?;
         str::from_utf8(&self.buffer).ok()
     }
 }
 
-/// The number after `key` at the beginning of a line: `VmRSS:   12 kB` is 12.
+/// Returns the number after `key` at the beginning of a line: `VmRSS:   12 kB` is 12.
 pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
     text.lines()
         .find_map(|line| line.strip_prefix(key))?
@@ -34,23 +35,26 @@ pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
         .ok()
 }
 
-/// The fields of `stat` after the name of the process, which may hold anything: the first is the state.
+/// Returns the fields of `stat` after the name of the process: the first is the state.
 pub(crate) fn stat_fields(text: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
+    // The name may contain blanks and parentheses; the last parenthesis ends it.
     Some(text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace())
 }
 
-/// Seconds stalled, `some` and `full`, of a pressure file.
+/// Returns the seconds stalled, `some` and `full`, of a pressure file.
 pub(crate) fn pressure(text: &str) -> (Option<f64>, Option<f64>) {
     let total = |kind: &str| -> Option<f64> {
         let line = text.lines().find(|line| line.starts_with(kind))?;
+        // In microseconds.
         let micros: u64 = line.rsplit_once("total=")?.1.trim().parse().ok()?;
         Some(micros as f64 * 1e-6)
     };
     (total("some"), total("full"))
 }
 
-/// A line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+/// Parses a line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
 pub(crate) fn core(line: &str, ticks_per_second: f64) -> Option<CoreSnapshot> {
+    // Guest time comes after these columns; the kernel has counted it as user time already.
     let mut ticks = [0.0; 8];
     for (tick, text) in ticks.iter_mut().zip(line.split_ascii_whitespace().skip(1)) {
         *tick = text.parse::<f64>().ok()? / ticks_per_second;
@@ -58,12 +62,13 @@ pub(crate) fn core(line: &str, ticks_per_second: f64) -> Option<CoreSnapshot> {
     let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
     Some(CoreSnapshot {
         busy: user + nice + system + irq + softirq,
+        // A core that waits for a disk could compute for others, so it is idle.
         idle: idle + iowait,
         steal,
     })
 }
 
-/// A line of `/proc/diskstats`, if it is that of the device.
+/// Parses a line of `/proc/diskstats`, if it is that of the device.
 pub(crate) fn device(line: &str, (major, minor): (u64, u64)) -> Option<DeviceSnapshot> {
     let mut fields = line.split_ascii_whitespace();
     if fields.next()?.parse() != Ok(major) || fields.next()?.parse() != Ok(minor) {
@@ -72,6 +77,7 @@ pub(crate) fn device(line: &str, (major, minor): (u64, u64)) -> Option<DeviceSna
     let name = fields.next()?.to_owned();
     let figures: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
     let figure = |at: usize| figures.get(at).copied();
+    // Columns by the kernel's iostats.rst. Older kernels do not count flushes, which come last.
     Some(DeviceSnapshot {
         name,
         reads: figure(0)?,

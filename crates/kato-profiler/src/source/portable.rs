@@ -1,4 +1,4 @@
-//! Platforms without procfs: what the `sysinfo` crate can read there.
+//! Platforms without procfs: the figures that the `sysinfo` crate can read there.
 
 use sysinfo::{Networks, Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
@@ -7,7 +7,8 @@ use crate::snapshot::{
     CpuSnapshot, DiskSnapshot, MemorySnapshot, NetworkSnapshot, ResourceSnapshot,
 };
 
-/// Reads through `sysinfo`: no pressure, no threads, no control groups and no devices.
+/// A source that reads through `sysinfo`: no pressure, no threads, no control groups and no
+/// devices.
 #[derive(Debug)]
 pub struct PortableSource {
     pid: Option<Pid>,
@@ -16,7 +17,7 @@ pub struct PortableSource {
 }
 
 impl PortableSource {
-    /// A source for this process.
+    /// Creates a source for this process.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -26,6 +27,7 @@ impl PortableSource {
         }
     }
 
+    /// Returns the network figures.
     fn network(&mut self) -> NetworkSnapshot {
         let Some(networks) = &mut self.networks else {
             return NetworkSnapshot::default();
@@ -33,6 +35,7 @@ impl PortableSource {
         networks.refresh(false);
         let (mut received, mut sent) = (0, 0);
         for (name, network) in networks.iter() {
+            // Loopback is `lo0` on BSD and macOS.
             if !name.to_string_lossy().starts_with("lo") {
                 received += network.total_received();
                 sent += network.total_transmitted();
@@ -62,6 +65,7 @@ impl ResourceSource for PortableSource {
         };
         system.refresh_memory();
         if let Some(pid) = self.pid {
+            // Only what is used, of this process only: a scan over all processes would be slow.
             let what = ProcessRefreshKind::nothing()
                 .with_cpu()
                 .with_memory()
@@ -70,6 +74,7 @@ impl ResourceSource for PortableSource {
         }
         let process = self.pid.and_then(|pid| system.process(pid));
         let disk = process.map(sysinfo::Process::disk_usage);
+        // `sysinfo` returns 0 for what it cannot read.
         let total = Some(system.total_memory()).filter(|bytes| *bytes > 0);
         ResourceSnapshot {
             memory: MemorySnapshot {
@@ -80,6 +85,7 @@ impl ResourceSource for PortableSource {
                 ..MemorySnapshot::default()
             },
             cpu: CpuSnapshot {
+                // `sysinfo` counts in milliseconds.
                 process_seconds: process.map(|p| p.accumulated_cpu_time() as f64 * 1e-3),
                 allowed_cores: std::thread::available_parallelism()
                     .ok()

@@ -1,16 +1,17 @@
-//! Pressure stall information: of the system, and of a control group.
+//! Reads pressure stall information: of the system, and of a control group.
 
 use std::path::PathBuf;
 
 use super::parse::{Files, pressure};
 use crate::snapshot::PressureSnapshot;
 
-/// Reads the three pressure files; `None` if there is none of them.
+/// Reads the three pressure files; `None` if none of them exists.
 pub(crate) fn pressure_of(
     files: &mut Files,
     path: impl Fn(&str) -> PathBuf,
 ) -> Option<PressureSnapshot> {
     let mut read = |kind| files.read(&path(kind)).map_or((None, None), pressure);
+    // For processors, `full` is not defined at the level of the system.
     let (cpu_some, _) = read("cpu");
     let (io_some, io_full) = read("io");
     let (memory_some, memory_full) = read("memory");

@@ -1,4 +1,4 @@
-//! What snapshots and readings come to.
+//! Sums up snapshots and readings.
 
 use super::{Counted, Tracker};
 use crate::point::{TimelinePoint, added, grown};
@@ -12,7 +12,7 @@ use crate::trend::MemoryTrend;
 use crate::verdict::{Attribution, SeedRule, SeedVerdict, Verdict};
 
 impl Tracker {
-    /// What it all comes to.
+    /// Returns the summary of the run so far.
     pub(crate) fn summary(
         &self,
         title: &str,
@@ -63,6 +63,8 @@ impl Tracker {
                     first.process.involuntary_switches,
                     last.process.involuntary_switches,
                 ),
+                // Peaks of levels come from every snapshot, counters only from the first and the
+                // last.
                 ..self.peaks.clone()
             },
             profiler: ProfilerCost {
@@ -72,16 +74,20 @@ impl Tracker {
             },
             timeline: self.timeline.clone(),
         };
+        // The judges read the summary alone, so an exported one can be judged again with the same
+        // result.
         summary.seed_verdict = SeedRule::default().judge(&summary);
         summary.verdict = Attribution::default().judge(&summary);
         summary
     }
 
+    /// Returns how much a counter has grown.
     fn counted(&self, of: impl Fn(&Counted) -> Option<u64>) -> Option<u64> {
         let now = of(&self.last.counted)?;
         Some(now.saturating_sub(of(&self.first.counted).unwrap_or(0)))
     }
 
+    /// Returns the queues.
     fn queues(&self) -> Vec<QueueSummary> {
         let reading = self.last.reading.as_ref();
         let queues = reading.map_or(&[][..], |reading| &reading.queues);
@@ -89,12 +95,14 @@ impl Tracker {
         sums.map(|(queue, (sum, peak))| QueueSummary {
             name: queue.name.clone(),
             capacity: queue.capacity,
+            // Snapshots are about equally far apart, so the mean over them is one over time.
             mean_len: sum / self.n_snapshots as f64,
             peak_len: *peak,
         })
         .collect()
     }
 
+    /// Returns the nodes.
     fn nodes(&self, rate: impl Fn(f64) -> f64) -> Vec<NodeSummary> {
         let before = self.first.reading.as_ref();
         let before = before.map_or(&[][..], |reading| &reading.nodes);
@@ -102,6 +110,8 @@ impl Tracker {
         let now = now.map_or(&[][..], |reading| &reading.nodes);
         now.iter()
             .map(|node| {
+                // By name: a node can be registered while the profile is taken, and then began at
+                // zero.
                 let before = before.iter().find(|before| before.name == node.name);
                 let learned = node
                     .observations
@@ -120,6 +130,7 @@ impl Tracker {
             .collect()
     }
 
+    /// Returns the round trips by peer.
     fn calls(&self, rate: impl Fn(f64) -> f64) -> Vec<CallSummary> {
         let before = self.first.reading.as_ref();
         let before = before.map_or(&[][..], |reading| &reading.calls);
@@ -139,6 +150,7 @@ impl Tracker {
                         .failed
                         .saturating_sub(before.map_or(0, |before| before.failed)),
                     answered_per_second: rate(latency.count() as f64),
+                    // Little's law: calls under way are their rate times their mean duration.
                     mean_in_flight: rate(latency.sum_seconds()),
                     latency: LatencySummary::of(&latency),
                 }
@@ -146,15 +158,19 @@ impl Tracker {
             .collect()
     }
 
+    /// Returns the memory figures.
     fn memory(&self, samples_per_second: Option<f64>) -> MemorySummary {
         let last = &self.last.snapshot.memory;
-        // Levels of the first snapshot belong to no point of the timeline, but to the peak.
+        // Levels of the first snapshot belong to no point of the timeline, but they count for the
+        // peak.
         let first = &self.first.snapshot.memory;
         let level = |of: fn(&TimelinePoint) -> Option<crate::Level>, first: Option<u64>| {
             let first = first.map(|bytes| bytes as f64);
             let (mut sum, mut seconds, mut peak) = (0.0, 0.0, first);
             for point in self.timeline.points() {
                 if let Some(level) = of(point) {
+                    // Points have different lengths where the last one is not full, so they count
+                    // by time.
                     sum += level.mean * point.seconds;
                     seconds += point.seconds;
                     peak = Some(peak.unwrap_or(0.0).max(level.max));
@@ -176,6 +192,7 @@ impl Tracker {
         }
     }
 
+    /// Returns the processor figures.
     fn cpu(&self, rate: impl Fn(f64) -> f64) -> CpuSummary {
         let (first, last) = (&self.first.snapshot.cpu, &self.last.snapshot.cpu);
         let process_seconds = grown(first.process_seconds, last.process_seconds);
@@ -183,9 +200,11 @@ impl Tracker {
         let peak = peak.map(|level| level.max).reduce(f64::max);
         let cores = process_seconds.map(|seconds| MeanPeak {
             mean: rate(seconds),
+            // A run without a point of the timeline has its mean as its peak.
             peak: peak.unwrap_or_else(|| rate(seconds)),
         });
         let share = |cores: f64| Some(cores / last.allowed_cores.filter(|cores| *cores > 0.0)?);
+        // The whole run as one point: cores and quota are differences of the same kind.
         let mut all = TimelinePoint::between(&self.first.snapshot, &self.last.snapshot);
         CpuSummary {
             process_seconds,
@@ -200,6 +219,7 @@ impl Tracker {
         }
     }
 
+    /// Returns the disk figures.
     fn disk(&self, rate: impl Fn(f64) -> f64) -> DiskSummary {
         let (first, last) = (&self.first.snapshot.disk, &self.last.snapshot.disk);
         let points = self.timeline.points();
@@ -222,12 +242,14 @@ impl Tracker {
                 written_bytes: last.written_bytes.saturating_sub(first.written_bytes),
                 reads: last.reads.saturating_sub(first.reads),
                 writes: last.writes.saturating_sub(first.writes),
+                // Busy time and duration are read at slightly different moments.
                 busy_share: rate(last.busy_seconds - first.busy_seconds).clamp(0.0, 1.0),
                 flushes: added(first.flushes, last.flushes),
             }),
         }
     }
 
+    /// Returns the network figures.
     fn network(
         &self,
         rate: impl Fn(f64) -> f64,
@@ -246,6 +268,7 @@ impl Tracker {
     }
 }
 
+/// Returns the shares of time that were stalled; `None` where one end is not known.
 fn pressure(
     first: Option<&PressureSnapshot>,
     last: Option<&PressureSnapshot>,

@@ -1,14 +1,14 @@
-//! What to change, in words.
+//! Writes what to change, in words.
 
 use super::Cause;
 use crate::summary::{ProfilingSummary, StageSummary};
 
-/// A share as text.
+/// Returns a share as text.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// What to change about a cause.
+/// Returns what to change about a cause.
 pub(crate) fn advice(cause: Cause, summary: &ProfilingSummary, stage: &StageSummary) -> String {
     let name = &stage.name;
     match cause {
@@ -54,8 +54,10 @@ pub(crate) fn advice(cause: Cause, summary: &ProfilingSummary, stage: &StageSumm
     }
 }
 
+/// Returns what to change about a stage that computes.
 fn cpu(summary: &ProfilingSummary, stage: &StageSummary) -> String {
     let name = &stage.name;
+    // By this process's own use: what others take of these cores is not known here.
     let free = summary
         .cpu
         .allowed_cores

@@ -1,40 +1,42 @@
-//! The default judge: which stage has work in hand all the time, and what it does with that time.
+//! The default judge: finds the stage that has work in hand all the time, and what it does with
+//! that time.
 
 use super::advice::{advice, percent};
 use super::finding::{Finding, share};
 use super::{Cause, Evidence, Gain, Verdict};
 use crate::summary::{ProfilingSummary, StageSummary};
 
-/// Finds the stage that is used most fully, and what takes its time. The rules and thresholds are in `docs/profiling.md`; the
-/// thresholds can be set.
+/// A judge that finds the stage that is used most fully, and what takes its time. The rules and
+/// thresholds are in `docs/profiling.md`; the thresholds can be set.
 ///
 /// It reads the summary alone, so a profile that was exported can be judged again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Attribution {
-    /// A stage must be used by at least this share to bound a run.
+    /// Least utilisation with which a stage can bound a run.
     pub min_utilisation: f64,
-    /// Lock waits from this share of a stage's active time on are the cause.
+    /// Share of a stage's active time from which on lock waits are the cause.
     pub lock_share: f64,
-    /// A first stage that waits for input for this share of its time has too slow a source; stages that wait for room so long, while
-    /// none after them works, wait for something unmarked.
+    /// Share of its time from which on a first stage that waits for input has too slow a source. A
+    /// stage that waits for room for as long, while none after it works, waits for something
+    /// unmarked.
     pub wait_share: f64,
-    /// Held back by a quota from this share of the time on is the cause.
+    /// Share of the time from which on being held back by a quota is the cause.
     pub throttled_share: f64,
-    /// Waiting for a processor from this share of computing and waiting on is the cause, unless the process itself has the
-    /// processors.
+    /// Share of computing and waiting from which on waiting for a processor is the cause, unless
+    /// the process itself has the processors.
     pub contention_share: f64,
-    /// A process that uses this share of its cores has the processors itself.
+    /// Share of its cores from which on a process has the processors itself.
     pub own_cpu_share: f64,
-    /// Memory stalls from this share of the time on are the cause.
+    /// Share of the time from which on memory stalls are the cause.
     pub memory_stall_share: f64,
-    /// Fewer bytes for each item of a stage that waits for a disk mean that flushing takes the time.
+    /// Bytes for each item of a stage that waits for a disk, below which flushing takes the time.
     pub flush_bytes: f64,
-    /// Round trips that are shorter, in seconds, and come one at a time, are latency.
+    /// Seconds below which round trips that come one at a time are latency.
     pub short_round_trip: f64,
-    /// The busiest thread must be used by this share for uneven work to be the cause.
+    /// Least utilisation of the busiest thread with which uneven work can be the cause.
     pub skew_utilisation: f64,
-    /// … and the other threads of its stage by at most this share of what it is.
+    /// Greatest share of that utilisation that the other threads of its stage may have then.
     pub skew_ratio: f64,
 }
 
@@ -56,10 +58,10 @@ impl Default for Attribution {
     }
 }
 
-/// A stage as a candidate.
+/// A stage as a candidate for the bottleneck.
 struct Candidate<'a> {
     stage: &'a StageSummary,
-    /// How fully it is used; of its busiest thread if the work is uneven.
+    /// Its utilisation; that of its busiest thread if the work is uneven.
     used: f64,
     /// Its busiest thread, and how much the others are used.
     skew: Option<(String, f64)>,
@@ -78,14 +80,16 @@ impl Attribution {
         if candidates.is_empty() {
             return self.without_stages(summary);
         }
+        // Before sorting: this rule needs the first stage of the pipeline, not the busiest.
         if let Some(verdict) = self.source(summary, &candidates) {
             return verdict;
         }
-        // Stable: of equally used stages the one upstream comes first.
+        // A stable sort: of equally used stages the one upstream comes first.
         candidates.sort_by(|a, b| b.used.total_cmp(&a.used));
         let Some((bound, others)) = candidates.split_first() else {
             return Verdict::default();
         };
+        // Stages that hardly work cannot bound the run, whichever of them works most.
         if bound.used < self.min_utilisation {
             return self.waits_outside(summary, bound);
         }
@@ -125,12 +129,15 @@ impl Attribution {
             ));
         }
         evidence.extend(neighbours(summary, bound.stage));
+        // The distance to the next stage, relative to the utilisation; 1 without a next stage.
         let margin = next.map_or(1.0, |next| {
             ((bound.used - next.used) / bound.used).clamp(0.0, 1.0)
         });
         Verdict {
             stage: Some(bound.stage.name.clone()),
             cause: finding.cause,
+            // The formula of docs/profiling.md, "The verdict". It orders verdicts and is no
+            // probability.
             confidence: bound.used.min(1.0) * (0.5 + 0.5 * finding.share) * (0.7 + 0.3 * margin),
             advice: advice(finding.cause, summary, bound.stage),
             gain: gain(bound, next, finding.share),
@@ -138,12 +145,15 @@ impl Attribution {
         }
     }
 
+    /// Returns a stage with its utilisation, which is that of one thread if the work is uneven.
     fn candidate<'a>(&self, stage: &'a StageSummary) -> Candidate<'a> {
         let mut used: Vec<(&str, f64)> = stage
             .threads
             .iter()
             .filter(|thread| thread.times.present() > 0.0)
             .map(|thread| {
+                // Shares of the thread's own presence: threads that came late are not taken for
+                // idle ones.
                 let share = thread.times.active() / thread.times.present();
                 (thread.label.as_str(), share)
             })
@@ -160,6 +170,7 @@ impl Attribution {
         if others.is_empty() || *most < self.skew_utilisation {
             return even;
         }
+        // One thread with everything to do looks like a half-used stage, and yet bounds the run.
         let mean = others.iter().map(|(_, share)| share).sum::<f64>() / others.len() as f64;
         if mean > self.skew_ratio * most {
             return even;
@@ -171,12 +182,13 @@ impl Attribution {
         }
     }
 
-    /// All stages wait, the first one for input.
+    /// Returns the verdict that all stages wait, the first one for input; `None` if that is not so.
     fn source(&self, summary: &ProfilingSummary, candidates: &[Candidate<'_>]) -> Option<Verdict> {
         let first = candidates.first()?;
         let times = &first.stage.times;
         let starved = times.starved / times.present();
         let most = candidates.iter().map(|c| c.used).fold(0.0, f64::max);
+        // A first stage with uneven work starves some threads while another bounds the run.
         if starved < self.wait_share || most > starved || first.skew.is_some() {
             return None;
         }
@@ -203,6 +215,7 @@ impl Attribution {
                 ),
             ],
             advice: advice(Cause::Source, summary, first.stage),
+            // With an endless source the busiest stage would be the next bound.
             gain: (most > 0.0).then(|| Gain {
                 at_most: 1.0 / most,
                 next_stage: candidates
@@ -213,7 +226,7 @@ impl Attribution {
         })
     }
 
-    /// Stages are there, but none has work: the wait is somewhere else.
+    /// Returns the verdict for stages of which none has work: the wait is somewhere else.
     fn waits_outside(&self, summary: &ProfilingSummary, bound: &Candidate<'_>) -> Verdict {
         let waits = summary.stages.iter().max_by(|a, b| {
             a.times
@@ -221,6 +234,7 @@ impl Attribution {
                 .total_cmp(&b.times.blocked_downstream)
         });
         let waits = waits.unwrap_or(bound.stage);
+        // Not divided by zero: a stage without time has a share of 0 and not NaN.
         let share = waits.times.blocked_downstream / waits.times.present().max(f64::MIN_POSITIVE);
         if share < self.wait_share {
             return Verdict {
@@ -246,7 +260,7 @@ impl Attribution {
         }
     }
 
-    /// Without marks only resources are known.
+    /// Returns the verdict without marks, from resources alone.
     fn without_stages(&self, summary: &ProfilingSummary) -> Verdict {
         let nothing = StageSummary::default();
         let own = summary.cpu.mean_share.unwrap_or(0.0);
@@ -262,7 +276,7 @@ impl Attribution {
             });
         let finding = found.unwrap_or(Finding {
             cause: Cause::Idle,
-            // Stages that are marked and have nothing to do are sure; without marks anything may be.
+            // Marked stages that have nothing to do are certain; without marks it may be anything.
             share: if summary.stages.is_empty() {
                 0.0
             } else {
@@ -274,6 +288,7 @@ impl Attribution {
             stage: None,
             cause: finding.cause,
             confidence: match summary.stages.is_empty() {
+                // What resources alone suggest is never more than half certain.
                 true => 0.5 * finding.share.min(1.0),
                 false => finding.share.min(1.0),
             },
@@ -284,7 +299,7 @@ impl Attribution {
     }
 }
 
-/// Stages before it that wait for room, and stages after it that wait for input.
+/// Returns the stages before a stage that wait for room, and those after it that wait for input.
 fn neighbours(summary: &ProfilingSummary, bound: &StageSummary) -> Vec<Evidence> {
     let at = summary.stages.iter().position(|s| s.name == bound.name);
     let at = at.unwrap_or(0);
@@ -300,6 +315,7 @@ fn neighbours(summary: &ProfilingSummary, bound: &StageSummary) -> Vec<Evidence>
         } else {
             ("downstream_starved", stage.times.starved / present, "input")
         };
+        // Short waits occur in every pipeline and are no evidence.
         if waits >= 0.3 {
             evidence.push(Evidence::new(
                 name,
@@ -315,13 +331,14 @@ fn neighbours(summary: &ProfilingSummary, bound: &StageSummary) -> Vec<Evidence>
     evidence
 }
 
-/// Throughput X leaves stage j used by u_j, so no change to other stages can bring more than X / u_j. The stage itself keeps what
-/// the cause does not take.
+/// Returns what removing the cause can gain at most. Throughput X leaves stage j used by u_j, so no
+/// change to other stages can bring more than X / u_j. The stage itself keeps what the cause does
+/// not take.
 fn gain(bound: &Candidate<'_>, next: Option<&Candidate<'_>>, share: f64) -> Option<Gain> {
     let rest = bound.used * (1.0 - share);
     let other = next.map_or(0.0, |next| next.used);
     let most = rest.max(other);
-    // More than a hundredfold says no more than that it is not known.
+    // More than a hundredfold only means that the gain is not known.
     (most >= 0.01).then(|| Gain {
         at_most: (1.0 / most).max(1.0),
         next_stage: next

@@ -1,11 +1,11 @@
-//! What takes the time of the stage that bounds a run.
+//! Finds what takes the time of the stage that bounds a run.
 
 use super::advice::percent;
 use super::attribution::Attribution;
 use super::{Cause, Evidence};
 use crate::summary::{CallSummary, ProfilingSummary, StageSummary};
 
-/// What takes a stage's time.
+/// The cause that takes a stage's time.
 pub(super) struct Finding {
     pub(super) cause: Cause,
     /// The share of the active time that the cause takes.
@@ -14,7 +14,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// One thread works, the others are used so much.
+    /// Creates the finding that one thread works while the others are used this much.
     pub(super) fn of_skew(used: f64, others: f64) -> Self {
         Self {
             cause: Cause::Skew,
@@ -32,13 +32,16 @@ impl Finding {
 }
 
 impl Attribution {
-    /// What takes the time of the stage that bounds the run.
+    /// Returns what takes the time of the stage that bounds the run.
     pub(super) fn finding(&self, summary: &ProfilingSummary, stage: &StageSummary) -> Finding {
+        // Not zero, so that the shares of a stage without active time are zero.
         let active = stage.times.active().max(f64::MIN_POSITIVE);
         let server = stage.times.blocked_server / active;
         let lock = stage.times.blocked_lock / active;
         let disk = stage.times.blocked_disk / active;
         let busy = stage.times.busy / active;
+        // The steps and their order are those of docs/profiling.md, "The verdict". A lock needs a
+        // smaller share than the causes below, which have to dominate.
         if lock >= self.lock_share && lock >= server && lock >= disk {
             return Finding {
                 cause: Cause::Lock,
@@ -46,6 +49,8 @@ impl Attribution {
                 evidence: vec![share("lock", lock, "waited for a lock")],
             };
         }
+        // Memory that is short makes computing and disks slow, so it comes before both. It does not
+        // explain a wait for a server.
         if busy + disk >= server
             && let Some(found) = self.memory(summary, busy + disk)
         {
@@ -60,9 +65,10 @@ impl Attribution {
         self.busy(summary, stage, busy)
     }
 
-    /// A stage that is busy: does it compute, wait for a processor, or neither?
+    /// Returns whether a busy stage computes, waits for a processor, or does neither.
     fn busy(&self, summary: &ProfilingSummary, stage: &StageSummary, busy: f64) -> Finding {
         let mut evidence = vec![share("busy", busy, "was busy")];
+        // Without figures of its threads, only the quota of the whole process can be examined.
         let (Some(cpu), Some(delay)) = (stage.cpu_seconds, stage.run_delay_seconds) else {
             if let Some(found) = self.contention(summary, busy) {
                 return found;
@@ -74,6 +80,8 @@ impl Attribution {
             };
         };
         let watched = stage.watched_busy_seconds.max(f64::MIN_POSITIVE);
+        // Threads and processor time are read at slightly different moments, so a share may exceed
+        // 1.
         let (cpu_share, delay_share) = ((cpu / watched).min(1.0), (delay / watched).min(1.0));
         let rest = (1.0 - cpu_share - delay_share).max(0.0);
         evidence.push(Evidence::new(
@@ -92,10 +100,13 @@ impl Attribution {
                 percent(delay_share)
             ),
         ));
+        // A quota is certain, where the delay of threads can have several reasons.
         if let Some(found) = self.contention(summary, busy) {
             evidence.extend(found.evidence);
             return Finding { evidence, ..found };
         }
+        // A process that fills its cores delays its own threads, which is computing and not
+        // contention.
         let own = summary.cpu.mean_share.unwrap_or(0.0);
         if delay >= self.contention_share * (cpu + delay)
             && delay_share >= rest
@@ -107,12 +118,15 @@ impl Attribution {
                 evidence,
             };
         }
+        // Neither on a processor nor waiting for one: the threads slept while they were marked as
+        // busy.
         if rest > cpu_share + delay_share {
             evidence.push(Evidence::new(
                 "unmarked",
                 rest,
                 format!("it slept without a mark {} of its busy time", percent(rest)),
             ));
+            // The kernel's state of the threads distinguishes a disk from other reasons to sleep.
             if stage.disk_sleep_share.unwrap_or(0.0) >= 0.3 {
                 let found = self.disk(summary, stage, busy * rest);
                 evidence.extend(found.evidence);
@@ -131,7 +145,7 @@ impl Attribution {
         }
     }
 
-    /// The quota of the cgroup held the process back.
+    /// Returns the finding that the quota of the cgroup held the process back, if it did.
     pub(super) fn contention(&self, summary: &ProfilingSummary, busy: f64) -> Option<Finding> {
         let throttled = summary.cpu.throttled_seconds? / summary.duration_seconds.max(1e-9);
         (throttled >= self.throttled_share).then(|| Finding {
@@ -148,7 +162,9 @@ impl Attribution {
         })
     }
 
+    /// Returns the finding that memory is short, if it is.
     pub(super) fn memory(&self, summary: &ProfilingSummary, active: f64) -> Option<Finding> {
+        // The cgroup's figure is preferred: other processes may stall the machine.
         let own = summary.cgroup_pressure.and_then(|p| p.memory_some);
         let stall = own.or(summary.pressure.and_then(|p| p.memory_some));
         let faults =
@@ -182,19 +198,23 @@ impl Attribution {
         }
         Some(Finding {
             cause: Cause::MemoryPressure,
+            // Where stalls are unknown or short, half of the time stands for them: faults show the
+            // cause and not its share.
             share: active * stall.unwrap_or(0.5).max(0.5),
             evidence,
         })
     }
 
+    /// Returns whether a stage waits for a slow server or for many short round trips.
     fn server(&self, summary: &ProfilingSummary, stage: &StageSummary, waits: f64) -> Finding {
         let mut evidence = vec![share("server", waits, "waited for a server")];
+        // Calls to several peers: the one with the most calls under way takes the most time.
         let slowest =
             |a: &&CallSummary, b: &&CallSummary| a.mean_in_flight.total_cmp(&b.mean_in_flight);
         let calls = summary.calls.iter().max_by(slowest);
         let measured = calls.and_then(|calls| Some((calls, calls.latency?)));
         let seconds = stage.times.blocked_server;
-        // Without timed calls, an item is taken for a call.
+        // Without timed calls, an item counts as a call.
         let (trip, in_flight) = match measured {
             Some((calls, latency)) => {
                 evidence.push(Evidence::new(
@@ -220,6 +240,8 @@ impl Attribution {
             in_flight,
             format!("{in_flight:.1} calls were on their way at a time"),
         ));
+        // Short trips one at a time: the server has time to spare, and more calls at a time would
+        // help. With many under way it has none.
         let is_latency = trip < self.short_round_trip && in_flight <= 1.5;
         Finding {
             cause: match is_latency {
@@ -231,10 +253,12 @@ impl Attribution {
         }
     }
 
+    /// Returns whether a stage waits for the throughput of a disk or for flushes.
     fn disk(&self, summary: &ProfilingSummary, stage: &StageSummary, waits: f64) -> Finding {
         let mut evidence = vec![share("disk", waits, "waited for a disk")];
         let read = summary.disk.read_bytes;
         let written = summary.disk.written_bytes;
+        // Figures of the process: what other stages read and wrote is in them too.
         let bytes = read.unwrap_or(0) + written.unwrap_or(0);
         let is_known = read.is_some() || written.is_some();
         let each = bytes as f64 / stage.items.max(1) as f64;
@@ -249,6 +273,7 @@ impl Attribution {
                 ),
             ));
         }
+        // Reading does not wait for flushes, so most of the bytes have to be written ones.
         let is_flush = is_known && each < self.flush_bytes && read <= written;
         Finding {
             cause: match is_flush {
@@ -261,6 +286,7 @@ impl Attribution {
     }
 }
 
+/// Returns the evidence for a share of a stage's active time.
 pub(super) fn share(name: &str, value: f64, did: &str) -> Evidence {
     Evidence::new(
         name,

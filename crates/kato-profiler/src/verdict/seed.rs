@@ -43,9 +43,9 @@ pub struct SeedVerdict {
     pub confidence: f64,
 }
 
-/// Scores each resource as min(1, value / threshold). The greatest score names the bottleneck and is the confidence; among equal
-/// ones the first of processor, memory, disk, network does. What is idle, unknown or not a number scores 0, and when all do, there is
-/// no bottleneck.
+/// A rule that scores each resource as min(1, value / threshold). The greatest score names the
+/// bottleneck and is the confidence; among equal ones the first of processor, memory, disk, network
+/// does. What is idle, unknown or not a number scores 0, and when all do, there is no bottleneck.
 ///
 /// ```
 /// use kato_profiler::{SeedResource, SeedRule};
@@ -102,6 +102,8 @@ impl SeedRule {
         let mut verdict = SeedVerdict::default();
         for (resource, value, threshold) in values {
             let score = value.unwrap_or(0.0) / threshold;
+            // Once a score is 1, a later one can only be equal, and the first wins. A NaN is not
+            // greater than anything.
             if score > verdict.confidence && verdict.confidence < 1.0 {
                 verdict = SeedVerdict {
                     resource: Some(resource),
@@ -112,10 +114,13 @@ impl SeedRule {
         verdict
     }
 
-    /// Scores a run: mean processor use, mean memory use, mean rate of disk writes, mean round trip over all peers.
+    /// Scores a run by mean processor use, mean memory use, mean rate of disk writes, and mean
+    /// round trip over all peers.
     #[must_use]
     pub fn judge(&self, summary: &ProfilingSummary) -> SeedVerdict {
         let trips = summary.calls.iter().filter_map(|calls| calls.latency);
+        // The mean over all calls, not over peers: a peer that is called once must not count like
+        // others.
         let (count, seconds) = trips.fold((0, 0.0), |(count, seconds), latency| {
             (
                 count + latency.count,

@@ -1,4 +1,5 @@
-//! The end of a run in which something was in doubt: what the nodes know of it is compared with what they were taught.
+//! The comparison at the end of a run in which something was in doubt: what the nodes know of it,
+//! and what they were taught.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -10,10 +11,10 @@ use kato_scheduler::TrainError;
 use super::settle::patterns;
 use super::{Level, Stock};
 
-/// Differences that an error names.
+/// Differences that an error names at most.
 const NAMED: usize = 5;
 
-/// Looks at a server during the settling time.
+/// Comparisons during the settling time.
 const LOOKS: u32 = 4;
 
 impl Stock {
@@ -21,8 +22,10 @@ impl Stock {
     ///
     /// # Errors
     ///
-    /// When one differs, and still does after the settling time; it is compared again when the run is resumed.
+    /// When one differs, and still does after the settling time; it is compared again when the run
+    /// is resumed.
     pub(crate) async fn compare(&self) -> Result<(), TrainError> {
+        // Cloned, because the ledger is not locked while the server is asked.
         let doubted = self.ledger().journal.doubted().clone();
         if doubted.is_empty() {
             return Ok(());
@@ -49,10 +52,12 @@ impl Stock {
                 differing = wrong.into_iter().map(|(name, _)| name).collect();
             }
         }
+        // Forgotten only here: what differs is found again when the run is resumed.
         self.ledger().journal.compared()
     }
 }
 
+/// Asks how often the server knows patterns; 0 for those that it does not know.
 async fn frequencies(
     level: &Level,
     names: Vec<PatternName>,
@@ -66,6 +71,7 @@ async fn frequencies(
     Ok(found)
 }
 
+/// Creates the error that counts differ, with the first differences.
 fn miscounted(
     level: &Level,
     wrong: &[(PatternName, u64)],

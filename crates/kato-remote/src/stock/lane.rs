@@ -1,4 +1,5 @@
-//! One level of the documents that go together: sent request by request, each as large as a second allows, until all of it has arrived.
+//! Teaching of one level of the documents that go together: request by request, each as large as a
+//! second allows, until all of it has arrived.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -16,7 +17,8 @@ use super::settle::patterns;
 use super::{Doubt, Item, Level, Stock};
 use crate::error::{taught_before, teach};
 
-/// Patterns that are asked for before a node is taken to be new, where the server does not tell.
+/// Patterns that are asked for before a node is taken to be new, where the server does not report
+/// that.
 const NEW_QUESTIONS: usize = 8;
 
 /// A place among the requests under way.
@@ -33,7 +35,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What keeps a node from being settled while a request is under way.
+/// A lock that keeps a node from being settled while a request is under way.
 enum Guard<'a> {
     #[expect(dead_code, reason = "held, not read")]
     Shared(RwLockReadGuard<'a, ()>),
@@ -50,6 +52,7 @@ impl Stock {
         items: &[Item],
         activity: &Activity,
     ) -> Result<(), TrainError> {
+        // First of all: other documents under these keys would be taken for what was sent before.
         self.check_plan(key, items)?;
         let level = &self.levels[key.1];
         let mut last_finished = Instant::now();
@@ -67,7 +70,7 @@ impl Stock {
             if !self.send(session, key, items, &places, &batch).await? {
                 self.settle_level(key.1).await?;
             }
-            // Other workers' learn calls, too, say that the node gets on.
+            // The learn calls of other workers say as well that the node gets on.
             let before = std::mem::replace(&mut n_finished, level.finished.load(Ordering::Relaxed));
             if n_finished > before {
                 last_finished = Instant::now();
@@ -81,7 +84,7 @@ impl Stock {
         }
     }
 
-    /// The next request: places of items that are missing, and the items.
+    /// Returns the next request: the places of items that are missing, and the items.
     fn request(
         &self,
         session: &LearnSession,
@@ -91,12 +94,13 @@ impl Stock {
         let size = self.pace().size();
         let places = missing.iter().copied().take(size);
         let batch: Vec<BatchItem> = places.map(|place| items[place].item.clone()).collect();
+        // The session knows which neighbours its server can learn in one request.
         let n = session.request_len(&batch, size);
         let places = missing[..n].to_vec();
         (places, batch.into_iter().take(n).collect())
     }
 
-    /// Sends one request; `false` when nobody knows what became of it.
+    /// Sends one request; returns `false` when nobody knows what became of it.
     async fn send(
         &self,
         session: &mut LearnSession,
@@ -106,8 +110,11 @@ impl Stock {
         batch: &[BatchItem],
     ) -> Result<bool, TrainError> {
         let level = &self.levels[key.1];
+        // The turn comes before the lock: whoever waits for a turn must not keep the node from
+        // being settled.
         let mut turn = self.turn(batch.len()).await;
-        // In the older generation what is observed with a pattern belongs to the node for a moment.
+        // In the older generation observed metadata belongs to the node for a moment, and a pattern
+        // that another session learns then would get it.
         let alone = self.generation == Generation::October2025
             && batch.iter().any(|item| !item.metadata.is_empty());
         let guard = loop {
@@ -128,6 +135,7 @@ impl Stock {
                 .id(batch)
                 .await
                 .map_err(|error| teach(&level.client, error))?;
+            // Before the request as well: after a crash the session has to be waited for.
             self.ledger().journal.use_session(key.1, &id)?;
             let start = Instant::now();
             let learned = session.learn(&id, batch).await;
@@ -141,7 +149,8 @@ impl Stock {
                     drop(guard);
                     return Ok(true);
                 }
-                // It was lost before the request came: nothing was learned.
+                // The session was lost before the request came: nothing was learned, and another
+                // session is made.
                 Err(ClientError::SessionNotFound { .. }) => {
                     self.ledger().journal.close_session(&id)?;
                 }
@@ -165,6 +174,8 @@ impl Stock {
         loop {
             let ended = self.ended.notified();
             tokio::pin!(ended);
+            // Registered before looking: a request that ends between looking and waiting would go
+            // unnoticed.
             ended.as_mut().enable();
             if let Some(begun) = self.pace().begin(calls) {
                 return Turn {
@@ -177,7 +188,8 @@ impl Stock {
         }
     }
 
-    /// Writes down what may be sent from now on: these places, and some behind them, so that not every request waits for the disk.
+    /// Writes down what may be sent from now on: these places, and some behind them, so that not
+    /// every request waits for the disk.
     fn plan(&self, key: WorkKey, items: &[Item], places: &[usize]) -> Result<(), TrainError> {
         let ahead = self.pace().size();
         let mut ledger = self.ledger();
@@ -194,7 +206,7 @@ impl Stock {
         ledger.journal.plan(key, &calls)
     }
 
-    /// Places of a work that have not arrived, as far as that is known.
+    /// Returns the places of a work that have not arrived, as far as that is known.
     fn missing(&self, key: WorkKey, n_items: usize) -> Vec<usize> {
         let ledger = self.ledger();
         let progress = ledger.journal.progress(key);
@@ -206,7 +218,7 @@ impl Stock {
         (0..n_items).filter(|place| !has_arrived(place)).collect()
     }
 
-    /// What was planned before must be what is planned now.
+    /// Refuses documents of which other learn calls were planned before.
     fn check_plan(&self, key: WorkKey, items: &[Item]) -> Result<(), TrainError> {
         let ledger = self.ledger();
         let Some(progress) = ledger.journal.progress(key) else {
@@ -230,8 +242,9 @@ impl Stock {
 }
 
 impl Level {
-    /// Refuses a node whose server cannot tell whether it is new, when it knows the first patterns of whoever comes first. All others
-    /// wait: what one of them had sent meanwhile would look like patterns of somebody else.
+    /// Refuses a node that knows the first patterns of whoever comes first, where its server does
+    /// not report whether it is new. All others wait: what one of them had sent meanwhile would
+    /// look like patterns of somebody else.
     async fn check_new(&self, items: &[Item]) -> Result<(), TrainError> {
         let check = || async {
             let names: BTreeSet<PatternName> = items

@@ -1,9 +1,9 @@
-//! How much is sent at a time: by the time that learning takes, not by number. No clock of its own.
+//! The size of requests: by the time that learning takes, not by number. No clock of its own.
 
 use std::time::Duration;
 
-/// What one request should take: long enough that a request costs little beside it, short enough that little is in doubt when its
-/// answer is lost.
+/// Time that one request should take: long enough that a request costs little beside it, short
+/// enough that little is in doubt when its answer is lost.
 const TARGET: Duration = Duration::from_secs(1);
 
 /// Learn calls of a request before anything is known.
@@ -15,13 +15,13 @@ const MOST: usize = 1_000;
 /// The part of the time-out that everything under way together may take.
 const QUEUE_SHARE: u32 = 8;
 
-/// How fast what was measured before is forgotten.
+/// Weight of the newest measurement, which says how fast older ones are forgotten.
 const WEIGHT: f64 = 0.3;
 
-/// What a server takes for a learn call, and what follows for the next request.
+/// The time that a server takes for a learn call, and what follows for the next request.
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
-    /// Everything under way together may take this long.
+    /// Time that everything under way together may take.
     queue: Duration,
     /// Seconds a learn call takes in a request, other requests beside it included.
     latency: Option<f64>,
@@ -44,6 +44,7 @@ pub(crate) struct Begun {
 }
 
 impl Pace {
+    /// Begins without knowing anything of the server.
     pub(crate) fn new(timeout: Duration) -> Self {
         Self {
             queue: timeout / QUEUE_SHARE,
@@ -57,18 +58,20 @@ impl Pace {
         }
     }
 
-    /// Learn calls that the next request should hold at most.
+    /// Returns how many learn calls the next request should hold at most.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Takes a request in, if it does not make the queue too long. Where there is no queue, any.
+    /// Takes a request in, if it does not make the queue too long; where there is no queue, any.
     pub(crate) fn begin(&mut self, calls: usize) -> Option<Begun> {
         let queued = |service: f64| service * (self.calls + calls) as f64;
         // Until something is known, one at a time.
         let is_long = self
             .service
             .is_none_or(|service| queued(service) > self.queue.as_secs_f64());
+        // However slow the server is, one request is let through: else nothing would ever be
+        // learned.
         if self.requests > 0 && is_long {
             return None;
         }
@@ -80,7 +83,8 @@ impl Pace {
         })
     }
 
-    /// A request has ended; `took` is the time that it took, or `None` if it was not answered.
+    /// Takes note that a request has ended; `took` is the time that it took, or `None` if it was
+    /// not answered.
     pub(crate) fn end(&mut self, begun: &Begun, took: Option<Duration>) {
         // As many as were under way in its beginning or its end, whichever are more.
         let beside = begun.beside.max(self.requests).max(1);
@@ -95,29 +99,36 @@ impl Pace {
         self.longest = self.longest.max(took);
         let latency = took.as_secs_f64() / begun.calls.max(1) as f64;
         self.latency = Some(mixed(self.latency, latency));
+        // A stock server learns one chunk at a time, so the time of a request is shared with those
+        // beside it.
         self.service = Some(mixed(self.service, latency / beside as f64));
+        // Above zero, because a coarse clock may see no time pass.
         let latency = self.latency.unwrap_or(latency).max(f64::MIN_POSITIVE);
         let fitting = (TARGET.as_secs_f64() / latency).min(MOST as f64) as usize;
+        // Shrinks at once, and grows to the double at most, so that one quick answer does not
+        // decide.
         self.size = fitting.clamp(1, self.size * 2);
     }
 
-    /// Learn calls that were answered.
+    /// Returns how many learn calls were answered.
     pub(crate) fn finished(&self) -> u64 {
         self.finished
     }
 
-    /// Time of the server that a learn call takes, once it is known.
+    /// Returns the time of the server that a learn call takes, once it is known.
     pub(crate) fn service(&self) -> Option<Duration> {
         self.service.map(Duration::from_secs_f64)
     }
 
-    /// Time after which a server that is still at work has shown something of it: many times what a learn call takes.
+    /// Returns the time after which a server that is still at work has shown something of it: many
+    /// times what a learn call takes.
     pub(crate) fn quiet(&self) -> Duration {
         const TIMES: f64 = 10.0;
         Duration::from_secs_f64(self.latency.unwrap_or(0.0) * TIMES)
     }
 }
 
+/// Returns the exponentially weighted mean of measurements, the newest included.
 fn mixed(before: Option<f64>, now: f64) -> f64 {
     before.map_or(now, |before| before + WEIGHT * (now - before))
 }

@@ -1,9 +1,12 @@
-//! What arrived of requests without an answer, found with few questions. No network and no clock.
+//! Finding out with few questions what arrived of requests without an answer. No network and no
+//! clock.
 //!
-//! A request is a list of patterns that the server learns in order, so what arrived of it is a beginning of the list. A pattern that
-//! stands only once in all requests tells where that beginning is: it has arrived or it has not. So each request is halved at such
-//! markers, all requests in the same round, and only what lies between the last marker that arrived and the first that did not is asked
-//! about one by one. There the number of learn calls tells how many of equal patterns arrived; which of them is the same to the server.
+//! A request is a list of patterns that the server learns in order, so what arrived of it is a
+//! beginning of the list. A pattern that stands only once in all requests tells where that
+//! beginning is: it has arrived or it has not. So each request is halved at such markers, all
+//! requests in the same round, and only what lies between the last marker that arrived and the
+//! first that did not is asked about one by one. There the number of learn calls tells how many of
+//! equal patterns arrived; which of them is the same to the server.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,11 +17,11 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Doubtful {
     pub(crate) name: PatternName,
-    /// Metadata that it carries.
+    /// The metadata that it carries.
     pub(crate) metadata: Map<String, Value>,
 }
 
-/// What the server says of a pattern.
+/// The server's answer about a pattern.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Learn calls beyond those that are known to have been carried out.
@@ -27,7 +30,7 @@ pub(crate) struct Found {
     pub(crate) metadata: BTreeMap<String, Vec<String>>,
 }
 
-/// The server counted a pattern more often than it can have been taught.
+/// The error that the server counted a pattern more often than it can have been taught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooMany {
     pub(crate) name: PatternName,
@@ -39,22 +42,24 @@ pub(crate) struct TooMany {
 #[derive(Debug)]
 pub(crate) struct Puzzle {
     windows: Vec<Window>,
-    /// How often a pattern stands in all requests together.
+    /// The number of times that a pattern stands in all requests together.
     times: HashMap<PatternName, u64>,
     found: HashMap<PatternName, Found>,
 }
 
+/// One request, and how much of it is known to have arrived.
 #[derive(Debug)]
 struct Window {
     calls: Vec<Doubtful>,
-    /// Calls before this one have arrived.
+    /// The number of calls, from the first on, that are known to have arrived.
     arrived: usize,
-    /// The marker at this place has not; the length where no marker is known to be missing.
+    /// The place of the first marker that is known to be missing; the number of calls where there
+    /// is none.
     missing: usize,
 }
 
 impl Puzzle {
-    /// The requests' learn calls, in the order in which the server learns them.
+    /// Begins with the requests' learn calls, in the order in which the server learns them.
     pub(crate) fn new(requests: Vec<Vec<Doubtful>>) -> Self {
         let mut times: HashMap<PatternName, u64> = HashMap::new();
         for call in requests.iter().flatten() {
@@ -72,7 +77,7 @@ impl Puzzle {
         }
     }
 
-    /// Patterns to ask about next; none when everything is known.
+    /// Returns the patterns to ask about next; none when everything is known.
     pub(crate) fn questions(&self) -> Vec<PatternName> {
         let markers: BTreeSet<PatternName> = self
             .windows
@@ -82,6 +87,8 @@ impl Puzzle {
         if !markers.is_empty() {
             return markers.into_iter().collect();
         }
+        // The markers are used up, so what lies between two of them is asked about pattern by
+        // pattern.
         let unknown: BTreeSet<PatternName> = self
             .windows
             .iter()
@@ -92,7 +99,7 @@ impl Puzzle {
         unknown.into_iter().collect()
     }
 
-    /// Takes an answer in.
+    /// Takes an answer in; fails if it counts more than was in doubt.
     pub(crate) fn tell(&mut self, name: PatternName, found: Found) -> Result<(), TooMany> {
         let doubtful = self.times.get(&name).copied().unwrap_or(0);
         if found.excess > doubtful {
@@ -102,6 +109,7 @@ impl Puzzle {
                 doubtful,
             });
         }
+        // It stands once in all requests, so it is a marker.
         if doubtful == 1 {
             for window in &mut self.windows {
                 let place = window.calls.iter().position(|call| call.name == name);
@@ -116,6 +124,8 @@ impl Puzzle {
                     Some(place) if place >= window.arrived => {
                         window.missing = window.missing.min(place);
                     }
+                    // Not of this request, or older than what is known: a later call of it has been
+                    // seen since.
                     _ => {}
                 }
             }
@@ -124,18 +134,21 @@ impl Puzzle {
         Ok(())
     }
 
-    /// Whether every call has arrived, as far as the answers say. Only without open [`questions`](Self::questions).
+    /// Returns whether every call has arrived, as far as the answers say. Only without open
+    /// [`questions`](Self::questions).
     pub(crate) fn is_complete(&self) -> bool {
         self.outcome().iter().flatten().all(|arrived| *arrived)
     }
 
-    /// Patterns that show first when the server goes on: of each request the first that is missing.
+    /// Returns the patterns that show first when the server goes on: of each request the first that
+    /// are missing.
     pub(crate) fn frontier(&self) -> Vec<PatternName> {
         let mut names = BTreeSet::new();
         for window in &self.windows {
             let between = window.between().filter(|call| {
                 let found = self.found.get(&call.name);
                 let excess = found.map_or(0, |found| found.excess);
+                // A pattern whose calls have all been counted would show nothing new.
                 excess < self.times.get(&call.name).copied().unwrap_or(0)
             });
             let next = between
@@ -146,36 +159,40 @@ impl Puzzle {
         names.into_iter().collect()
     }
 
-    /// Whether an answer is another than the one before.
+    /// Returns whether an answer is another than the one before.
     pub(crate) fn is_news(&self, name: &PatternName, found: &Found) -> bool {
         self.found
             .get(name)
             .is_none_or(|known| known.excess != found.excess)
     }
 
-    /// Forgets the answers about patterns that stand more than once, so that they are asked about again.
+    /// Forgets the answers about patterns that stand more than once, so that they are asked about
+    /// again.
     pub(crate) fn ask_again(&mut self) {
         let times = &self.times;
         self.found.retain(|name, _| times.get(name) == Some(&1));
     }
 
-    /// Of each request's calls, whether they have arrived. Only without open [`questions`](Self::questions).
+    /// Returns for each request's calls whether they have arrived. Only without open
+    /// [`questions`](Self::questions).
     pub(crate) fn outcome(&self) -> Vec<Vec<bool>> {
         self.assigned().0
     }
 
-    /// A pattern that was counted for a call whose metadata is not there: the server died between the two.
+    /// Returns a pattern that was counted for a call whose metadata is not there: the server died
+    /// between the two.
     pub(crate) fn without_metadata(&self) -> Option<PatternName> {
         let (_, left) = self.assigned();
         let mut names: Vec<PatternName> = left
             .into_iter()
             .filter_map(|(name, n)| (n > 0).then_some(name))
             .collect();
+        // By name, so that the error is the same whenever it is found again.
         names.sort_unstable();
         names.first().copied()
     }
 
-    /// The outcome, and the learn calls that are nobody's.
+    /// Returns the outcome, and the learn calls that belong to nobody.
     fn assigned(&self) -> (Vec<Vec<bool>>, HashMap<PatternName, u64>) {
         let mut left: HashMap<PatternName, u64> = self
             .found
@@ -187,6 +204,8 @@ impl Puzzle {
             .iter()
             .map(|window| vec![false; window.calls.len()])
             .collect();
+        // What is known to have arrived takes its share of the counts first; the rest is for the
+        // calls between.
         for (window, arrived) in self.windows.iter().zip(&mut outcome) {
             for (call, arrived) in window.calls.iter().zip(arrived).take(window.arrived) {
                 *arrived = true;
@@ -194,7 +213,8 @@ impl Puzzle {
                 *left = left.saturating_sub(1);
             }
         }
-        // Those first whose metadata is there, then those without any: equal calls are the same to the server but for that.
+        // Calls whose metadata is there come first, then those without any: equal calls are the
+        // same to the server but for that.
         for with_metadata in [true, false] {
             for (window, arrived) in self.windows.iter().zip(&mut outcome) {
                 for place in window.arrived..window.missing {
@@ -214,11 +234,12 @@ impl Puzzle {
         (outcome, left)
     }
 
-    /// The marker in the middle of what is unknown of a request.
+    /// Returns the marker in the middle of what is unknown of a request.
     fn marker(&self, window: &Window) -> Option<PatternName> {
         let is_marker = |place: &usize| self.times.get(&window.calls[*place].name) == Some(&1);
         let unknown: Vec<usize> = (window.arrived..window.missing).filter(is_marker).collect();
-        // The first question is whether all of it has arrived, as it mostly has.
+        // The first question is about the last marker: mostly all of a request has arrived, and one
+        // answer says so.
         let is_fresh = window.arrived == 0 && window.missing == window.calls.len();
         let place = match is_fresh {
             true => unknown.last(),
@@ -232,16 +253,20 @@ impl Puzzle {
 const FRONTIER: usize = 8;
 
 impl Window {
-    /// The calls between the last that is known to have arrived and the first that is known to be missing.
+    /// Returns the calls between the last that is known to have arrived and the first that is known
+    /// to be missing.
     fn between(&self) -> impl Iterator<Item = &Doubtful> {
         self.calls[self.arrived..self.missing].iter()
     }
 }
 
 impl Found {
+    /// Returns whether all of a call's metadata is known.
     fn holds(&self, metadata: &Map<String, Value>) -> bool {
         metadata.iter().all(|(key, value)| {
             let known = self.metadata.get(key);
+            // A KATO keeps values as Python's `str` writes them, which leaves text as it is;
+            // training sends nothing but text.
             let value = value
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned);

@@ -1,13 +1,16 @@
 //! Finding out what arrived of requests without an answer, once the server is done with them.
 //!
-//! **When is it done?** No time tells. A request that had begun ends when a question of its session has had its turn, and one that comes
-//! later finds no session (`KatoClient::fence`). What that does not reach, such as a second process of the server, shows as learn calls
-//! that still appear: so the first pattern that is missing of every request is asked for again and again, and the server is done when
-//! none of them has changed for the settling time, for ten times what a learn call takes, and for three times what a question takes,
-//! whichever is longest. While it changes, it is waited for, however long.
+//! **When is it done?** No time tells. A request that had begun ends when a question of its session
+//! has had its turn, and one that comes later finds no session (`KatoClient::fence`). What that
+//! does not reach, such as a second process of the server, shows as learn calls that still appear:
+//! so the first pattern that is missing of every request is asked for again and again, and the
+//! server is done when none of them has changed for the settling time, for ten times what a learn
+//! call takes, and for three times what a question takes, whichever is longest. While it changes,
+//! it is waited for, however long.
 //!
-//! **The limit.** A server that keeps a request for longer than that without a sign, and answers questions meanwhile, is found out only
-//! in the end, when the patterns that were in doubt are compared with what was taught.
+//! **The limit.** A server that keeps a request for longer than that without a sign, and answers
+//! questions meanwhile, is found out only in the end, when the patterns that were in doubt are
+//! compared with what was taught.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
@@ -27,10 +30,10 @@ use crate::error::teach;
 /// Questions under way at a time.
 const QUESTIONS: usize = 8;
 
-/// Looks at a server during the settling time.
+/// Looks at a server during the time for which it must be quiet.
 const LOOKS: u32 = 8;
 
-/// Times of a question for which a server must have been quiet.
+/// Multiple of the time of a question for which a server must have been quiet.
 const ASKS: u32 = 3;
 
 impl Stock {
@@ -66,6 +69,7 @@ impl Stock {
             .await
     }
 
+    /// Waits until the server is done with requests, and finds out what arrived of them.
     async fn settle(
         &self,
         level_idx: usize,
@@ -90,14 +94,19 @@ impl Stock {
             .try_for_each(|id| ledger.journal.close_session(id))
     }
 
+    /// Asks what arrived of requests until the server is quiet, and writes it down.
     async fn find_out(&self, level_idx: usize, doubts: &[Doubt]) -> Result<(), TrainError> {
         let level = &self.levels[level_idx];
         let requests = self.calls_of(doubts);
         let names: BTreeSet<PatternName> =
             requests.iter().flatten().map(|call| call.name).collect();
+        // Before any question: also if this process dies now, these patterns are compared in the
+        // end.
         self.ledger()
             .journal
             .doubt(level_idx, names.iter().copied())?;
+        // Stays right while the server is asked: nothing is sent to the node meanwhile, and a
+        // commit only moves counts that are in here already.
         let known = self.known(level_idx, names)?;
         let mut puzzle = Puzzle::new(requests);
         let mut slowest = self.solve(level, &known, &mut puzzle).await?;
@@ -130,6 +139,7 @@ impl Stock {
                 let before = puzzle.frontier();
                 puzzle.ask_again();
                 slowest = slowest.max(self.solve(level, &known, &mut puzzle).await?);
+                // The same is missing after a whole time of silence: it will not come any more.
                 if puzzle.frontier() == before {
                     break;
                 }
@@ -145,7 +155,7 @@ impl Stock {
         self.record(level, doubts, &puzzle.outcome())
     }
 
-    /// The calls that are in doubt.
+    /// Returns the calls that are in doubt.
     fn calls_of(&self, doubts: &[Doubt]) -> Vec<Vec<Doubtful>> {
         let ledger = self.ledger();
         let calls = |doubt: &Doubt| {
@@ -156,7 +166,7 @@ impl Stock {
         doubts.iter().map(calls).collect()
     }
 
-    /// Asks until nothing is unknown; the longest time that one round of questions took.
+    /// Asks until nothing is unknown; returns the longest time that one round of questions took.
     async fn solve(
         &self,
         level: &Level,
@@ -179,6 +189,7 @@ impl Stock {
         }
     }
 
+    /// Writes down what arrived, and counts it.
     fn record(
         &self,
         level: &Level,
@@ -215,10 +226,10 @@ impl Stock {
     }
 }
 
-/// What the server knows of patterns beyond what it is known to have learned.
+/// Asks what the server knows of patterns beyond what it is known to have learned.
 ///
-/// What it learned last may not show yet: a pattern that it knows too few learn calls of is asked for again, until the settling time has
-/// passed.
+/// What it learned last may not show yet: a pattern that it knows too few learn calls of is asked
+/// for again, until the settling time has passed.
 pub(super) async fn ask_all(
     level: &Level,
     known: &HashMap<PatternName, u64>,
@@ -256,7 +267,7 @@ pub(super) async fn ask_all(
     }
 }
 
-/// The server's patterns of these names, some asked for at a time.
+/// Asks for the server's patterns of these names, some at a time.
 pub(super) async fn patterns(
     level: &Level,
     names: Vec<PatternName>,
@@ -271,6 +282,7 @@ pub(super) async fn patterns(
     Ok(found)
 }
 
+/// Creates the error that the server counted a pattern more often than it can have been taught.
 fn too_many(level: &Level, error: TooMany) -> TrainError {
     let TooMany {
         name,

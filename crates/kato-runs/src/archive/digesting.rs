@@ -1,10 +1,10 @@
-//! Counts and digests what passes through.
+//! Counting and digesting of what is read or written.
 
 use std::io::{self, Read, Write};
 
 use crate::ExportedFile;
 
-/// A reader or writer that knows the digest of what passed.
+/// A reader or writer that counts and digests what passes through it.
 pub(super) struct Digesting<T> {
     inner: T,
     hasher: blake3::Hasher,
@@ -12,6 +12,7 @@ pub(super) struct Digesting<T> {
 }
 
 impl<T> Digesting<T> {
+    /// Wraps a reader or writer.
     pub(super) fn new(inner: T) -> Self {
         Self {
             inner,
@@ -20,12 +21,13 @@ impl<T> Digesting<T> {
         }
     }
 
+    /// Counts and digests bytes.
     fn passed(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
     }
 
-    /// What passed, as a file of an export.
+    /// Returns the wrapped reader or writer, and what passed as a file of an export.
     pub(super) fn into_file(self, name: String, patterns: u64) -> (T, ExportedFile) {
         let file = ExportedFile {
             name,

@@ -1,4 +1,4 @@
-//! Reading an export into a store.
+//! Import of an exported run into a store.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
@@ -12,21 +12,24 @@ use super::digesting::Digesting;
 use super::write::{importing, is_importing};
 use crate::{ExportContents, ExportedFile, ManifestFile, RunsError};
 
-/// Bytes read at once.
+/// Bytes that are read at once.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// Most bytes of a checkpoint: one of a corpus of a million files takes some hundred megabytes.
+/// Bytes of a checkpoint at most: one of a corpus of a million files takes some hundred megabytes.
 const CHECKPOINT_BYTES: u64 = 1 << 30;
 
+/// Checks the store and fills it; clears it again if that fails.
 pub(super) fn import_into(archive: &Archive, store: &dyn PatternStore) -> Result<(), RunsError> {
     let contents = contents(archive)?;
     check_store(archive, store)?;
     fill(archive, contents, store).inspect_err(|_| {
-        // Best effort: the checkpoint says what the store is, and the next import clears it.
+        // Best effort: the checkpoint says that an import is unfinished, and the next one clears
+        // the store.
         let _ = store.clear(Value::Null);
     })
 }
 
+/// Returns the list of the export's files.
 fn contents(archive: &Archive) -> Result<&ExportContents, RunsError> {
     let run = ManifestFile::in_knowledge_base(&archive.dir);
     let damaged = |reason: &str| RunsError::damaged(run.path(), reason);
@@ -59,6 +62,8 @@ fn check_store(archive: &Archive, store: &dyn PatternStore) -> Result<(), RunsEr
             "the configuration is another; make one with the export's",
         ));
     }
+    // An import that did not come to its end left this, and nobody else does: it is cleared without
+    // asking.
     if is_importing(&store.checkpoint()) {
         return store.clear(Value::Null).map_err(failed(&archive.dir));
     }
@@ -71,6 +76,7 @@ fn check_store(archive: &Archive, store: &dyn PatternStore) -> Result<(), RunsEr
     Ok(())
 }
 
+/// Fills an empty store with the levels, bottom up, then commits the checkpoint.
 fn fill(
     archive: &Archive,
     contents: &ExportContents,
@@ -93,6 +99,8 @@ fn fill(
     let mut checkpoint = Value::Null;
     read_file(archive, &contents.checkpoint, |text, path| {
         let mut bytes = Vec::new();
+        // The digest is compared behind reading, so a forged file must not fill the memory before.
+        // What is cut off has another digest.
         let mut limited = text.take(CHECKPOINT_BYTES);
         limited
             .read_to_end(&mut bytes)
@@ -119,6 +127,8 @@ fn read_file(
     let (_, found) = lines
         .into_inner()
         .into_file(expected.name.clone(), patterns);
+    // Compared in the same pass as the reading. What a damaged file has put into the store is
+    // cleared by the caller.
     if found != *expected {
         let reason = "it is not the file that was exported: its size or digest is another";
         return Err(RunsError::damaged(&path, reason));
@@ -126,8 +136,9 @@ fn read_file(
     Ok(())
 }
 
-/// A file of the export; names that lead out of its directory are none of ours.
+/// Returns the path of one of the export's files; refuses names that lead out of its directory.
 fn path_of(archive: &Archive, name: &str) -> Result<PathBuf, RunsError> {
+    // Names are read from `run.json`, which may come from anybody.
     let mut parts = Path::new(name).components();
     match (parts.next(), parts.next()) {
         (Some(Component::Normal(_)), None) => Ok(archive.dir.join(name)),

@@ -1,4 +1,4 @@
-//! Writing an export: into a directory of another name, which gets its own when all is there.
+//! Export of a run: into a directory of another name, which gets its own once all is there.
 
 use std::fs;
 use std::io::Write as _;
@@ -21,6 +21,7 @@ pub(super) fn write(
     manifest: &RunManifest,
     out: &Path,
 ) -> Result<Archive, RunsError> {
+    // A path such as `/` or `..` has no name, and what it leads to exists.
     let Some(name) = out.file_name() else {
         return Err(RunsError::Exists {
             path: out.to_owned(),
@@ -30,6 +31,7 @@ pub(super) fn write(
     let partial = out.with_file_name(format!(".{}.partial", name.to_string_lossy()));
     let lock = claim(disk, &partial, out)?;
     let written = fill(disk, store, manifest, &partial).and_then(|manifest| {
+        // Once more, since time has passed and a rename replaces an empty directory.
         refuse_occupied(out)?;
         disk.rename(&partial, out)?;
         disk.flush_dir(&parent_of(out))?;
@@ -38,7 +40,7 @@ pub(super) fn write(
     drop(lock);
     match written {
         Ok(manifest) => {
-            // Best effort: the file says nothing and hinders nobody.
+            // Best effort: an empty lock file in an export does no harm.
             let _ = fs::remove_file(out.join(KNOWLEDGE_BASE_LOCK));
             Ok(Archive {
                 dir: out.to_owned(),
@@ -53,6 +55,7 @@ pub(super) fn write(
     }
 }
 
+/// Refuses a place where something is, links that lead nowhere included.
 fn refuse_occupied(out: &Path) -> Result<(), RunsError> {
     if out.symlink_metadata().is_ok() {
         return Err(RunsError::Exists {
@@ -62,9 +65,11 @@ fn refuse_occupied(out: &Path) -> Result<(), RunsError> {
     Ok(())
 }
 
-/// Makes the directory, in the place of what a crash left there, and keeps others out of it.
+/// Makes the directory in place of what a crash left there, and keeps others out of it.
 fn claim(disk: &Disk, partial: &Path, out: &Path) -> Result<Lock, RunsError> {
     if partial.exists() {
+        // The lock of an export that died is free; one that is held belongs to an export that goes
+        // on.
         let lock = Lock::hold(&partial.join(KNOWLEDGE_BASE_LOCK), out)?;
         disk.remove_dir(partial)?;
         drop(lock);
@@ -73,6 +78,8 @@ fn claim(disk: &Disk, partial: &Path, out: &Path) -> Result<Lock, RunsError> {
     Lock::hold(&partial.join(KNOWLEDGE_BASE_LOCK), out)
 }
 
+/// Writes the files of an export; the manifest, which lists the others with their digests, is the
+/// last.
 fn fill(
     disk: &Disk,
     store: &dyn PatternStore,
@@ -111,6 +118,7 @@ fn fill(
     Ok(manifest)
 }
 
+/// Writes one file durably, and returns its entry for the manifest.
 fn write_file(
     disk: &Disk,
     dir: &Path,
@@ -125,8 +133,10 @@ fn write_file(
     Ok(written)
 }
 
-/// The file of a node: its name, if that is good for a file on every system.
+/// Returns the name of a node's file: the node's own, if that is good for a file on every system.
 fn file_name(node: &str, node_idx: usize) -> String {
+    // Lower case only, because some file systems do not tell cases apart. No hyphen, so that the
+    // other form is never the name of a node.
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if !node.is_empty() && node.len() <= 64 && node.bytes().all(is_plain) {
         format!("{node}.jsonl")
@@ -135,7 +145,7 @@ fn file_name(node: &str, node_idx: usize) -> String {
     }
 }
 
-/// What the lines of an export do not carry.
+/// Returns what the lines of an export do not carry, in words.
 fn left_out(store: &dyn PatternStore, dir: &Path) -> Result<Vec<String>, RunsError> {
     let mut left_out = Vec::new();
     let recording = training(store.configuration()).map(|training| training.learner.recording);
@@ -151,12 +161,12 @@ fn left_out(store: &dyn PatternStore, dir: &Path) -> Result<Vec<String>, RunsErr
     Ok(left_out)
 }
 
-/// The checkpoint of a store while a run is imported into it.
+/// Returns the checkpoint that a store has while a run is imported into it.
 pub(super) fn importing() -> Value {
     serde_json::json!({"import": "unfinished"})
 }
 
-/// Whether a checkpoint is that of an import that goes on, or did not come to its end.
+/// Returns whether a checkpoint is that of an import that goes on, or did not come to its end.
 pub(crate) fn is_importing(checkpoint: &Value) -> bool {
     *checkpoint == importing()
 }

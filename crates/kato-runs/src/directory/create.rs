@@ -1,4 +1,5 @@
-//! Making runs in a data directory: under another name first, which is no run, and at the end under its own.
+//! Making runs in a data directory: under a name that is no run's first, and under their own in the
+//! end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +12,11 @@ use crate::disk::Disk;
 use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock};
 use crate::{Archive, ManifestFile, RunManifest, RunsError};
 
-/// The directory of a knowledge base's segments, which are never changed once they are written.
+/// The directory of a knowledge base's segments, which never change once they are written.
 const SEGMENTS: &str = "segments";
 
-/// Copies a knowledge base, whose lock the caller holds. Segments are linked; all else may be changed in place and is copied.
+/// Copies a knowledge base whose lock the caller holds. Segments are linked; all else may be
+/// changed in place and is copied.
 pub(super) fn copy(
     disk: &Disk,
     from: &Path,
@@ -24,6 +26,7 @@ pub(super) fn copy(
 ) -> Result<(), RunsError> {
     appear(disk, dir, name, |scratch| {
         disk.create_dir(scratch)?;
+        // Held until the copy has its own name, so that no sweep takes it for what a crash left.
         let lock = Lock::of_knowledge_base(scratch)?;
         let segments = scratch.join(SEGMENTS);
         disk.create_dir(&segments)?;
@@ -33,6 +36,8 @@ pub(super) fn copy(
         disk.flush_dir(&segments)?;
         for (path, file) in files(from)? {
             let text = file.to_string_lossy();
+            // Files that were being replaced when somebody died are not part of the run; lock and
+            // manifest belong to the original.
             let is_its_own = text.starts_with('.') || text.ends_with(".tmp");
             if !is_its_own && file != KNOWLEDGE_BASE_LOCK && file != crate::manifest_file::FILE {
                 disk.copy(&path, &scratch.join(file))?;
@@ -62,13 +67,16 @@ pub(super) fn import(
         let store = EmbeddedStore::create_with(scratch, &nodes, configuration, options)
             .map_err(RunsError::store(scratch))?;
         archive.import_into(&store)?;
+        // An import stages in batches, so a level may be in many segments; a new run begins with
+        // few.
         store.compact().map_err(RunsError::store(scratch))?;
         ManifestFile::in_knowledge_base(scratch).write_to(disk, manifest)?;
         Ok(store)
     })
 }
 
-/// Lets a run appear at once: `make` fills a directory of another name and gives back what keeps others out of it.
+/// Lets a run appear at once: `make` fills a directory of another name and returns what keeps
+/// others out of it.
 fn appear<L>(
     disk: &Disk,
     dir: &Path,
@@ -79,13 +87,15 @@ fn appear<L>(
     refuse_occupied(&target)?;
     let scratch = scratch_path(dir, name.as_str());
     if scratch.exists() {
-        // Whoever left something there has gone, or it would have been held; see the sweep before every change.
+        // Sweeping comes before every change, so what is there still is held by somebody who makes
+        // a run of this name.
         return Err(RunsError::InUse {
             path: target,
             process: None,
         });
     }
     let made = make(&scratch).and_then(|lock| {
+        // Once more, since time has passed and a rename replaces an empty directory.
         refuse_occupied(&target)?;
         // Windows renames no directory with open files.
         let lock = (!cfg!(windows)).then_some(lock);
@@ -102,6 +112,7 @@ fn appear<L>(
     })
 }
 
+/// Refuses a place where something is, links that lead nowhere included.
 fn refuse_occupied(target: &Path) -> Result<(), RunsError> {
     if target.symlink_metadata().is_ok() {
         return Err(RunsError::Exists {
@@ -111,7 +122,7 @@ fn refuse_occupied(target: &Path) -> Result<(), RunsError> {
     Ok(())
 }
 
-/// The files of a directory.
+/// Lists the files of a directory, without its sub-directories, by name.
 fn files(dir: &Path) -> Result<Vec<(PathBuf, std::ffi::OsString)>, RunsError> {
     let failed = || RunsError::io("list", dir);
     let mut files = Vec::new();

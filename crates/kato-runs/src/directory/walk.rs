@@ -1,4 +1,4 @@
-//! Finding what is in a data directory.
+//! Finding runs in a data directory.
 
 use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
@@ -9,31 +9,35 @@ use kato_store::EmbeddedStore;
 use crate::RunsError;
 use crate::state_file::{is_state, is_taught};
 
-/// How the names of directories begin and end that are being made or removed.
+/// The beginning and the end of the names of directories that are being made or removed.
 const SCRATCH: (&str, &str) = (".kato-", ".partial");
 
-/// Levels of sub-directories that are looked into, so that knowledge bases are found one level deeper.
+/// Levels of sub-directories that are looked into, so that knowledge bases are found one level
+/// deeper.
 const LEVELS: usize = 1;
 
-/// What is in a data directory.
+/// The content of a data directory.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) knowledge_bases: Vec<PathBuf>,
     pub(super) state_files: Vec<PathBuf>,
-    /// What is being made or removed, or was when a process died.
+    /// Directories that are being made or removed, or were when a process died.
     pub(super) scratch: Vec<PathBuf>,
 }
 
 impl Found {
+    /// Looks through a directory and its sub-directories.
     pub(super) fn in_directory(dir: &Path) -> Result<Self, RunsError> {
         let mut found = Self::default();
         found.walk(dir, LEVELS)?;
         Ok(found)
     }
 
+    /// Looks through a directory, and so many levels below it.
     fn walk(&mut self, dir: &Path, levels: usize) -> Result<(), RunsError> {
         let entries = match fs::read_dir(dir) {
-            // Deleted meanwhile, or none of ours: no reason to list nothing.
+            // A sub-directory that was deleted meanwhile, or belongs to somebody else, is no reason
+            // to fail.
             Err(error)
                 if levels < LEVELS
                     && matches!(
@@ -52,9 +56,10 @@ impl Found {
         Ok(())
     }
 
+    /// Sorts one entry of a directory.
     fn look_at(&mut self, entry: &DirEntry, levels: usize) -> Result<(), RunsError> {
         let path = entry.path();
-        // Not followed: a link that leads upwards would have no end.
+        // Links are not followed: one that leads upwards would have no end.
         let Ok(kind) = entry.file_type() else {
             return Ok(());
         };
@@ -63,6 +68,8 @@ impl Found {
         if kind.is_dir() && name.starts_with(SCRATCH.0) && name.ends_with(SCRATCH.1) {
             self.scratch.push(path);
         } else if name.starts_with('.') || is_taught(&name) {
+            // The store of what a server was taught has the form of a knowledge base, but is part
+            // of the run whose state file lies beside it.
         } else if kind.is_file() && is_state(&name) {
             self.state_files.push(path);
         } else if kind.is_dir() && EmbeddedStore::exists(&path) {
@@ -74,7 +81,8 @@ impl Found {
     }
 }
 
-/// The name of a directory in `dir` in which something is made or removed, which is no run.
+/// Returns the path of a directory in `dir` in which something is made or removed, and which is no
+/// run.
 pub(super) fn scratch_path(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{}{name}{}", SCRATCH.0, SCRATCH.1))
 }

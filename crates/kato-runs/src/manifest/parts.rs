@@ -12,20 +12,20 @@ use crate::RunId;
 /// The service whose databases hold the levels of a run.
 const SERVICE: &str = "kato";
 
-/// What a run is doing.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Somebody trains it, or has it open for writing.
+    /// A run that somebody trains, or has open for writing.
     Running,
-    /// It ended before its corpus did, and can be resumed.
+    /// A run that ended before its corpus did, and can be resumed.
     Interrupted,
-    /// Its corpus was read to the end.
+    /// A run whose corpus was read to the end.
     Complete,
 }
 
 impl RunState {
-    /// The state as one word in lower case.
+    /// Returns the state as one word in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ pub enum BackendKind {
 }
 
 impl BackendKind {
-    /// The kind as one word in lower case.
+    /// Returns the kind as one word in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl BackendKind {
     }
 }
 
-/// Where what a run learned is.
+/// The place of what a run learned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunBackend {
@@ -71,7 +71,8 @@ pub struct RunBackend {
 }
 
 impl RunBackend {
-    /// A backend at a directory or URI. Of a URI only scheme and hosts are kept: what follows, and what stands before an `@`, may be secret.
+    /// Creates a backend at a directory or URI. Of a URI only scheme and hosts are kept: what
+    /// follows, and what comes before an `@`, may be secret.
     ///
     /// ```
     /// use kato_runs::{BackendKind, RunBackend};
@@ -83,7 +84,8 @@ impl RunBackend {
     pub fn new(kind: BackendKind, place: &str) -> Self {
         let place = match place.split_once("://") {
             Some((scheme, rest)) => {
-                // A password may hold `/` or `?`, though it should not: what is in front of the last `@` is none of ours.
+                // A password that is not escaped may hold `/` or `?`, so everything up to the last
+                // `@` goes before the rest is cut.
                 let rest = rest.rsplit_once('@').map_or(rest, |(_, hosts)| hosts);
                 let hosts = rest.split(['/', '?', '#']).next().unwrap_or_default();
                 format!("{scheme}://{hosts}")
@@ -98,24 +100,26 @@ impl RunBackend {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunTokenizer {
-    /// As it was asked for: `gpt2`, a path, a name.
+    /// The tokenizer as it was asked for: `gpt2`, a path, a name.
     pub name: String,
     /// Digest of what decides its ids and token strings.
     pub fingerprint: String,
 }
 
-/// Which corpus a run read, in short; all of it is in the run's checkpoint.
+/// A short form of the identity of the corpus that a run read; all of it is in the run's
+/// checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CorpusDigest {
-    /// BLAKE3, in hex, of the JSON form of the [`CorpusIdentity`]: options, names, sizes and fingerprints of the files.
+    /// BLAKE3, in hex, of the JSON form of the [`CorpusIdentity`]: options, names, sizes and
+    /// fingerprints of the files.
     pub digest: String,
     /// Number of files.
     pub files: u64,
 }
 
 impl CorpusDigest {
-    /// The digest of a corpus.
+    /// Returns the digest of a corpus.
     #[must_use]
     pub fn of(corpus: &CorpusIdentity) -> Self {
         Self {
@@ -125,6 +129,7 @@ impl CorpusDigest {
     }
 }
 
+/// Returns the BLAKE3 of a corpus's identity, in hex.
 fn digest(corpus: &CorpusIdentity) -> String {
     let json = serde_json::to_vec(corpus).expect("an identity is plain data");
     blake3::hash(&json).to_hex().to_string()
@@ -145,7 +150,7 @@ pub struct RunLevel {
 }
 
 impl RunLevel {
-    /// The levels of a run with these nodes, from the bottom up.
+    /// Returns the levels of a run with these nodes, from the bottom up.
     pub(crate) fn all(
         run: &RunName,
         nodes: &[String],
@@ -153,6 +158,7 @@ impl RunLevel {
     ) -> Vec<Self> {
         let known = configuration.map_or(&[][..], |configuration| &configuration.learner.nodes);
         let level = |node: &String| {
+            // By name: without a training configuration the nodes are all that is known.
             let known = known.iter().find(|known| known.name == *node);
             let node_id = run.node_id(node);
             Self {
@@ -166,7 +172,7 @@ impl RunLevel {
     }
 }
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunResults {
@@ -178,11 +184,12 @@ pub struct RunResults {
     pub tokens: u64,
     /// The levels, from the bottom up.
     pub levels: Vec<LevelResult>,
-    /// Wall-clock seconds of training over the sessions that came to their end; `None` where none is recorded.
+    /// Wall-clock seconds of training over the sessions that came to their end; `None` where none
+    /// is recorded.
     pub seconds: Option<f64>,
 }
 
-/// What one level came to.
+/// The results of one level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LevelResult {
@@ -195,6 +202,7 @@ pub struct LevelResult {
 }
 
 impl RunResults {
+    /// Returns the results that a report states.
     pub(crate) fn of_report(report: &TrainingReport) -> Self {
         let levels = report.levels.iter().map(|level| LevelResult {
             node: level.node.clone(),
@@ -210,7 +218,8 @@ impl RunResults {
         }
     }
 
-    /// What is committed. What only a report knows is taken from `recorded`, as far as it is of the same state.
+    /// Returns the results that are committed. What only a report knows is taken from `recorded`,
+    /// as far as it is of the same state.
     pub(crate) fn of_checkpoint(
         checkpoint: Option<&Checkpoint>,
         mut levels: Vec<LevelResult>,
@@ -219,6 +228,8 @@ impl RunResults {
         for level in &mut levels {
             let same = recorded
                 .and_then(|recorded| recorded.levels.iter().find(|was| was.node == level.node));
+            // A number of distinct patterns holds for the learn calls at which it was counted, and
+            // for no others.
             if let Some(same) = same.filter(|was| was.observations == level.observations) {
                 level.patterns = level.patterns.or(same.patterns);
             }
@@ -237,12 +248,12 @@ impl RunResults {
     }
 }
 
-/// Where a run came from.
+/// The run that a run came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Origin {
-    /// It is a copy of another run, made when that was where its checkpoint says.
+    /// A copy of another run, made when that was where its checkpoint says.
     Cloned {
         /// The other run's id.
         id: RunId,
@@ -250,7 +261,7 @@ pub enum Origin {
         #[serde(with = "by_text")]
         name: RunName,
     },
-    /// It was imported from an export.
+    /// An import of an exported run.
     Imported {
         /// Id of the run that was exported.
         id: RunId,
@@ -260,17 +271,17 @@ pub enum Origin {
     },
 }
 
-/// What an exported run consists of.
+/// The files of an exported run, and what it does not hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ExportContents {
-    /// How much of a pattern's attributes the store kept.
+    /// The limits of a pattern's attributes in the store.
     pub attribute_limits: AttributeLimits,
     /// The patterns of each level, from the bottom up.
     pub patterns: Vec<ExportedFile>,
     /// The checkpoint.
     pub checkpoint: ExportedFile,
-    /// What the run holds and an export does not carry, in words.
+    /// The parts of the run that an export does not carry, in words.
     pub left_out: Vec<String>,
 }
 
@@ -278,17 +289,17 @@ pub struct ExportContents {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ExportedFile {
-    /// Its name in the directory.
+    /// The name of the file in the directory.
     pub name: String,
-    /// Its size.
+    /// The size of the file.
     pub bytes: u64,
-    /// BLAKE3 of its content, in hex.
+    /// The BLAKE3 of the content, in hex.
     pub digest: String,
-    /// Patterns in it, one a line; 0 for the checkpoint.
+    /// The number of patterns in it, one a line; 0 for the checkpoint.
     pub patterns: u64,
 }
 
-/// A configuration as far as it is one of a training run.
+/// Returns a configuration as that of a training run, if it is one.
 pub(crate) fn training(configuration: &Value) -> Option<RunConfiguration> {
     RunConfiguration::from_json(configuration).ok()
 }

@@ -1,6 +1,6 @@
-//! How times and names are written in a manifest.
+//! The forms of times and names in a manifest.
 
-/// As text, by `Display` and `FromStr`.
+/// Values as text, by `Display` and `FromStr`.
 pub(crate) mod by_text {
     use std::fmt::Display;
     use std::str::FromStr;

@@ -1,11 +1,12 @@
-//! The dispatcher against anything that may happen: a seeded schedule of slow, dying and racing workers, of commits that take
-//! their time and memory that runs short, on a clock that only the schedule turns.
+//! Simulation of the dispatcher against anything that may happen: a seeded schedule of slow, dying
+//! and racing workers, of commits that take their time and of memory that runs short, on a clock
+//! that only the schedule turns.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::*;
 
-/// SplitMix64: a schedule is its seed.
+/// A SplitMix64 generator: a schedule is a function of its seed.
 struct Draw(u64);
 
 impl Draw {
@@ -26,7 +27,7 @@ impl Draw {
     }
 }
 
-/// A sample: batch and position.
+/// A sample: its batch and its position in it.
 type Sample = (u64, usize);
 
 /// A worker as the dispatcher cannot see it.
@@ -40,7 +41,7 @@ struct SimulatedWorker {
     is_dead: bool,
 }
 
-/// What a worker told and the dispatcher has not heard yet.
+/// A report that the dispatcher has not taken in yet.
 #[derive(Debug)]
 enum News {
     Began(usize, AssignmentId),
@@ -50,7 +51,7 @@ enum News {
     Committed,
 }
 
-/// How a schedule is made.
+/// The parameters of a schedule.
 #[derive(Debug, Clone, Copy)]
 struct Schedule {
     seed: u64,
@@ -61,6 +62,7 @@ struct Schedule {
 }
 
 impl Schedule {
+    /// Draws the parameters of a schedule.
     fn of(seed: u64) -> Self {
         let mut draw = Draw(seed);
         Self {
@@ -73,6 +75,7 @@ impl Schedule {
     }
 }
 
+/// A simulated session: the dispatcher's state, simulated workers, and what each of them may know.
 struct Simulation {
     schedule: Schedule,
     draw: Draw,
@@ -107,6 +110,8 @@ impl Simulation {
         } = schedule;
         Self {
             schedule,
+            // Not the generator that drew the parameters, or schedules of the same shape would
+            // begin alike.
             draw: Draw(seed ^ 0x5eed),
             dispatch: Dispatch::new(distribution, n_workers, attempts),
             workers: (0..n_workers).map(|_| SimulatedWorker::default()).collect(),
@@ -125,7 +130,7 @@ impl Simulation {
         }
     }
 
-    /// The samples of an assignment.
+    /// Returns the samples of an assignment.
     fn samples(&self, id: AssignmentId) -> Vec<Sample> {
         let assignment = self.dispatch.assignment(id).expect("it is not staged yet");
         let batch = assignment.batch.0;
@@ -143,8 +148,9 @@ impl Simulation {
             .collect()
     }
 
-    /// Everything that the dispatcher wants, at once, as its thread does.
+    /// Carries out everything that the dispatcher wants, at once, as its thread does.
     fn obey(&mut self) {
+        // Far more commands than any state gives: two that undo each other would go on for ever.
         for _ in 0..10_000 {
             let Some(command) = self.dispatch.next_command() else {
                 return;
@@ -177,6 +183,7 @@ impl Simulation {
         panic!("the dispatcher never stops commanding");
     }
 
+    /// Takes in the oldest report, and checks a commit against what it must hold.
     fn hear(&mut self) {
         let Some(news) = self.news.pop_front() else {
             return;
@@ -208,6 +215,8 @@ impl Simulation {
                 self.committed
                     .extend(self.staged.remove(&epoch).unwrap_or_default());
                 self.n_committed += 1;
+                // Epochs are closed between batches: a commit holds the batches up to its closing,
+                // whole, less the samples that have failed by now.
                 let n_batches = self.closed.pop_front().expect("the epoch was closed");
                 let mut expected: Vec<Sample> = (0..n_batches)
                     .flat_map(|batch| (0..self.batches[batch]).map(move |at| (batch as u64, at)))
@@ -225,7 +234,7 @@ impl Simulation {
         }
     }
 
-    /// One worker does one thing.
+    /// Lets one worker do one thing.
     fn work(&mut self, idx: usize) {
         let clock = self.clock;
         let state = &mut self.workers[idx];
@@ -236,6 +245,7 @@ impl Simulation {
             if clock < until {
                 return;
             }
+            // Deadly samples kill every worker; now and then one dies over a harmless sample, too.
             let over = self
                 .samples(id)
                 .into_iter()
@@ -266,6 +276,7 @@ impl Simulation {
             .assignment(id)
             .expect("it is not staged yet")
             .epoch;
+        // As the real worker: a part is of one epoch.
         if epoch != self.workers[idx].epoch && !self.stage(idx) {
             return;
         }
@@ -282,7 +293,7 @@ impl Simulation {
         self.news.push_back(News::Began(idx, id));
     }
 
-    /// False when the worker died over it.
+    /// Stages what a worker has learned; returns `false` when it died over it.
     fn stage(&mut self, idx: usize) -> bool {
         let is_deadly = self.draw.one_in(60);
         let state = &mut self.workers[idx];
@@ -300,7 +311,9 @@ impl Simulation {
         true
     }
 
+    /// Takes in another batch, or ends the intake.
     fn load(&mut self) {
+        // A stop may come at any moment, and ends as the corpus does.
         if self.batches.len() as u64 >= self.schedule.n_batches || self.draw.one_in(100) {
             self.is_ended = true;
             self.dispatch.end();
@@ -326,7 +339,10 @@ impl Simulation {
         self.dispatch.close_epoch();
     }
 
+    /// Runs the schedule until everything is committed.
     fn run(&mut self) {
+        // A bound on steps instead of time: a schedule that hangs fails in the same place every
+        // time.
         for _ in 0..200_000 {
             self.clock += 1;
             self.obey();
@@ -334,6 +350,8 @@ impl Simulation {
                 return;
             }
             self.most_held = self.most_held.max(self.dispatch.n_waiting());
+            // One actor takes one step: any order of events can come up, those that threads rarely
+            // meet as often as the others.
             match self.draw.below(6) {
                 0 if !self.is_ended && self.dispatch.wants_work() => self.load(),
                 0 | 1 => self.hear(),
@@ -406,7 +424,7 @@ fn every_schedule_commits_every_sample_once_and_in_order() {
     }
 }
 
-/// Which worker gets which sample, in a run without faults.
+/// Returns which worker gets which sample in a run without faults.
 fn who_gets_what(
     distribution: Distribution,
     n_workers: usize,
@@ -439,6 +457,7 @@ fn who_gets_what(
         // In any order, as threads would.
         let next = simulation.draw.below(in_mail.len() as u64) as usize;
         let (worker, id) = in_mail.remove(next);
+        // The lookup of samples goes through the simulation's own dispatcher.
         std::mem::swap(&mut simulation.dispatch, &mut dispatch);
         for sample in simulation.samples(id) {
             assert_eq!(

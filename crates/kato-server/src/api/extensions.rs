@@ -1,4 +1,4 @@
-//! What this server offers beyond KATO.
+//! Handlers of what this server offers beyond KATO.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ use crate::call::Call;
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 
+/// Handles `GET /extensions`.
 pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
     let prometheus = ("prometheus".to_owned(), json!("/metrics/prometheus"));
     let sessions = ("sessions".to_owned(), json!("/admin/sessions"));
@@ -28,6 +29,8 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         learn_batch: Some(LearnBatchExtension {
             max_sequences: app.service.options().max_batch_sequences,
+            // Not simply the largest body: a batch of this size is read whatever its sequences
+            // weigh.
             max_bytes: app.options.max_batch_bytes(),
         }),
         idempotency_keys: true,
@@ -36,6 +39,7 @@ pub(crate) fn describe(app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `GET /runs/{run}`.
 pub(crate) fn run_record(app: &App, call: &Call) -> Outcome {
     let run = run_name(call)?;
     let Some(found) = app.service.run_record(&run)? else {
@@ -48,19 +52,23 @@ pub(crate) fn run_record(app: &App, call: &Call) -> Outcome {
     })
 }
 
+/// Handles `PUT /runs/{run}`.
 pub(crate) fn replace_run_record(app: &App, call: &Call) -> Outcome {
     let (version, record) = bodies::run_record(&call.headers, &call.body)?;
+    // The call returns when the record is durable, so there is no receipt to wait for.
     let version = app
         .service
         .replace_run_record(&run_name(call)?, version, record)?;
     Ok(Reply::ok(&RunRecordReplaced { version }).into())
 }
 
+/// Parses the name of a run from the path.
 fn run_name(call: &Call) -> Result<RunName, Refusal> {
     let name = call.param().parse::<RunName>();
     name.map_err(|error| Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))
 }
 
+/// Handles `POST /sessions/{session_id}/learn-batch`.
 pub(crate) fn learn_batch(app: &App, call: &Call) -> Outcome {
     let lessons = bodies::lessons(&call.headers, &call.body)?;
     let receipt = app.service.learn_batch(call.param(), lessons, call.key())?;
@@ -75,6 +83,7 @@ pub(crate) fn learn_batch(app: &App, call: &Call) -> Outcome {
     }))
 }
 
+/// Describes the result of one sequence of a batch.
 fn result(outcome: LearnOutcome) -> BatchItemResult {
     BatchItemResult {
         pattern_name: outcome.to_string(),

@@ -1,4 +1,4 @@
-//! Genes: settings of a node, as the 2025-10 generation has them.
+//! Handlers of genes, the settings of a node in the 2025-10 generation.
 
 use axum::http::StatusCode;
 use serde_json::json;
@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 
+/// Handles `POST /genes/update`.
 pub(crate) fn update(app: &App, call: &Call) -> Outcome {
     let most = app.service.options().max_kept_bytes;
     let (genes, whole) = bodies::genes(&call.headers, &call.body, most)?;
@@ -17,18 +18,23 @@ pub(crate) fn update(app: &App, call: &Call) -> Outcome {
     let receipt = app.service.set_genes(&node_id, &genes)?;
     let processor_id = app.service.processor_id(&node_id);
     Ok(acknowledged(receipt, move |()| {
+        // KATO answers with the body as it came, whether or not the genes were wrapped in it.
         Reply::ok(&json!({"status": "okay", "node_id": processor_id, "genes": whole}))
     }))
 }
 
+/// Handles `GET /gene/{gene_name}`.
 pub(crate) fn gene(app: &App, call: &Call) -> Outcome {
     let node_id = call.node_id();
     let asked = call.param();
     let genes = app.service.genes(&node_id);
+    // KATO looks genes up whatever the case of their names, and answers with the name as it was
+    // asked for.
     let found = genes
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case(asked));
     match found {
+        // KATO does not tell a gene that is null from one that does not exist.
         Some((_, value)) if !value.is_null() => Ok(Reply::ok(&json!({
             "gene": asked,
             "value": value,

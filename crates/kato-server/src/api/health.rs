@@ -1,4 +1,4 @@
-//! How the server is: asked often, answered from memory.
+//! The handler of the health check, which is asked often and answered from memory.
 
 use std::time::SystemTime;
 
@@ -12,22 +12,24 @@ use crate::refusal::because;
 use crate::reply::{Outcome, Reply};
 use crate::timestamp;
 
-/// How the server is, in KATO's words.
+/// The state of the server, in KATO's words.
 pub(super) struct Condition {
     pub(super) status: &'static str,
     pub(super) issues: Vec<String>,
-    /// Can everything be stored?
+    /// Whether everything can be stored.
     stores: bool,
 }
 
-/// Looks at what is in memory alone: asking how a server is must work when its disk does not.
+/// Returns the state of the server from what is in memory alone: the check must work when the disk
+/// does not.
 pub(super) fn condition(app: &App) -> Condition {
     let health = app.service.health();
     let counts = app.meters.lock();
     let mut status = "healthy";
     let mut issues = Vec::new();
     let mut issue = |text: &str| issues.push(text.to_owned());
-    // What others do on the machine is worth a word, and no reason to take this server for ill.
+    // The thresholds are KATO's. Load of the machine may come from other programs, so here it is an
+    // issue and leaves the status as it is (docs/compatibility.md).
     if counts.machine.cpu_percent > 80.0 {
         issue("High CPU usage");
     }
@@ -38,6 +40,7 @@ pub(super) fn condition(app: &App) -> Condition {
         status = "degraded";
         issue("High error rate");
     }
+    // After the error rate, so that the state of the storage decides the status.
     let stores = match &health {
         Health::Failed(failure) => {
             status = "unhealthy";
@@ -47,6 +50,7 @@ pub(super) fn condition(app: &App) -> Condition {
             ));
             false
         }
+        // Nothing is lost in this state: the journal still takes everything, only folding fails.
         Health::Degraded(failure) => {
             status = "degraded";
             let why = because(failure);
@@ -55,10 +59,12 @@ pub(super) fn condition(app: &App) -> Condition {
             ));
             true
         }
+        // The enum may grow in the service; a state that is not known here is no failure.
         _ => true,
     };
-    // Looked up in memory; the log has what may not be told to everybody.
+    // The summary names no files, because anybody may ask for the health.
     for loss in app.service.losses() {
+        // A loss never makes the status better than it is.
         status = if status == "unhealthy" {
             status
         } else {
@@ -76,12 +82,14 @@ pub(super) fn condition(app: &App) -> Condition {
     }
 }
 
+/// Handles `GET /health`.
 pub(crate) fn health(app: &App, _call: &Call) -> Outcome {
     let Condition {
         status,
         issues,
         stores,
     } = condition(app);
+    // Not before `condition` has returned: it takes the same lock, which is not reentrant.
     let sampled_at = app.meters.lock().sampled_at;
     Ok(Reply::ok(&json!({
         "status": status,

@@ -1,4 +1,4 @@
-//! Sessions: made, looked up, configured, prolonged, deleted.
+//! Handlers for the life of sessions: creating, looking up, configuring, extending, deleting.
 
 use kato_engine::SessionConfig;
 use kato_protocol::{
@@ -15,17 +15,22 @@ use crate::query;
 use crate::reply::{Outcome, Reply};
 use crate::timestamp;
 
+/// Handles `POST /sessions`.
 pub(crate) fn create(app: &App, call: &Call) -> Outcome {
     let new = bodies::new_session(&call.headers, &call.body, max_kept_bytes(app))?;
     let receipt = app.service.create_session(new)?;
     let events = app.events.clone();
     Ok(acknowledged_to_the_end(receipt, move |view| {
+        // KATO announces a session before its creator gets the answer.
         events.session_created(&view.session_id, &view.node_id, view.created_at);
+        // The whole lifetime here, what is left of it in later answers: KATO's meaning of the field
+        // differs in the same way.
         let ttl_seconds = view.ttl_seconds;
         Reply::ok(&described(view, ttl_seconds))
     }))
 }
 
+/// Handles `GET /sessions/count`.
 pub(crate) fn count(app: &App, _call: &Call) -> Outcome {
     let active_session_count = app.service.n_sessions() as u64;
     Ok(Reply::ok(&SessionCount {
@@ -34,22 +39,25 @@ pub(crate) fn count(app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `GET /sessions/{session_id}`.
 pub(crate) fn info(app: &App, call: &Call) -> Outcome {
     let view = app.service.session(call.param())?;
     let ttl_seconds = view.remaining_seconds;
     Ok(Reply::ok(&described(view, ttl_seconds)).into())
 }
 
+/// Handles `GET /sessions/{session_id}/exists`.
 pub(crate) fn exists(app: &App, call: &Call) -> Outcome {
     Ok(Reply::ok(&Exists {
         exists: app.service.exists(call.param()).exists,
-        // KATO forgets a session in the moment in which it expires.
+        // KATO forgets a session at the moment at which it expires, so it never answers `true`.
         expired: false,
         session_id: call.param().to_owned(),
     })
     .into())
 }
 
+/// Handles `DELETE /sessions/{session_id}`.
 pub(crate) fn delete(app: &App, call: &Call) -> Outcome {
     let receipt = app.service.delete_session(call.param())?;
     let events = app.events.clone();
@@ -63,6 +71,7 @@ pub(crate) fn delete(app: &App, call: &Call) -> Outcome {
     }))
 }
 
+/// Handles `GET /sessions/{session_id}/config`.
 pub(crate) fn config(app: &App, call: &Call) -> Outcome {
     let config = app.service.config(call.param())?;
     Ok(Reply::ok(&ConfigAnswer {
@@ -72,6 +81,7 @@ pub(crate) fn config(app: &App, call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `POST /sessions/{session_id}/config`.
 pub(crate) fn update_config(app: &App, call: &Call) -> Outcome {
     let changes = bodies::settings(&call.headers, &call.body, max_kept_bytes(app))?;
     let receipt = app.service.update_config(call.param(), &changes)?;
@@ -85,6 +95,7 @@ pub(crate) fn update_config(app: &App, call: &Call) -> Outcome {
     }))
 }
 
+/// Handles `POST /sessions/{session_id}/extend`.
 pub(crate) fn extend(app: &App, call: &Call) -> Outcome {
     let ttl_seconds = query::ttl_seconds(&call.query, "ttl_seconds", 3600)?;
     let receipt = app.service.extend_session(call.param(), ttl_seconds)?;
@@ -93,15 +104,18 @@ pub(crate) fn extend(app: &App, call: &Call) -> Outcome {
         Reply::ok(&Extended {
             status: "extended".to_owned(),
             session_id,
+            // What was granted, which may be less than what was asked for.
             ttl_seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
         })
     }))
 }
 
+/// Returns the most bytes that are kept of metadata or settings.
 fn max_kept_bytes(app: &App) -> usize {
     app.service.options().max_kept_bytes
 }
 
+/// Describes a session with the lifetime that the answer is to show.
 fn described(view: SessionView, ttl_seconds: u64) -> SessionInfo {
     SessionInfo {
         session_id: view.session_id,
@@ -114,6 +128,7 @@ fn described(view: SessionView, ttl_seconds: u64) -> SessionInfo {
     }
 }
 
+/// Converts settings into a JSON object.
 fn config_map(config: &SessionConfig) -> Map<String, Value> {
     let value = serde_json::to_value(config).expect("a configuration is plain data");
     // It is a struct, so it is an object.

@@ -1,4 +1,4 @@
-//! What the server says of itself, in KATO's shapes, with true figures.
+//! Handlers of monitoring: KATO's shapes with true figures.
 
 use std::time::SystemTime;
 
@@ -15,9 +15,10 @@ use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
 use crate::timestamp;
 
-/// The version of KATO whose behaviour this is; clients choose their ways by it.
+/// The version of KATO whose behaviour this server has; clients adapt to it.
 pub(crate) const KATO_VERSION: &str = "3.10.1";
 
+/// Handles `GET /`.
 pub(crate) fn root(app: &App, _call: &Call) -> Outcome {
     Ok(Reply::ok(&Root {
         service: "KATO API".to_owned(),
@@ -34,6 +35,7 @@ pub(crate) fn root(app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `GET /status`.
 pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
     let n_sessions = app.service.n_sessions();
     let figures = app.service.figures();
@@ -42,6 +44,7 @@ pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
         "base_processor_id": app.service.options().service_name,
         "uptime_seconds": app.uptime_seconds(),
         "sessions": {
+            // Expired sessions are removed, so all that are stored count as active.
             "total_sessions": n_sessions,
             "active_sessions": n_sessions,
             "expired_sessions": figures.sessions_expired,
@@ -54,9 +57,11 @@ pub(crate) fn status(app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
+/// Returns the nodes in memory as KATO lists its processors.
 fn processors(app: &App) -> Value {
     let nodes = app.service.nodes();
-    // The clock that the nodes live by, whatever became of the machine's.
+    // The clock by which the nodes were stamped, not the machine's, which may have been set
+    // meanwhile.
     let now = app.service.options().clock.now();
     let processor = |node: &kato_service::NodeView| {
         let idle = now.duration_since(node.last_accessed).unwrap_or_default();
@@ -65,6 +70,7 @@ fn processors(app: &App) -> Value {
             "node_id": node.node_id,
             "created_at": timestamp::iso_offset(node.created_at),
             "last_accessed": timestamp::iso_offset(node.last_accessed),
+            // KATO never counts it up.
             "access_count": 1,
             "idle_seconds": idle.as_secs_f64(),
         })
@@ -77,14 +83,16 @@ fn processors(app: &App) -> Value {
     })
 }
 
-/// The figures that `/metrics` and `/stats` share.
+/// Returns the figures that `/metrics` and `/stats` share.
 fn summary(app: &App) -> Map<String, Value> {
     let figures = app.service.figures();
     let counts = app.meters.lock();
     let operations = figures.observations + figures.learns + figures.predictions;
+    // Clients read these blocks by name, so databases that this server does not have show zeros.
     let none = json!({"operations": 0.0, "errors": 0.0, "avg_response_time": 0.0});
     let summary = json!({
         "sessions": {
+            // KATO writes these counts as floats.
             "total_created": figures.sessions_created as f64,
             "total_deleted": figures.sessions_deleted as f64,
             "active": figures.sessions,
@@ -115,7 +123,10 @@ fn summary(app: &App) -> Map<String, Value> {
     summary.as_object().cloned().unwrap_or_default()
 }
 
+/// Handles `GET /metrics`.
 pub(crate) fn metrics(app: &App, call: &Call) -> Outcome {
+    // The semicolon stands before the version of the format, which Prometheus asks for. Clients
+    // that merely accept text among other types get JSON.
     let wants_text = call
         .header("accept")
         .is_some_and(|accept| accept.contains("text/plain;"));
@@ -137,13 +148,14 @@ pub(crate) fn metrics(app: &App, call: &Call) -> Outcome {
         }),
     );
     body.insert("processor_manager".to_owned(), processors(app));
-    // KATO has these keys, and nothing in them.
+    // KATO has these keys, always null.
     for absent in ["uptime_seconds", "active_sessions", "error"] {
         body.insert(absent.to_owned(), Value::Null);
     }
     Ok(Reply::ok(&body).into())
 }
 
+/// Handles `GET /metrics/prometheus`.
 pub(crate) fn prometheus(app: &App, _call: &Call) -> Outcome {
     let figures = app.service.figures();
     let now = meters::Now {
@@ -158,6 +170,7 @@ pub(crate) fn prometheus(app: &App, _call: &Call) -> Outcome {
     Ok(Reply::new(StatusCode::OK, Some(kind), text).into())
 }
 
+/// Handles `GET /metrics/{metric_name}`.
 pub(crate) fn metric(app: &App, call: &Call) -> Outcome {
     let name = call.param();
     let minutes = query::integer(&call.query, "minutes", 10)?;
@@ -166,6 +179,8 @@ pub(crate) fn metric(app: &App, call: &Call) -> Outcome {
         let detail = format!("No data available for metric '{name}' in the last {minutes} minutes");
         return Err(Refusal::new(StatusCode::NOT_FOUND, detail));
     }
+    // There is at least one point, so minimum and maximum are finite and the mean divides by no
+    // zero.
     let values = || points.iter().map(|point| point.value);
     Ok(Reply::ok(&json!({
         "metric_name": name,
@@ -182,15 +197,20 @@ pub(crate) fn metric(app: &App, call: &Call) -> Outcome {
     .into())
 }
 
+/// Returns the points of a series over the last minutes.
 fn recent(app: &App, name: &str, minutes: i64) -> Vec<Point> {
+    // Minutes, as the parameter is called. KATO takes the number for seconds
+    // (docs/compatibility.md).
     let since = timestamp::seconds(SystemTime::now()) - minutes as f64 * 60.0;
     app.meters.lock().series.since(name, since)
 }
 
+/// Handles `GET /stats`.
 pub(crate) fn stats(app: &App, call: &Call) -> Outcome {
     let minutes = query::integer(&call.query, "minutes", 10)?;
     let Condition { status, issues, .. } = condition(app);
     let now = SystemTime::now();
+    // Each lock is released at the end of its statement: `recent` and `summary` take it again.
     let machine = app.meters.lock().machine;
     let errors_per_minute = app
         .meters
@@ -219,8 +239,10 @@ pub(crate) fn stats(app: &App, call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `GET /concurrency`.
 pub(crate) fn concurrency(app: &App, _call: &Call) -> Outcome {
     let limit = app.in_flight.limit();
+    // A limit of 0 is legal, and must not divide.
     let percent = |n: usize| n.saturating_mul(100) / limit.max(1);
     let peak = app.in_flight.peak();
     let (status, level, word) = match percent(peak) {
@@ -239,6 +261,7 @@ pub(crate) fn concurrency(app: &App, _call: &Call) -> Outcome {
         "peak": usage(peak),
         "limits": {
             "per_worker": limit,
+            // `limit * 80 / 100` would overflow for a server without a practical limit.
             "warning_threshold": limit / 100 * 80 + limit % 100 * 80 / 100,
             "critical_threshold": limit / 100 * 95 + limit % 100 * 95 / 100,
             "total_capacity": limit,

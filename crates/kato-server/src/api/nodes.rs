@@ -1,4 +1,4 @@
-//! What nodes know: patterns, symbols, affinities.
+//! Handlers for what nodes have learned: patterns, symbols, affinities.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::call::Call;
 use crate::reply::{Outcome, Reply};
 
+/// Handles `GET /pattern/{pattern_id}`.
 pub(crate) fn pattern(app: &App, call: &Call) -> Outcome {
     let node_id = call.node_id();
     let asked = call.param();
@@ -34,9 +35,12 @@ pub(crate) fn pattern(app: &App, call: &Call) -> Outcome {
                 metadata: listed(&record.metadata),
             },
         },
+        // Status 200 all the same: KATO reports a pattern that does not exist in the body alone.
         None => PatternLookup::Error {
             message: format!(
                 "Pattern {} not found",
+                // KATO's message names the pattern without its prefix, in whatever form it was
+                // asked for.
                 asked.strip_prefix("PTRN|").unwrap_or(asked)
             ),
         },
@@ -47,6 +51,7 @@ pub(crate) fn pattern(app: &App, call: &Call) -> Outcome {
     })
 }
 
+/// Converts metadata into lists of values by key.
 fn listed(metadata: &Metadata) -> BTreeMap<String, Vec<String>> {
     let entry = |(key, values): (&str, &BTreeSet<String>)| {
         (key.to_owned(), values.iter().cloned().collect())
@@ -54,6 +59,7 @@ fn listed(metadata: &Metadata) -> BTreeMap<String, Vec<String>> {
     metadata.iter().map(entry).collect()
 }
 
+/// Handles `GET /symbols/stats`.
 pub(crate) fn symbols(app: &App, call: &Call) -> Outcome {
     let node_id = call.node_id();
     let symbols = app.service.symbols(&node_id)?.into_iter();
@@ -71,6 +77,7 @@ pub(crate) fn symbols(app: &App, call: &Call) -> Outcome {
     })
 }
 
+/// Handles `GET /symbols/affinity`.
 pub(crate) fn affinities(app: &App, call: &Call) -> Outcome {
     let node_id = call.node_id();
     call.written(&NodeAffinities {
@@ -79,6 +86,7 @@ pub(crate) fn affinities(app: &App, call: &Call) -> Outcome {
     })
 }
 
+/// Handles `GET /symbols/{symbol}/affinity`.
 pub(crate) fn affinity(app: &App, call: &Call) -> Outcome {
     let node_id = call.node_id();
     Ok(Reply::ok(&SymbolAffinity {
@@ -89,6 +97,7 @@ pub(crate) fn affinity(app: &App, call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `GET /percept-data`, which in 3.10.1 has no data any more.
 pub(crate) fn percept_data(app: &App, call: &Call) -> Outcome {
     Ok(Reply::ok(&json!({
         "percept_data": {},
@@ -98,6 +107,7 @@ pub(crate) fn percept_data(app: &App, call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `GET /cognition-data`, which in 3.10.1 has no data any more.
 pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
     Ok(Reply::ok(&json!({
         "cognition_data": no_cognition(),
@@ -107,6 +117,7 @@ pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
     .into())
 }
 
+/// Returns KATO's notice that an endpoint is deprecated.
 fn deprecated(name: &str) -> String {
     format!(
         "This endpoint is deprecated. Use /sessions/{{session_id}}/{name} for session-aware data."

@@ -1,5 +1,5 @@
-//! Monitoring of what KATO has and this server has not: a cache, Redis, connection pools. The keys that clients read are
-//! there, and say so.
+//! Handlers of monitoring for what KATO has and this server does not: a cache, Redis, connection
+//! pools. The answers have the keys that clients read, and say that there is no such thing.
 
 use std::time::SystemTime;
 
@@ -16,10 +16,12 @@ use crate::timestamp;
 const NO_CACHE: &str = "knowledge bases are in memory: there is no cache";
 const NO_REDIS: &str = "sessions are kept by the server itself: there is no Redis";
 
+/// Returns the present time as these endpoints write it.
 fn now() -> String {
     timestamp::iso_offset(SystemTime::now())
 }
 
+/// Handles `GET /cache/stats`.
 pub(crate) fn cache_stats(app: &App, _call: &Call) -> Outcome {
     let stats = json!({
         "hit_rate_percent": 0,
@@ -46,6 +48,7 @@ pub(crate) fn cache_stats(app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `POST /cache/invalidate`.
 pub(crate) fn cache_invalidate(_app: &App, call: &Call) -> Outcome {
     Ok(Reply::ok(&json!({
         "status": "disabled",
@@ -58,6 +61,7 @@ pub(crate) fn cache_invalidate(_app: &App, call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `GET /distributed-stm/stats`.
 pub(crate) fn distributed_stm(_app: &App, _call: &Call) -> Outcome {
     Ok(Reply::ok(&json!({
         "status": "disabled",
@@ -72,6 +76,7 @@ pub(crate) fn distributed_stm(_app: &App, _call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `GET /connection-pools`.
 pub(crate) fn connection_pools(app: &App, _call: &Call) -> Outcome {
     let failure = match app.service.health() {
         Health::Failed(failure) | Health::Degraded(failure) => {

@@ -1,4 +1,4 @@
-//! Work in a session: observe, learn, clear, predict.
+//! Handlers of the work in a session: observing, learning, clearing, predicting.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ use crate::bodies;
 use crate::call::Call;
 use crate::reply::{Outcome, Reply};
 
+/// Handles `POST /sessions/{session_id}/observe`.
 pub(crate) fn observe(app: &App, call: &Call) -> Outcome {
     let observation = bodies::observation(&call.headers, &call.body)?;
     let receipt = app.service.observe(call.param(), observation, call.key())?;
@@ -26,6 +27,7 @@ pub(crate) fn observe(app: &App, call: &Call) -> Outcome {
         Reply::ok(&ObservationResult {
             status: "okay".to_owned(),
             session_id,
+            // KATO puts the node id here, not the processor id.
             processor_id: Some(outcome.node_id),
             stm_length: outcome.observed.stm_length,
             time: outcome.observed.time,
@@ -35,6 +37,7 @@ pub(crate) fn observe(app: &App, call: &Call) -> Outcome {
     }))
 }
 
+/// Handles `POST /sessions/{session_id}/observe-sequence`.
 pub(crate) fn observe_sequence(app: &App, call: &Call) -> Outcome {
     let sequence = bodies::sequence(&call.headers, &call.body)?;
     let isolated = sequence.clear_stm_between;
@@ -50,6 +53,7 @@ pub(crate) fn observe_sequence(app: &App, call: &Call) -> Outcome {
             initial_stm_length: outcome.initial_stm_length,
             final_stm_length: outcome.final_stm_length,
             results: outcome.steps.into_iter().enumerate().map(step).collect(),
+            // Learns that taught nothing are listed as well, with an empty name, as in KATO.
             auto_learned_patterns: outcome.learned.iter().map(ToString::to_string).collect(),
             final_learned_pattern: outcome.final_learned.map(|learned| learned.to_string()),
             isolated,
@@ -57,6 +61,7 @@ pub(crate) fn observe_sequence(app: &App, call: &Call) -> Outcome {
     }))
 }
 
+/// Describes the result of one observation of a sequence.
 fn step((sequence_position, step): (usize, SequenceStep)) -> SequenceItemResult {
     SequenceItemResult {
         status: "okay".to_owned(),
@@ -68,10 +73,12 @@ fn step((sequence_position, step): (usize, SequenceStep)) -> SequenceItemResult 
     }
 }
 
+/// Returns the name of a pattern with its prefix, as the levels above use it as a symbol.
 fn symbol_of(name: PatternName) -> String {
     name.prefixed().to_string()
 }
 
+/// Handles `GET /sessions/{session_id}/stm`.
 pub(crate) fn stm(app: &App, call: &Call) -> Outcome {
     #[derive(Serialize)]
     struct Answer<'a> {
@@ -88,6 +95,7 @@ pub(crate) fn stm(app: &App, call: &Call) -> Outcome {
     })
 }
 
+/// Handles `POST /sessions/{session_id}/learn`.
 pub(crate) fn learn(app: &App, call: &Call) -> Outcome {
     let receipt = app.service.learn(call.param(), call.key())?;
     let session_id = call.param().to_owned();
@@ -95,7 +103,7 @@ pub(crate) fn learn(app: &App, call: &Call) -> Outcome {
         let pattern_name = learned.outcome.to_string();
         Reply::ok(&LearnResult {
             status: "learned".to_owned(),
-            // KATO counts the events after it has cleared them.
+            // Always 0: KATO counts the events after it has cleared them.
             message: format!("Learned pattern {pattern_name} from 0 events"),
             pattern_name,
             session_id,
@@ -104,16 +112,19 @@ pub(crate) fn learn(app: &App, call: &Call) -> Outcome {
     }))
 }
 
+/// Handles `POST /sessions/{session_id}/clear-stm`.
 pub(crate) fn clear_stm(app: &App, call: &Call) -> Outcome {
     let receipt = app.service.clear_stm(call.param(), call.key())?;
     Ok(acknowledged(receipt, cleared(call, None)))
 }
 
+/// Handles `POST /sessions/{session_id}/clear-all`.
 pub(crate) fn clear_all(app: &App, call: &Call) -> Outcome {
     let receipt = app.service.clear_all(call.param(), call.key())?;
     Ok(acknowledged(receipt, cleared(call, Some("all"))))
 }
 
+/// Returns what answers a request to clear, once the write is durable.
 fn cleared(call: &Call, scope: Option<&'static str>) -> impl FnOnce(()) -> Reply + use<> {
     let session_id = call.param().to_owned();
     move |()| {
@@ -125,6 +136,7 @@ fn cleared(call: &Call, scope: Option<&'static str>) -> impl FnOnce(()) -> Reply
     }
 }
 
+/// Handles `GET /sessions/{session_id}/predictions`.
 pub(crate) fn predictions(app: &App, call: &Call) -> Outcome {
     let found = app.service.predictions_unless(call.param(), &call.cancel)?;
     call.written(&PredictionsAnswer::<Prediction, FuturePotential> {
@@ -132,15 +144,18 @@ pub(crate) fn predictions(app: &App, call: &Call) -> Outcome {
         predictions: found.predictions,
         future_potentials: Some(found.future_potentials),
         session_id: call.param().to_owned(),
+        // These three are null in every known version.
         processor_id: None,
         time: None,
         unique_id: None,
     })
 }
 
+/// Handles `POST /sessions/{session_id}/finalize-training`.
 pub(crate) fn finalize_training(app: &App, call: &Call) -> Outcome {
     let finalized = app.service.finalize_training(call.param())?;
     let patterns = finalized.patterns;
+    // Milliseconds with two digits after the point, as KATO has them.
     let time_ms = (finalized.took.as_secs_f64() * 100_000.0).round() / 100.0;
     Ok(Reply::ok(&FinalizedTraining {
         status: "completed".to_owned(),
@@ -155,12 +170,13 @@ pub(crate) fn finalize_training(app: &App, call: &Call) -> Outcome {
     .into())
 }
 
+/// Handles `GET /sessions/{session_id}/percept-data`.
 pub(crate) fn percept_data(app: &App, call: &Call) -> Outcome {
     #[derive(Serialize)]
     #[serde(untagged)]
     enum Last {
         Observed(Percept),
-        // Before the first observation KATO answers an object without anything.
+        // Before the first observation KATO answers an object without keys.
         Nothing {},
     }
 
@@ -180,6 +196,7 @@ pub(crate) fn percept_data(app: &App, call: &Call) -> Outcome {
     })
 }
 
+/// Handles `GET /sessions/{session_id}/cognition-data`.
 pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
     #[derive(Serialize)]
     struct Data<'a> {
@@ -187,6 +204,7 @@ pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
         emotives: &'a EmotiveMap,
         symbols: Vec<&'a String>,
         command: &'static str,
+        // Always empty in KATO: types that have no other value say so.
         metadata: BTreeMap<String, ()>,
         path: [(); 0],
         strings: [(); 0],
@@ -222,7 +240,7 @@ pub(crate) fn cognition_data(app: &App, call: &Call) -> Outcome {
     })
 }
 
-/// The empty data of endpoints that sessions have replaced.
+/// Returns the empty data of the endpoints that those of sessions have replaced.
 pub(crate) fn no_cognition() -> Value {
     json!({
         "predictions": [],

@@ -1,4 +1,4 @@
-//! The short way of bodies that are plain JSON of just the right types.
+//! The fast path for bodies that are plain JSON of exactly the right types.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,16 +9,20 @@ use kato_model::{EmotiveMap, Event, MetadataValue};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Nesting up to which metadata is taken without a second look: the files that keep it have room for that.
+// What serde refuses (numbers as texts, NaN, a key that occurs twice) takes the slow path, which
+// knows KATO's rules for it. Unknown keys are ignored on both paths.
+
+/// Nesting up to which metadata is taken without a second look: it leaves room for the levels of
+/// the files that store it.
 const PLAIN_DEPTH: usize = 90;
 
-/// The observation, if the body is plain.
+/// Parses an observation if the body is plain.
 pub(super) fn observation(body: &[u8]) -> Option<Observation> {
     let plain: RawObservation = object(body)?;
     is_plain(&plain.metadata).then(|| plain.into())
 }
 
-/// The sequence, if the body is plain.
+/// Parses a sequence if the body is plain.
 pub(super) fn sequence(body: &[u8]) -> Option<Sequence> {
     let plain: RawSequence = object(body)?;
     let mut items = plain.observations.iter();
@@ -27,7 +31,7 @@ pub(super) fn sequence(body: &[u8]) -> Option<Sequence> {
         .then(|| plain.into())
 }
 
-/// The sequences to learn, if the body is plain.
+/// Parses the sequences to learn if the body is plain.
 pub(super) fn lessons(body: &[u8]) -> Option<Vec<Lesson>> {
     let plain: RawBatch = object(body)?;
     let mut items = plain.sequences.iter();
@@ -43,18 +47,21 @@ pub(super) fn lessons(body: &[u8]) -> Option<Vec<Lesson>> {
     )
 }
 
+/// Deserializes a JSON object; `None` if the body is anything else.
 fn object<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Option<T> {
     let object: Object<T> = serde_json::from_slice(body).ok()?;
     Some(object.0)
 }
 
-/// Is there nothing that serde_json reads otherwise than Python: long integers, minus zero, deep nesting?
+/// Returns whether the metadata holds nothing that serde_json reads otherwise than Python: long
+/// integers, minus zero, deep nesting.
 fn is_plain(metadata: &BTreeMap<String, MetadataValue>) -> bool {
     metadata
         .values()
         .all(|value| is_plain_value(value, PLAIN_DEPTH))
 }
 
+/// Returns whether serde_json and Python agree on a value.
 fn is_plain_value(value: &MetadataValue, depth: usize) -> bool {
     match value {
         MetadataValue::Null
@@ -62,6 +69,9 @@ fn is_plain_value(value: &MetadataValue, depth: usize) -> bool {
         | MetadataValue::Integer(_)
         | MetadataValue::Text(_) => true,
         MetadataValue::Float(float) => {
+            // serde_json makes floats of integers beyond 64 bits and of `-0`, both of which are
+            // integers to Python. A float of that size, or minus zero, is refused with them: here
+            // the two cannot be told apart, and the slow path looks at the digits.
             float.abs() < 9e18 && !(*float == 0.0 && float.is_sign_negative())
         }
         MetadataValue::List(items) => {
@@ -76,7 +86,7 @@ fn is_plain_value(value: &MetadataValue, depth: usize) -> bool {
     }
 }
 
-/// A struct that reads from a JSON object only; serde's own would take arrays too.
+/// A struct that is read from a JSON object only; serde's derive would accept an array as well.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

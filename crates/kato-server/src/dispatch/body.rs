@@ -1,4 +1,4 @@
-//! Reading the body of a request, or reading over it: not too much, and not for ever.
+//! Reading the body of a request, or skipping it, within bounds of size and time.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::stall::MIN_BYTES_PER_SECOND;
 
-/// How long a body waits for memory that others hold.
+/// Longest time that a body waits for memory that others hold.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reads the body of a route that has one, and pays for what reading it further will take.
+/// Reads the body of a route that has one, and pays for the memory that parsing it will take.
 pub(super) async fn read(app: &App, body: Body, share: &Share) -> Result<Bytes, Refusal> {
     let bounds = Bounds::of(&app.options);
     match gather(bounds, body, share).await {
@@ -27,6 +27,7 @@ pub(super) async fn read(app: &App, body: Body, share: &Share) -> Result<Bytes, 
     }
 }
 
+/// Reads a body part by part.
 async fn gather(bounds: Bounds, body: Body, share: &Share) -> Result<Bytes, Fault> {
     let mut reading = bounds.reading(body)?;
     let mut read = Gathered::default();
@@ -34,25 +35,30 @@ async fn gather(bounds: Bounds, body: Body, share: &Share) -> Result<Bytes, Faul
     while let Some(data) = reading.next().await? {
         let began = time::Instant::now();
         let deadline = began + ROOM_TIMEOUT.min(bounds.timeout);
+        // Paid for before the next part is asked for: while a request waits here hyper reads no
+        // more of it, so the client is held back instead of memory being filled.
         share.grow_until(weight.of_part(&data), deadline).await?;
-        // The client could not send meanwhile.
+        // The client could not send in the meantime, which must not count as slowness.
         reading.started += began.elapsed();
         read.add(data);
     }
     Ok(read.into_bytes())
 }
 
-/// Reads over a body that no route wanted, beside the answer: what the client still sends is not the next request. Returns
-/// whether the connection can go on; if not, the rest of the body stays unread.
+/// Skips a body that no route wanted, in parallel with the answer: what the client still sends is
+/// not the next request. Returns whether the connection can go on; if not, the rest of the body
+/// stays unread.
 pub(super) fn discard(app: &App, request: &HeaderMap, body: Body) -> bool {
     if body.is_end_stream() {
         return true;
     }
     let bounds = Bounds::of(&app.options);
-    // Whoever waits to be asked for a body needs not send it now.
+    // A client that waits to be asked for the body need not send it any more.
     if bounds.are_exceeded_by(&body) || is_held_back(request) {
         return false;
     }
+    // In a task that outlives the answer. hyper closes a connection whose body was dropped, unless
+    // the rest of it has already arrived.
     tokio::spawn(async move {
         if let Err(fault) = read_over(bounds, body).await {
             tracing::debug!(?fault, "a body was not read over, and its connection ends");
@@ -61,26 +67,27 @@ pub(super) fn discard(app: &App, request: &HeaderMap, body: Body) -> bool {
     true
 }
 
+/// Reads a body to its end and drops it.
 async fn read_over(bounds: Bounds, body: Body) -> Result<(), Fault> {
     let mut reading = bounds.reading(body)?;
     while reading.next().await?.is_some() {}
     Ok(())
 }
 
-/// Does the client send the body only when it is told to?
+/// Returns whether the client sends the body only when it is told to.
 fn is_held_back(request: &HeaderMap) -> bool {
     let expect = request.get(header::EXPECT);
     expect.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
-/// How much is read of a body, and for how long.
+/// How many bytes of a body are read, and for how long.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     bytes: usize,
     timeout: Duration,
 }
 
-/// Why a body was not read to its end.
+/// The reason why a body was not read to its end.
 #[derive(Debug)]
 enum Fault {
     TooLarge,
@@ -105,21 +112,24 @@ struct Reading {
 }
 
 impl Reading {
-    /// The next part; `None` at the end.
+    /// Returns the next part; `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
         while !self.body.is_end_stream() {
-            // Slow clients may be slow, but not for ever.
+            // Every byte buys time at the least rate, so that a large body may take long, but not
+            // for ever.
             let grace = Duration::from_secs(self.n_bytes / MIN_BYTES_PER_SECOND);
             let deadline = self.started + self.timeout + grace;
             let frame = time::timeout_at(deadline, self.body.frame()).await;
             match frame.map_err(|_| Fault::TooSlow)? {
                 None => break,
                 Some(Ok(frame)) => {
+                    // Frames without data are trailers, which nobody reads.
                     if let Ok(data) = frame.into_data() {
                         self.n_bytes += data.len() as u64;
                         return Ok(Some(data));
                     }
                 }
+                // A chunked body does not announce its length and is found too large only here.
                 Some(Err(error)) if error.is::<LengthLimitError>() => return Err(Fault::TooLarge),
                 Some(Err(error)) => {
                     tracing::debug!(%error, "a body broke off");
@@ -132,6 +142,7 @@ impl Reading {
 }
 
 impl Bounds {
+    /// Returns the bounds that the server is set to.
     fn of(options: &Options) -> Self {
         Self {
             bytes: options.max_body_bytes,
@@ -139,7 +150,7 @@ impl Bounds {
         }
     }
 
-    /// Does the body announce more than that?
+    /// Returns whether the body announces more bytes than are read.
     fn are_exceeded_by(self, body: &Body) -> bool {
         body.size_hint().lower() > self.bytes as u64
     }
@@ -157,7 +168,7 @@ impl Bounds {
         })
     }
 
-    /// What is answered where the body was needed.
+    /// Creates the refusal of a request whose body was needed and not read.
     fn refusal(self, fault: &Fault, share: &Share) -> Refusal {
         let (status, detail) = match fault {
             Fault::NoMemory(Scarce::Now) => {
@@ -192,14 +203,14 @@ impl Bounds {
     }
 }
 
-/// What is left of the body is not read.
+/// Makes the refusal end the connection, because the rest of the body stays unread.
 fn closing(refusal: Refusal) -> Refusal {
     Reply::from(refusal)
         .with_header(header::CONNECTION, HeaderValue::from_static("close"))
         .into()
 }
 
-/// The parts of a body; one alone is not copied.
+/// The parts of a body in one piece; a single part is not copied.
 #[derive(Debug, Default)]
 struct Gathered {
     first: Bytes,
@@ -207,7 +218,9 @@ struct Gathered {
 }
 
 impl Gathered {
+    /// Adds a part.
     fn add(&mut self, data: Bytes) {
+        // Most bodies arrive in one part.
         if self.first.is_empty() {
             self.first = data;
             return;
@@ -218,10 +231,12 @@ impl Gathered {
         self.all.extend_from_slice(&data);
     }
 
+    /// Returns the whole body.
     fn into_bytes(mut self) -> Bytes {
         if self.all.is_empty() {
             self.first
         } else {
+            // A vector that has doubled may be half empty, for as long as the request is worked on.
             self.all.shrink_to_fit();
             self.all.into()
         }

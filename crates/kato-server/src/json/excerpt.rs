@@ -1,39 +1,41 @@
-//! What a refusal shows of the input that it refuses: all of it where it is short, else its beginning.
+//! Excerpts of refused input: all of it if it is short, else its beginning.
 
 use serde_json::{Map, Value};
 
 use super::{Json, Text};
 
-/// Bytes that are shown.
+/// Bytes of input that an excerpt shows.
 const SHOWN: usize = 4096;
 
-/// Bytes that a value counts beside its text.
+/// Bytes that every value counts beside its text, so that a list of a million empty texts is cut as
+/// well.
 const VALUE: usize = 8;
 
-/// Stands for what is left out.
+/// The mark for what is left out.
 const CUT: &str = "…";
 
 impl Json {
-    /// The value, or its beginning.
+    /// Returns the value, or its beginning.
     pub(crate) fn excerpt(&self) -> Value {
         Room(SHOWN).value(self)
     }
 }
 
-/// The beginning of a text.
+/// Returns the text, or its beginning.
 pub(crate) fn excerpt_of_text(text: &str) -> String {
     Room(SHOWN).text(text)
 }
 
-/// The beginning of a map.
+/// Returns the map, or its beginning.
 pub(crate) fn excerpt_of_map(entries: &[(Text, Json)]) -> Value {
     Room(SHOWN).map(entries)
 }
 
-/// Bytes that are left to show.
+/// The number of bytes that may still be shown.
 struct Room(usize);
 
 impl Room {
+    /// Returns as much of a value as there is room for.
     fn value(&mut self, json: &Json) -> Value {
         self.0 = self.0.saturating_sub(VALUE);
         match json {
@@ -44,18 +46,23 @@ impl Room {
         }
     }
 
+    /// Returns as much of a text as there is room for.
     fn text(&mut self, text: &str) -> String {
         let shown = text
             .get(..text.floor_char_boundary(self.0))
             .unwrap_or_default();
+        // Cannot underflow: no more was taken than there was room.
         self.0 -= shown.len();
         if shown.len() == text.len() {
             return shown.to_owned();
         }
+        // A few bytes may be left before a character that did not fit; nothing behind it may use
+        // them.
         self.0 = 0;
         format!("{shown}{CUT}")
     }
 
+    /// Returns as many items of a list as there is room for.
     fn list(&mut self, items: &[Json]) -> Value {
         let mut shown = Vec::new();
         for item in items {
@@ -68,6 +75,7 @@ impl Room {
         Value::Array(shown)
     }
 
+    /// Returns as many entries of a map as there is room for.
     fn map(&mut self, entries: &[(Text, Json)]) -> Value {
         let mut shown = Map::new();
         for (key, value) in entries {

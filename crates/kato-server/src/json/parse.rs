@@ -5,23 +5,25 @@ use std::collections::HashMap;
 
 use super::Json;
 
-/// Levels of lists and maps in each other. Python's limit is some 1,000; ours leaves room for the files that keep the values.
+/// Most levels of lists and maps in each other. Python's limit is some 1,000; this one leaves room
+/// for the levels of the files that store the values, and bounds the stack that the parser takes.
 const MAX_DEPTH: usize = 100;
 
-/// Why a text is no JSON.
+/// The reason why a text is no JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Malformed {
     /// A character that is not legal there.
     Syntax {
         message: &'static str,
-        /// Characters (not bytes) before it.
+        /// Number of characters (not bytes) before it.
         position: usize,
     },
-    /// Not UTF-8, nested too deeply, or a number of thousands of digits: Python gives up without a position.
+    /// The text is not UTF-8, nested too deeply, or holds a number of thousands of digits: Python
+    /// fails without a position.
     Unreadable { reason: &'static str },
 }
 
-/// Reads one JSON value from a body.
+/// Parses a body that is one JSON value.
 pub(crate) fn parse(body: &[u8]) -> Result<Json, Malformed> {
     let text = decode(body)?;
     let mut parser = Parser {
@@ -38,7 +40,8 @@ pub(crate) fn parse(body: &[u8]) -> Result<Json, Malformed> {
     Ok(value)
 }
 
-/// UTF-8, with or without byte order mark. A text in another encoding of Unicode begins with other bytes than any JSON.
+/// Decodes UTF-8, with or without a byte order mark, and UTF-16 with one. A text in another
+/// encoding begins with other bytes than any JSON.
 fn decode(body: &[u8]) -> Result<Cow<'_, str>, Malformed> {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
@@ -61,24 +64,28 @@ fn decode(body: &[u8]) -> Result<Cow<'_, str>, Malformed> {
         })
 }
 
-/// A place in the text.
+/// A position in the text.
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
-    /// Bytes read so far, always at the edge of a character.
+    /// Bytes that were read, always at the edge of a character.
     pub(super) at: usize,
     depth: usize,
 }
 
 impl Parser<'_> {
+    /// Returns the next byte.
     pub(super) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
+    /// Returns the text that was not read yet.
     pub(super) fn rest(&self) -> &str {
         self.text.get(self.at..).unwrap_or("")
     }
 
+    /// Creates the error of a character at a position in bytes.
     pub(super) fn syntax(&self, message: &'static str, at: usize) -> Malformed {
+        // Counted only now, because Python's positions are in characters and errors are rare.
         let before = self.text.get(..at).unwrap_or(self.text);
         Malformed::Syntax {
             message,
@@ -86,12 +93,14 @@ impl Parser<'_> {
         }
     }
 
+    /// Skips whitespace: the four characters of JSON, not those of Unicode.
     fn skip_blanks(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
     }
 
+    /// Parses a value.
     fn value(&mut self) -> Result<Json, Malformed> {
         match self.peek() {
             Some(b'"') => Ok(Json::Text(self.string()?)),
@@ -101,6 +110,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses a literal or a number.
     fn literal(&mut self) -> Result<Json, Malformed> {
         const LITERALS: [(&str, Json); 6] = [
             ("null", Json::Null),
@@ -110,6 +120,7 @@ impl Parser<'_> {
             ("Infinity", Json::Float(f64::INFINITY)),
             ("-Infinity", Json::Float(f64::NEG_INFINITY)),
         ];
+        // Before numbers, because `-Infinity` begins like one.
         for (name, value) in LITERALS {
             if self.rest().starts_with(name) {
                 self.at += name.len();
@@ -119,6 +130,7 @@ impl Parser<'_> {
         self.number()
     }
 
+    /// Parses a list or a map, one level deeper.
     fn nested(
         &mut self,
         read: fn(&mut Self) -> Result<Json, Malformed>,
@@ -136,6 +148,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
+    /// Parses a list whose bracket was read.
     fn list(&mut self) -> Result<Json, Malformed> {
         let mut items = Vec::new();
         if self.ends_with(b']') {
@@ -151,9 +164,11 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses a map whose bracket was read.
     fn map(&mut self) -> Result<Json, Malformed> {
         const NAME: &str = "Expecting property name enclosed in double quotes";
         let mut entries = Vec::new();
+        // By key, so that a map of many keys does not take quadratic time.
         let mut places = HashMap::new();
         if self.ends_with(b'}') {
             return Ok(Json::Map(entries));
@@ -167,6 +182,7 @@ impl Parser<'_> {
             self.expect(b':', "Expecting ':' delimiter")?;
             let value = self.value()?;
             match places.get(&key.text) {
+                // As in Python: a key that comes again keeps its place and gets the later value.
                 Some(&place) => {
                     let (_, old): &mut (_, Json) = &mut entries[place];
                     *old = value;
@@ -184,14 +200,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the bracket that closes, if it is there.
+    /// Takes the closing bracket, if it is next.
     fn ends_with(&mut self, bracket: u8) -> bool {
         let ends = self.peek() == Some(bracket);
         self.at += usize::from(ends);
         ends
     }
 
-    /// Takes a delimiter and the blanks after it.
+    /// Takes a delimiter and the whitespace after it.
     fn expect(&mut self, delimiter: u8, message: &'static str) -> Result<(), Malformed> {
         if self.peek() != Some(delimiter) {
             return Err(self.syntax(message, self.at));

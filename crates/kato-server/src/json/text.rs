@@ -1,4 +1,4 @@
-//! Strings: escapes, control characters, surrogates.
+//! Parsing of strings: escapes, control characters, surrogates.
 
 use super::parse::Parser;
 use super::{Malformed, Text};
@@ -6,13 +6,15 @@ use super::{Malformed, Text};
 const BAD_UNICODE: &str = "Invalid \\uXXXX escape";
 
 impl Parser<'_> {
-    /// A string, its opening quote being next.
+    /// Parses a string whose opening quote is next.
     pub(super) fn string(&mut self) -> Result<Text, Malformed> {
         let start = self.at;
         self.at += 1;
         let mut text = String::new();
         let mut has_lone_surrogate = false;
         loop {
+            // Characters below the space must be escaped in JSON; they end the run only to be
+            // refused.
             let plain = self
                 .rest()
                 .find(|c: char| c == '"' || c == '\\' || c < ' ')
@@ -37,7 +39,8 @@ impl Parser<'_> {
         }
     }
 
-    /// An escape, its backslash being next: a character, or `None` for half a surrogate pair.
+    /// Parses an escape whose backslash is next: a character, or `None` for half of a surrogate
+    /// pair.
     fn escape(&mut self, string_start: usize) -> Result<Option<char>, Malformed> {
         let backslash = self.at;
         self.at += 1;
@@ -58,12 +61,15 @@ impl Parser<'_> {
         Ok(Some(plain))
     }
 
+    /// Parses the escape of a UTF-16 unit, or of two that are a surrogate pair.
     fn unicode_escape(&mut self) -> Result<Option<char>, Malformed> {
         let u = self.at;
         let first = self
             .four_digits(u)
             .ok_or_else(|| self.syntax(BAD_UNICODE, u))?;
         self.at += 5;
+        // A character, or a low surrogate without a high one before it, for which `from_u32`
+        // returns `None`.
         if !(0xd800..0xdc00).contains(&first) {
             return Ok(char::from_u32(first));
         }
@@ -74,6 +80,7 @@ impl Parser<'_> {
         let second = self
             .four_digits(u)
             .ok_or_else(|| self.syntax(BAD_UNICODE, u))?;
+        // The second escape is no low surrogate: it stays unread and counts on its own.
         if !(0xdc00..0xe000).contains(&second) {
             return Ok(None);
         }
@@ -83,7 +90,7 @@ impl Parser<'_> {
         ))
     }
 
-    /// The number after the letter `u` at `u`.
+    /// Returns the number after the letter `u` at `u`.
     fn four_digits(&self, u: usize) -> Option<u32> {
         let digits = self.text.get(u + 1..u + 5)?;
         let hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());

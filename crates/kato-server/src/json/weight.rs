@@ -1,27 +1,33 @@
-//! What a body will take when it is read, told from its brackets and commas while it arrives.
+//! Estimating the memory that parsing a body will take, from its brackets and commas while it
+//! arrives.
 
-/// Bytes for each byte of a body: itself, its texts as they are read, as they are handed on, and as the journal takes them.
+// The figures are upper bounds: `tests/memory` measures bodies of every shape against them.
+
+/// Bytes for each byte of a body: itself, its texts as they are parsed, as they are handed on, and
+/// as the journal takes them.
 const BYTE: usize = 10;
 
-/// Bytes for each comma, colon and list, and so for each value and key: at most a text of its own, in a list that has doubled.
+/// Bytes for each comma, colon and list, and so for each value and key: at most a text of its own,
+/// in a list that has doubled its room.
 const VALUE: usize = 128;
 
 /// Bytes for each object: a tree of one entry has room for eleven.
 const OBJECT: usize = 768;
 
-/// Greatest weight of a byte in what learn-batch takes: a sequence of one event of one empty symbol, again and again.
+/// Upper bound of the weight of a byte in what learn-batch takes: a sequence of one event of one
+/// empty symbol, again and again.
 pub(crate) const BATCH_BYTE: usize = 84;
 
-/// Weighs a body part by part.
+/// The weight of a body, computed part by part.
 ///
-/// The weight is at least what reading takes at its peak: after the parts of a text that are JSON nothing is read any more, and
-/// in those every value has its comma, colon or bracket.
+/// The weight is at least what parsing takes at its peak: parsing stops at the first character that
+/// is not JSON, and before it every value has its comma, colon or bracket.
 #[derive(Debug, Default)]
 pub(crate) struct Weight {
     place: Place,
 }
 
-/// Where in a body a part ends.
+/// The place in a body at which a part ends.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Place {
     #[default]
@@ -30,23 +36,24 @@ enum Place {
     InText,
     /// After a backslash.
     InEscape,
-    /// The body is not UTF-8: what its bytes mean is not looked at.
+    /// The body is not UTF-8, and the meaning of its bytes is not looked at.
     Wide,
 }
 
 impl Weight {
-    /// What the next part of the body adds.
+    /// Returns the weight that the next part of the body adds.
     pub(crate) fn of_part(&mut self, part: &[u8]) -> usize {
         let mut weight = part.len().saturating_mul(BYTE);
         if self.place == Place::Start && !part.is_empty() {
-            // No UTF-8 begins so: it is UTF-16 or no text at all.
+            // No UTF-8 begins like this: it is UTF-16, or no text at all.
             let is_wide = matches!(part, [0xfe | 0xff, ..]);
             self.place = if is_wide { Place::Wide } else { Place::Outside };
         }
         if self.place == Place::Wide {
-            // Two bytes a character, each of which may be an object.
+            // A character takes two bytes, and each may be an object.
             return weight.saturating_add(part.len().saturating_mul(OBJECT / 2));
         }
+        // The state survives the end of a part, because a part may end within a text or an escape.
         for byte in part {
             self.place = match (self.place, byte) {
                 (Place::InText, b'"') => Place::Outside,

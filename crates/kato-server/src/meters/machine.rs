@@ -1,8 +1,8 @@
-//! Load of the machine.
+//! Sampling of the machine's load.
 
 use sysinfo::{DiskRefreshKind, Disks, MemoryRefreshKind, RefreshKind, System};
 
-/// How busy the machine is.
+/// The load of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Machine {
     pub(crate) cpu_percent: f64,
@@ -13,7 +13,7 @@ pub(crate) struct Machine {
     pub(crate) load_average: Option<f64>,
 }
 
-/// Reads the load; the processor's is that since the last reading.
+/// Reads the load; that of the processors is since the last reading.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
     system: Option<System>,
@@ -21,6 +21,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
+    /// Creates a sampler. Lists the disks, which may block.
     pub(crate) fn new() -> Self {
         let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
         let disks = DiskRefreshKind::nothing().with_storage();
@@ -57,6 +58,7 @@ impl Sampler {
     }
 }
 
+/// Returns a part in percent, 0 if there is no whole.
 fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
@@ -65,7 +67,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// To one digit after the point, as KATO has it.
+/// Rounds to one digit after the point, as KATO has it.
 fn rounded(percent: f64) -> f64 {
     (percent * 10.0).round() / 10.0
 }

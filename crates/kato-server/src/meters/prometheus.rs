@@ -1,4 +1,4 @@
-//! Figures in Prometheus's text format.
+//! Writing of all figures in Prometheus's text format.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use kato_service::{Figures, Health};
 
 use super::{BUCKETS, Counts};
 
-/// What goes on at the moment.
+/// The figures of this moment, which no counter keeps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
     pub(crate) in_flight: usize,
@@ -22,6 +22,7 @@ pub(crate) fn write(counts: &Counts, figures: &Figures, health: &Health, now: &N
     text
 }
 
+/// Writes all figures into a text.
 fn write_all(
     out: &mut String,
     counts: &Counts,
@@ -183,8 +184,10 @@ fn write_all(
     write_routes(out, counts)
 }
 
+/// Writes the counters of all routes.
 fn write_routes(out: &mut String, counts: &Counts) -> fmt::Result {
     let mut routes: Vec<_> = counts.routes.iter().collect();
+    // Hash maps have no order; equal figures must give equal text.
     routes.sort_by_key(|(key, _)| **key);
     writeln!(
         out,
@@ -206,8 +209,11 @@ fn write_routes(out: &mut String, counts: &Counts) -> fmt::Result {
         "# HELP {name} Time from a request's head to its answer.\n# TYPE {name} histogram"
     )?;
     for ((method, route), found) in &routes {
+        // Methods and templates are constants of this crate, so nothing in them needs to be
+        // escaped.
         let labels = format!("method=\"{method}\",route=\"{route}\"");
         let mut below = 0;
+        // Cumulative, as the format demands. The last bucket has no bound and comes with `+Inf`.
         for (count, bound) in found.buckets.iter().zip(BUCKETS) {
             below += count;
             writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}")?;

@@ -1,4 +1,4 @@
-//! Time series, the latest points of each.
+//! Time series, of each its latest points.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,10 +7,10 @@ use serde::{Serialize, Serializer};
 
 use super::Machine;
 
-/// Points that a series keeps.
+/// Most points that a series keeps.
 const KEPT: usize = 1000;
 
-/// KATO's names of series, of which some stay empty here.
+/// KATO's names of series, some of which stay empty here.
 pub(crate) const NAMES: [&str; 20] = [
     "kato_cpu_usage_percent",
     "kato_memory_usage_percent",
@@ -43,12 +43,12 @@ pub(crate) struct Point {
     pub(crate) labels: Labels,
 }
 
-/// What a point belongs to.
+/// The labels of a point.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct Labels {
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<&'static str>,
-    /// The route, so that the number of labels is bounded.
+    /// The template of the route, so that the number of labels is bounded.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +70,7 @@ impl Serialize for Status {
 pub(crate) struct Series(BTreeMap<&'static str, VecDeque<Point>>);
 
 impl Series {
+    /// Adds the points of an answer.
     pub(super) fn request(
         &mut self,
         timestamp: f64,
@@ -91,6 +92,7 @@ impl Series {
         self.push("kato_request_duration_seconds", timestamp, seconds, labels);
     }
 
+    /// Adds the point of an answer that is an error.
     pub(super) fn error(&mut self, timestamp: f64, total: u64, [method, path]: [&'static str; 2]) {
         let labels = Labels {
             method: Some(method),
@@ -100,6 +102,7 @@ impl Series {
         self.push("kato_errors_total", timestamp, total as f64, labels);
     }
 
+    /// Adds the points of a sample of the machine and the service.
     pub(super) fn sample(&mut self, timestamp: f64, machine: &Machine, figures: &Figures) {
         let operations = figures.observations + figures.learns + figures.predictions;
         let values = [
@@ -119,6 +122,7 @@ impl Series {
         }
     }
 
+    /// Adds a point, in place of the oldest one if the series is full.
     fn push(&mut self, name: &'static str, timestamp: f64, value: f64, labels: Labels) {
         let points = self.0.entry(name).or_default();
         if points.len() == KEPT {
@@ -131,7 +135,7 @@ impl Series {
         });
     }
 
-    /// The points of a series that are not older than a time, oldest first.
+    /// Returns the points of a series that are not older than a time, oldest first.
     pub(crate) fn since(&self, name: &str, timestamp: f64) -> Vec<Point> {
         let points = self.0.get(name).into_iter().flatten();
         points

@@ -1,4 +1,4 @@
-//! What each operation is called, takes and answers.
+//! Names, parameters and answers of all operations.
 
 use axum::http::Method;
 
@@ -6,11 +6,11 @@ use axum::http::Method;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operation {
     pub(super) summary: &'static str,
-    /// Schema of the body.
+    /// Name of the body's schema.
     pub(super) body: Option<&'static str>,
     /// Parameters of the query, with their types.
     pub(super) query: &'static [(&'static str, &'static str)],
-    /// Schema of the answer.
+    /// Name of the answer's schema.
     pub(super) answer: &'static str,
     pub(super) is_text: bool,
     pub(super) takes_key: bool,
@@ -19,7 +19,7 @@ pub(super) struct Operation {
 const NODE: &[(&str, &str)] = &[("node_id", "string")];
 const MINUTES: &[(&str, &str)] = &[("minutes", "integer")];
 
-/// Describes an operation.
+/// Creates an operation without parameters.
 const fn op(summary: &'static str, answer: &'static str) -> Operation {
     Operation {
         summary,
@@ -32,6 +32,7 @@ const fn op(summary: &'static str, answer: &'static str) -> Operation {
 }
 
 impl Operation {
+    /// Sets the schema of the body.
     const fn body(self, schema: &'static str) -> Self {
         Self {
             body: Some(schema),
@@ -39,10 +40,12 @@ impl Operation {
         }
     }
 
+    /// Sets the parameters of the query.
     const fn query(self, query: &'static [(&'static str, &'static str)]) -> Self {
         Self { query, ..self }
     }
 
+    /// Marks an operation that takes an idempotency key.
     const fn keyed(self) -> Self {
         Self {
             takes_key: true,
@@ -50,6 +53,7 @@ impl Operation {
         }
     }
 
+    /// Marks an operation whose answer is plain text.
     const fn text(self) -> Self {
         Self {
             is_text: true,
@@ -58,7 +62,7 @@ impl Operation {
     }
 }
 
-/// The description of a route's operation; a test holds that every route has one.
+/// Returns the description of a route's operation.
 pub(super) fn of(method: &Method, template: &str) -> Operation {
     match (method.as_str(), template) {
         ("GET", "/") => op("The service and its version", "Root"),
@@ -158,6 +162,7 @@ pub(super) fn of(method: &Method, template: &str) -> Operation {
         }
         ("POST", "/admin/backups") => op("Copy everything into a new directory", "Backup"),
         ("GET", "/extensions") => op("What the server offers beyond KATO", "Extensions"),
+        // Cannot be reached by a route: a test checks that every route has a summary.
         _ => op("", ""),
     }
 }

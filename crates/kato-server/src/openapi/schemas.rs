@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// All schemas by name.
+/// Returns all schemas by name.
 pub(super) fn all() -> Value {
     let mut all = Map::new();
     for group in [errors(), lifecycle(), work(), nodes(), other()] {
@@ -13,7 +13,7 @@ pub(super) fn all() -> Value {
     Value::Object(all)
 }
 
-/// An object; fields whose names begin with `~` may be missing.
+/// Returns the schema of an object; fields whose names begin with `~` are optional.
 fn object(fields: &[(&str, Value)]) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -30,6 +30,7 @@ fn object(fields: &[(&str, Value)]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
+/// Returns the schema of a type of JSON.
 fn of_type(name: &str) -> Value {
     json!({"type": name})
 }
@@ -50,27 +51,33 @@ fn flag() -> Value {
     of_type("boolean")
 }
 
+/// Returns the schema of an object with any keys and values.
 fn any_map() -> Value {
     json!({"type": "object", "additionalProperties": true})
 }
 
+/// Returns the schema of an object whose values have one schema.
 fn map_of(value: &Value) -> Value {
     json!({"type": "object", "additionalProperties": value})
 }
 
+/// Returns the schema of a list.
 fn list_of(items: &Value) -> Value {
     json!({"type": "array", "items": items})
 }
 
+/// Returns the schema of a value that may be null.
 fn nullable(schema: &Value) -> Value {
     json!({"anyOf": [schema, {"type": "null"}]})
 }
 
+/// Adds a default to a schema.
 fn defaulting(mut schema: Value, default: Value) -> Value {
     schema["default"] = default;
     schema
 }
 
+/// Returns a reference to a schema by its name.
 fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }

@@ -1,4 +1,4 @@
-//! What a server does beside answering: the service's periodic work, and samples of the machine's load.
+//! Periodic work of a server: maintenance of the service, and samples of the machine's load.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +12,22 @@ use crate::meters::Sampler;
 use crate::refusal::chain;
 use crate::repeated::Repeated;
 
-/// How often the service's periodic work is done.
+/// Time between two rounds of the service's maintenance.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often the machine's load is read, as in KATO.
+/// Time between two samples of the machine's load, as in KATO.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Work that is done again and again; ends together with the server.
+/// A task that repeats its work until the server ends.
 pub(super) struct Periodic(JoinHandle<()>);
 
 impl Periodic {
+    /// Starts a task.
     pub(super) fn of(work: impl Future<Output = ()> + Send + 'static) -> Self {
         Self(task::spawn(work))
     }
 
-    /// Waits for the round that runs, after it was told to be the last.
+    /// Waits for the present round, after the task was told to end.
     pub(super) async fn finish(mut self) {
         if let Err(error) = (&mut self.0).await {
             tracing::error!(%error, "periodic work ended unexpectedly");
@@ -36,27 +37,31 @@ impl Periodic {
 
 impl Drop for Periodic {
     fn drop(&mut self) {
+        // A server whose future is dropped leaves no tasks behind.
         self.0.abort();
     }
 }
 
-/// Waits for the next round; `false` if there is none, as the server ends.
+/// Waits for the next round; returns `false` if there is none because the server ends.
 async fn next(interval: &mut Interval, ending: &mut watch::Receiver<bool>) -> bool {
     tokio::select! {
         _ = interval.tick() => !*ending.borrow(),
-        // An error means that the server is gone.
+        // An error means that the server's future was dropped.
         _ = ending.changed() => false,
     }
 }
 
+/// Maintains the service until the server ends.
 pub(super) async fn maintain(app: Arc<App>, mut ending: watch::Receiver<bool>) {
     let mut interval = time::interval(MAINTENANCE_INTERVAL);
+    // A round that took long must not be followed by a burst of them.
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let failures = Repeated::default();
     let mut is_failing = false;
     let mut logged = Vec::new();
     while next(&mut interval, &mut ending).await {
         let losses = app.service.losses();
+        // Once each, not every second: they stay until somebody mends them.
         for loss in losses.iter().filter(|loss| !logged.contains(*loss)) {
             tracing::error!(%loss, "something was lost");
         }
@@ -67,6 +72,8 @@ pub(super) async fn maintain(app: Arc<App>, mut ending: watch::Receiver<bool>) {
         if is_failing && !failed {
             tracing::info!("periodic work succeeds again");
         }
+        // A failure is tried again in the next round, and what it concerns stays in the journal
+        // until then.
         is_failing = failed;
         match maintained {
             Ok(Ok(_)) => {}
@@ -88,6 +95,7 @@ pub(super) async fn maintain(app: Arc<App>, mut ending: watch::Receiver<bool>) {
     }
 }
 
+/// Samples the machine's load until the server ends.
 pub(super) async fn sample(app: Arc<App>, mut ending: watch::Receiver<bool>) {
     let mut interval = time::interval(SAMPLE_INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -96,6 +104,7 @@ pub(super) async fn sample(app: Arc<App>, mut ending: watch::Receiver<bool>) {
     while next(&mut interval, &mut ending).await {
         let app = Arc::clone(&app);
         let read = task::spawn_blocking(move || {
+            // Here and not at the start of the task, because listing disks may block.
             if is_new {
                 sampler = Sampler::new();
             }
@@ -105,6 +114,8 @@ pub(super) async fn sample(app: Arc<App>, mut ending: watch::Receiver<bool>) {
         match read.await {
             Ok(same) => (sampler, is_new) = (same, false),
             Err(error) => {
+                // The sampler is gone with the thread that panicked. The load is no more than
+                // information, so the server goes on without it.
                 tracing::error!(%error, "reading the machine's load ended unexpectedly");
                 return;
             }

@@ -1,6 +1,6 @@
 //! The kinds of faults, in pydantic's words.
 
-/// One kind of fault: pydantic's type and message.
+/// A kind of fault: pydantic's type and message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fault {
     pub(crate) kind: &'static str,

@@ -1,4 +1,5 @@
-//! Numbers and booleans in pydantic's lax mode: numeric texts, booleans and whole numbers with a point count.
+//! Numbers and booleans in pydantic's lax mode: numeric texts, booleans, and floats without a
+//! fraction are accepted.
 
 use super::Fault;
 use crate::json::{Integer, Json};
@@ -36,10 +37,10 @@ const BOOL_PARSING: Fault = Fault {
     message: "Input should be a valid boolean, unable to interpret input",
 };
 
-/// Greatest and least floats that pydantic turns into integers.
+/// Bound of the floats that pydantic converts to integers: 2⁶³.
 const INT_RANGE: f64 = 9_223_372_036_854_775_808.0;
 
-/// An integer; one beyond 128 bits is the nearest that has 128.
+/// Converts a value to an integer; one beyond 128 bits becomes the nearest that has 128.
 pub(crate) fn as_integer(value: &Json) -> Result<i128, Fault> {
     match value {
         Json::Bool(value) => Ok(i128::from(*value)),
@@ -51,13 +52,15 @@ pub(crate) fn as_integer(value: &Json) -> Result<i128, Fault> {
         }),
         Json::Float(value) if value.fract() != 0.0 => Err(INT_FROM_FLOAT),
         Json::Float(value) if value.abs() >= INT_RANGE => Err(INT_PARSING_SIZE),
+        // Without a fraction and within 64 bits, so the cast is exact.
         Json::Float(value) => Ok(*value as i128),
         Json::Text(text) => integer_of_text(&text.text),
         Json::Null | Json::List(_) | Json::Map(_) => Err(INT_TYPE),
     }
 }
 
-/// An integer as text: blanks around it, a sign, single underscores between digits, and a fraction of zeros may be there.
+/// Converts a text to an integer. It may have whitespace around it, a sign, single underscores
+/// between digits, and a fraction of zeros.
 pub(crate) fn integer_of_text(text: &str) -> Result<i128, Fault> {
     let text = text.trim();
     let whole = match text.split_once('.') {
@@ -76,13 +79,16 @@ pub(crate) fn integer_of_text(text: &str) -> Result<i128, Fault> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(INT_PARSING);
     }
+    // Python's bound for the digits of an integer, which pydantic shares.
     if digits.len() > 4300 {
         return Err(INT_PARSING_SIZE);
     }
     Ok(saturated(&format!("{sign}{digits}")))
 }
 
+/// Returns the integer, or the nearest one of 128 bits.
 fn saturated(digits: &str) -> i128 {
+    // Every use checks a range that is far smaller.
     let edge = if digits.starts_with('-') {
         i128::MIN
     } else {
@@ -91,7 +97,7 @@ fn saturated(digits: &str) -> i128 {
     digits.parse().unwrap_or(edge)
 }
 
-/// The text without underscores, if each stands between two digits.
+/// Returns the text without underscores, if each stands between two digits.
 fn without_underscores(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let is_digit = |idx: Option<usize>| {
@@ -105,7 +111,7 @@ fn without_underscores(text: &str) -> Option<String> {
     fits.then(|| text.replace('_', ""))
 }
 
-/// A number, which may be infinite or NaN.
+/// Converts a value to a number, which may be infinite or NaN.
 pub(crate) fn as_float(value: &Json) -> Result<f64, Fault> {
     match value {
         Json::Bool(value) => Ok(f64::from(u8::from(*value))),
@@ -116,17 +122,20 @@ pub(crate) fn as_float(value: &Json) -> Result<f64, Fault> {
     }
 }
 
+/// Converts a text to a number.
 fn float_of_text(text: &str) -> Option<f64> {
-    // Rust and Python read the same numbers and names of numbers, but for underscores.
+    // Rust and Python agree on numbers and the names of numbers, except for underscores.
     without_underscores(text)?.parse().ok()
 }
 
-/// A boolean: also 0, 1 and the usual words.
+/// Converts a value to a boolean: also 0, 1 and the usual words.
 pub(crate) fn as_bool(value: &Json) -> Result<bool, Fault> {
     match value {
         Json::Bool(value) => Ok(*value),
         Json::Integer(Integer::Small(0)) => Ok(false),
         Json::Integer(Integer::Small(1)) => Ok(true),
+        // pydantic compares with 0 and 1 what fits into 64 bits; larger numbers have the wrong type
+        // for it, and so have fractions.
         Json::Integer(Integer::Small(value)) if i64::try_from(*value).is_ok() => Err(BOOL_PARSING),
         Json::Float(value) if *value == 0.0 => Ok(false),
         Json::Float(value) if *value == 1.0 => Ok(true),
@@ -138,6 +147,7 @@ pub(crate) fn as_bool(value: &Json) -> Result<bool, Fault> {
     }
 }
 
+/// Converts one of the usual words to a boolean.
 fn bool_of_text(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "0" | "off" | "f" | "false" | "n" | "no" => Some(false),

@@ -1,4 +1,4 @@
-//! Places for work, shared out by node: none keeps the others waiting.
+//! Places for work, shared out by node, so that no node keeps the others waiting.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// A number of places, of which every node may have a share. Whoever waits gets the next free place before those whose node
-/// has more places, then before those whose node was served later, then before those who came later.
+/// A number of places, of which every node may have a share. The next free place goes to a request
+/// of the node that has the fewest places; among equals to the node that was served least recently,
+/// then to the request that came first.
 #[derive(Debug, Clone)]
 pub(super) struct Places(Arc<Shared>);
 
@@ -20,7 +21,7 @@ struct Shared {
 #[derive(Debug)]
 struct Queues {
     free: usize,
-    /// Counts arrivals and services, to tell earlier from later.
+    /// Counts arrivals and services, to tell earlier from later ones.
     tick: u64,
     /// Nodes that work or wait, and no others, so that their number is bounded as requests are.
     by_node: HashMap<Arc<str>, Queue>,
@@ -29,7 +30,7 @@ struct Queues {
 #[derive(Debug, Default)]
 struct Queue {
     busy: usize,
-    /// When a place was given out last.
+    /// Tick at which a place was given out last.
     served: u64,
     waiting: VecDeque<Waiting>,
 }
@@ -40,16 +41,16 @@ struct Waiting {
     turn: oneshot::Sender<Place>,
 }
 
-/// A place, given back when it is dropped.
+/// A place, returned when it is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// `None` once it is given back.
+    /// `None` once it is returned.
     shared: Option<Arc<Shared>>,
     node: Arc<str>,
 }
 
 impl Places {
-    /// So many places, of which one node has a part at most.
+    /// Creates so many places, of which one node has a part at most.
     pub(super) fn new(n_places: usize, per_node: usize) -> Self {
         let queues = Queues {
             free: n_places,
@@ -71,6 +72,7 @@ impl Places {
             node,
             is_done: false,
         };
+        // After the queue has the request: if a place is free, this gives it to the request itself.
         self.0.hand_out();
         let place = (&mut asking.turn).await;
         asking.is_done = true;
@@ -78,7 +80,7 @@ impl Places {
     }
 }
 
-/// Somebody who waits, forgotten when it is dropped.
+/// A request that waits, removed from its queue when it is dropped.
 struct Asking<'a> {
     places: &'a Places,
     node: Arc<str>,
@@ -89,6 +91,9 @@ struct Asking<'a> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         if !self.is_done {
+            // From here on no place can be sent to this request. One that was sent already is
+            // dropped together with the receiver, which returns it; that takes the lock, and
+            // happens after this function has released it.
             self.turn.close();
             self.places.0.lock().forget_gone(&self.node);
         }
@@ -96,6 +101,7 @@ impl Drop for Asking<'_> {
 }
 
 impl Shared {
+    /// Returns the queues, locked.
     fn lock(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,7 +114,8 @@ impl Shared {
                 shared: Some(Arc::clone(self)),
                 node,
             };
-            // Who waited may be gone in this moment; then the place is given back here, as the lock is held.
+            // The request may have gone at this very moment. Then the place is returned here rather
+            // than by its drop, which would take the lock that is held.
             if let Err(mut place) = turn.send(place) {
                 mem::take(&mut place.shared);
                 queues.give_back(&place.node);
@@ -118,6 +125,7 @@ impl Shared {
 }
 
 impl Queues {
+    /// Adds a request to its node's queue.
     fn ask(&mut self, node: &Arc<str>) -> oneshot::Receiver<Place> {
         self.tick += 1;
         let (turn, receiver) = oneshot::channel();
@@ -129,7 +137,7 @@ impl Queues {
         receiver
     }
 
-    /// Whose turn it is, if there is a place for somebody; it counts as given out.
+    /// Returns whose turn it is, if there is a place for anybody; the place counts as given out.
     fn next(&mut self, per_node: usize) -> Option<(Arc<str>, oneshot::Sender<Place>)> {
         if self.free == 0 {
             return None;
@@ -139,6 +147,8 @@ impl Queues {
             .by_node
             .iter_mut()
             .filter(|(_, queue)| may_have(queue) && !queue.waiting.is_empty())
+            // Arrivals have distinct ticks, so the choice never depends on the order of the hash
+            // map.
             .min_by_key(|(_, queue)| {
                 let since = queue.waiting.front().map(|first| first.since);
                 (queue.busy, queue.served, since)
@@ -151,6 +161,7 @@ impl Queues {
         Some((Arc::clone(node), first.turn))
     }
 
+    /// Returns a place of a node.
     fn give_back(&mut self, node: &Arc<str>) {
         self.free += 1;
         if let Some(queue) = self.by_node.get_mut(node) {
@@ -159,7 +170,7 @@ impl Queues {
         self.forget_gone(node);
     }
 
-    /// Forgets those of a node who wait no more, and the node if nobody of it is left.
+    /// Forgets the requests of a node that wait no more, and the node if none is left.
     fn forget_gone(&mut self, node: &Arc<str>) {
         let Some(queue) = self.by_node.get_mut(node) else {
             return;
@@ -174,6 +185,7 @@ impl Queues {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.take() {
+            // The lock is released between the two calls; `hand_out` takes it again.
             shared.lock().give_back(&self.node);
             shared.hand_out();
         }

@@ -20,6 +20,8 @@ pub(crate) fn copy(moment: &Moment<'_>, to: &Path) -> Result<(), ServiceError> {
             let (key, value) = row?;
             bytes += key.len() + value.len();
             part.push((keyspace, key.to_vec(), Some(value.to_vec())));
+            // In parts, so that memory is bounded. That they are several writes does no harm: the
+            // directory is marked as unfinished until all of them are there.
             if bytes >= PART_BYTES {
                 tables.write_all(part.drain(..)).map_err(copied())?;
                 bytes = 0;

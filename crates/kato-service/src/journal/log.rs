@@ -1,8 +1,10 @@
-//! The log files of the journal's database, read without changing them: which writes they hold, and from where on they are not
-//! whole. The database cuts a log at the first place that it cannot read, whatever follows; so this is looked at first.
+//! The log files of the journal's database, read without changing them: which writes they hold, and
+//! from where on they are not whole. The database cuts a log at the first place that it cannot
+//! read, whatever follows, so its log is read here before it is opened.
 //!
-//! A log file of fjall 3 (`N.jnl`) is a sequence of writes: a start (1, number of items, place), items (2, kind, compression,
-//! table, lengths of key, value and stored value, key, value), an end (3, checksum, `FJL` 3). Zeros follow the last.
+//! A log file of fjall 3 (`N.jnl`) is a sequence of writes: a start (1, number of items, place),
+//! items (2, kind, compression, table, lengths of key, value and stored value, key, value), an end
+//! (3, checksum, `FJL` 3). Zeros follow the last.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -23,7 +25,7 @@ const END: u8 = 3;
 
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// What the log files hold.
+/// The content of the log files.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     /// Numbers of the files, ascending.
@@ -34,7 +36,7 @@ pub(super) struct Log {
     pub(super) last: Option<Mark>,
     /// Place of the last whole write, marked or not.
     last_place: Option<u64>,
-    /// Where it is not whole; nothing behind it was looked at.
+    /// The place from which on it is not whole; nothing behind it was read.
     pub(super) fault: Option<Fault>,
 }
 
@@ -48,20 +50,22 @@ pub(super) struct Fault {
     pub(super) at: u64,
     /// Bytes behind it, without the zeros at the end of the file.
     pub(super) bytes: u64,
-    /// Is it in the newest file, where a write may have been broken off?
+    /// Whether it is in the newest file, where a write may have been broken off.
     pub(super) is_in_newest: bool,
     reason: &'static str,
 }
 
 impl Fault {
-    /// Whether a whole write later than this number follows: then no write was broken off there, and what follows can be saved.
+    /// Returns whether a whole write follows that is later than this number: then no write was
+    /// broken off there, and what follows can be saved.
     pub(super) fn is_followed_by_writes(&self, last: Option<Mark>) -> Result<bool, ServiceError> {
         let read = ServiceError::io("read", &self.path);
         let mut reader = LogReader::open(&self.path).map_err(read)?;
         let mut bytes = vec![0; usize::try_from(self.bytes).unwrap_or(usize::MAX)];
         reader.stand_at(self.at).map_err(read)?;
         reader.take(&mut bytes).map_err(read)?;
-        // A write begins where another ends.
+        // A write begins where another ends: every trailer among the bytes may have a whole one
+        // behind it.
         for (idx, _) in bytes
             .windows(TRAILER.len())
             .enumerate()
@@ -81,7 +85,7 @@ impl Fault {
         Ok(false)
     }
 
-    /// As a loss, where it is none of a write that was broken off.
+    /// Returns the fault as a loss, where it is not of a write that was broken off.
     pub(super) fn loss(&self) -> Loss {
         Loss::Journal {
             path: self.path.clone(),
@@ -93,7 +97,7 @@ impl Fault {
     }
 }
 
-/// The numbers of the log files in a directory, ascending.
+/// Lists the numbers of the log files in a directory, ascending.
 pub(super) fn list(dir: &Path) -> Result<Vec<u64>, ServiceError> {
     let listed = ServiceError::io("list", dir);
     let mut files = Vec::new();
@@ -111,7 +115,7 @@ pub(super) fn list(dir: &Path) -> Result<Vec<u64>, ServiceError> {
     Ok(files)
 }
 
-/// The path of a log file.
+/// Returns the path of a log file.
 pub(super) fn path_of(dir: &Path, file: u64) -> PathBuf {
     dir.join(format!("{file}.{EXTENSION}"))
 }
@@ -138,6 +142,7 @@ pub(super) fn read(dir: &Path) -> Result<Log, ServiceError> {
                 Err(source) => return Err(read(source)),
             }
         };
+        // Zeros up to the end of a file are no fault: nothing was written there.
         let (at, used) = (reader.whole, reader.used().map_err(read)?);
         if used > at {
             log.fault = Some(Fault {
@@ -154,10 +159,12 @@ pub(super) fn read(dir: &Path) -> Result<Log, ServiceError> {
     Ok(log)
 }
 
-/// Cuts the log at a fault: what follows goes out of the way, and so do later files, under names that end in `.lost`.
+/// Cuts the log at a fault. What follows is kept under names that end in `.lost`, and so are later
+/// files.
 pub(super) fn cut(dir: &Path, log: &Log, fault: &Fault) -> Result<(), ServiceError> {
     let cut = ServiceError::io("cut", &fault.path);
     let kept = fault.path.with_extension(format!("{EXTENSION}.lost"));
+    // Kept before it is cut: an operator may still save something.
     fs::copy(&fault.path, kept).map_err(cut)?;
     let file = File::options().write(true).open(&fault.path).map_err(cut)?;
     file.set_len(fault.at)
@@ -180,7 +187,7 @@ pub(super) fn put_away(dir: &Path, files: impl Iterator<Item = u64>) -> Result<(
 }
 
 impl Log {
-    /// Takes in the next write, if it may follow those before it.
+    /// Takes in the next write, or says why it cannot follow those before it.
     fn take_in(&mut self, write: &Write) -> Result<(), &'static str> {
         if self.last_place.is_some_and(|last| write.place <= last) {
             return Err("the order of writes is not the one in which they were made");
@@ -191,6 +198,8 @@ impl Log {
                     return Err("the order of writes is not the one in which they were made");
                 }
                 if let Some(last) = self.last {
+                    // Numbers count by one, so that every missing write shows, except behind a loss
+                    // that was accepted.
                     let follows = match mark.follows_loss {
                         true => mark.number > last.number,
                         false => mark.number == last.number + 1,
@@ -202,7 +211,8 @@ impl Log {
                 self.first.get_or_insert(mark);
                 self.last = Some(mark);
             }
-            // Those of earlier releases, and of the tables' making.
+            // Writes without a mark come from earlier releases and from the making of tables, in
+            // front of the first one with a mark.
             None if self.last.is_none() => {}
             None => return Err("there is a write that is not the service's"),
         }
@@ -217,6 +227,7 @@ struct Write {
     mark: Option<Mark>,
 }
 
+/// The next thing in a log file.
 enum Next {
     Write(Write),
     /// Nothing was written here.
@@ -224,10 +235,11 @@ enum Next {
     Broken(&'static str),
 }
 
+/// A reader of the writes of one log file.
 struct LogReader {
     reader: BufReader<File>,
     bytes: u64,
-    /// Where the reader stands.
+    /// The position of the reader.
     at: u64,
     /// Where the last whole write ends.
     whole: u64,
@@ -235,7 +247,7 @@ struct LogReader {
     body: Vec<u8>,
 }
 
-/// Not read on: the write is not whole.
+/// The reasons for which a write is not whole.
 const CUT_OFF: &str = "a write is cut off";
 const UNREADABLE: &str = "a write is damaged";
 
@@ -252,19 +264,23 @@ impl LogReader {
         })
     }
 
+    /// Moves to a position.
     fn stand_at(&mut self, at: u64) -> io::Result<()> {
         self.at = at;
         self.reader.seek(SeekFrom::Start(at)).map(drop)
     }
 
+    /// Reads the next write, as far as there is one.
     fn next_write(&mut self) -> io::Result<Next> {
         match self.read_write() {
             Ok(next) => Ok(next),
+            // The end of the file is a finding about the log, and not a failure to read it.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Next::Broken(CUT_OFF)),
             Err(error) => Err(error),
         }
     }
 
+    /// Reads a write; an end of the file in the middle of it is an error.
     fn read_write(&mut self) -> io::Result<Next> {
         if self.at == self.bytes {
             return Ok(Next::Zeros);
@@ -280,6 +296,7 @@ impl LogReader {
         // Table, whether it was removed, and bytes of the key; key and value are the reader's body.
         let mut item: Option<(u64, bool, usize)> = None;
         for _ in 0..n_items {
+            // One item behind: the last one may be the mark, which is not part of its own checksum.
             if let Some((table, is_removed, key)) = item {
                 let (key, value) = self.body.split_at(key);
                 checksum.add(table, is_removed, key, value);
@@ -291,6 +308,8 @@ impl LogReader {
             let table = self.number::<8>()?;
             let key = self.number::<2>()?;
             let (value, stored) = (self.number::<4>()?, self.number::<4>()?);
+            // The journal puts and removes records, uncompressed: anything else was not written by
+            // it.
             if kind > 1 || compression != 0 || value != stored {
                 return Ok(Next::Broken(UNREADABLE));
             }
@@ -300,7 +319,8 @@ impl LogReader {
         if self.number::<1>()? as u8 != END {
             return Ok(Next::Broken(UNREADABLE));
         }
-        // The database's own checksum, which it looks at itself.
+        // The checksum of the database, which checks it itself. It does not cover everything: the
+        // mark's does.
         self.number::<8>()?;
         let mut trailer = [0; TRAILER.len()];
         self.take(&mut trailer)?;
@@ -321,12 +341,13 @@ impl LogReader {
         Ok(Next::Write(Write { place, mark }))
     }
 
+    /// Returns whether the record that was read last is a mark.
     fn is_mark(&self, key: usize) -> bool {
         let (key, value) = self.body.split_at(key);
         key == MARK_KEY && value.len() == MARK_BYTES
     }
 
-    /// The next so many bytes as a little-endian number.
+    /// Reads the next bytes as a little-endian number.
     fn number<const N: usize>(&mut self) -> io::Result<u64> {
         let mut bytes = [0; N];
         self.take(&mut bytes)?;
@@ -336,13 +357,15 @@ impl LogReader {
             .fold(0, |number, &byte| number << 8 | u64::from(byte)))
     }
 
+    /// Reads so many bytes as there is room for.
     fn take(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         self.reader.read_exact(bytes)?;
         self.at += bytes.len() as u64;
         Ok(())
     }
 
-    /// Reads so many bytes, if the file has as many: lengths are not under a checksum that was looked at by now.
+    /// Reads so many bytes, if the file has as many: no checksum has vouched for lengths at this
+    /// point, and a damaged one must not take all memory.
     fn body(&mut self, bytes: u64) -> io::Result<()> {
         if bytes > self.bytes.saturating_sub(self.at) {
             return Err(ErrorKind::UnexpectedEof.into());
@@ -353,7 +376,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Bytes of the file without the zeros at its end.
+    /// Returns the bytes of the file without the zeros at its end.
     fn used(&self) -> io::Result<u64> {
         let mut reader = File::open(&self.path)?;
         reader.seek(SeekFrom::Start(self.whole))?;

@@ -1,30 +1,32 @@
-//! The mark that ends every write of the journal: its number, its place, and a checksum over all of it, so that writes that
-//! are missing, repeated or out of order are seen.
+//! The mark that ends every write of the journal: its number, its place, and a checksum over all of
+//! it, so that writes that are missing, repeated or out of order are seen.
 
-/// Key of the mark, in the table `meta`. No key of another table is like it: those are ids and names, or begin with a length.
+/// Key of the mark, in the table `meta`. No key of another table is like it: those are ids and
+/// names, or begin with a length.
 pub(super) const MARK_KEY: &[u8] = b"\0mark";
 
 /// Bytes of a mark: its form, flags, number, place, checksum.
 pub(super) const MARK_BYTES: usize = 1 + 1 + 8 + 8 + 4;
 
-/// The form of a mark.
+/// The version of the form of a mark.
 const FORM: u8 = 1;
 
-/// Flag: the numbers before are not there, which was told.
+/// Flag: the numbers before may be missing, which was reported.
 const FOLLOWS_LOSS: u8 = 1;
 
-/// What ends a write.
+/// The end of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     /// Counts writes, by one.
     pub(super) number: u64,
     /// The database's own number of the write, which orders what was written to one key.
     pub(super) place: u64,
-    /// Whether numbers before it may be missing, because a loss was told.
+    /// Whether numbers before it may be missing, because a loss was reported.
     pub(super) follows_loss: bool,
 }
 
 impl Mark {
+    /// Returns the bytes of the mark without its checksum.
     fn said(&self) -> [u8; MARK_BYTES - 4] {
         let mut said = [0; MARK_BYTES - 4];
         said[0] = FORM;
@@ -34,7 +36,7 @@ impl Mark {
         said
     }
 
-    /// The mark of a write that holds what the checksum was taken of.
+    /// Returns the bytes of the mark of a write with these items.
     pub(super) fn encode(&self, items: Checksum) -> [u8; MARK_BYTES] {
         let mut bytes = [0; MARK_BYTES];
         let (said, checksum) = bytes.split_at_mut(MARK_BYTES - 4);
@@ -43,13 +45,14 @@ impl Mark {
         bytes
     }
 
-    /// Reads a mark; `None` if it is none.
+    /// Reads a mark; `None` if the bytes are none.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; MARK_BYTES] = bytes.try_into().ok()?;
         let number = |at: usize| {
             let bytes = bytes.get(at..at + 8)?.try_into().ok()?;
             Some(u64::from_be_bytes(bytes))
         };
+        // A flag that is not known may change what the mark means, so it is no mark.
         let is_known = bytes[0] == FORM && bytes[1] & !FOLLOWS_LOSS == 0;
         Some(Self {
             number: number(2).filter(|_| is_known)?,
@@ -58,7 +61,7 @@ impl Mark {
         })
     }
 
-    /// Whether these are the bytes of a mark of the items that the checksum was taken of.
+    /// Returns whether these are the bytes of a mark of the items that the checksum was taken of.
     pub(super) fn ends(bytes: &[u8], items: Checksum) -> bool {
         let said = bytes.len().saturating_sub(4);
         let (said, checksum) = bytes.split_at(said);
@@ -75,12 +78,14 @@ impl Checksum {
     pub(super) fn add(&mut self, table: u64, is_removed: bool, key: &[u8], value: &[u8]) {
         self.0.update(&table.to_le_bytes());
         self.0.update(&[u8::from(is_removed)]);
+        // Lengths before contents, so that no bytes can pass from key to value unseen.
         self.0.update(&(key.len() as u64).to_le_bytes());
         self.0.update(&(value.len() as u64).to_le_bytes());
         self.0.update(key);
         self.0.update(value);
     }
 
+    /// Returns the checksum of the items and, behind them, of what the mark says.
     fn over(mut self, said: &[u8]) -> u32 {
         self.0.update(said);
         self.0.finalize()

@@ -1,5 +1,6 @@
-//! Opening the journal. What must be there is looked at before the database is, which makes anew what it does not find and
-//! cuts off what it cannot read; then what is there is compared with what was acknowledged.
+//! Opening the journal. What must be there is checked before the database is opened, which makes
+//! anew what it does not find and cuts off what it cannot read. Then what is there is compared with
+//! what was acknowledged.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -34,10 +35,12 @@ const META: &str = "meta";
 const FORMAT_KEY: &[u8] = b"format_version";
 const ID_KEY: &[u8] = b"journal_id";
 
-/// The database's own: its version, the directory of its tables, the table of tables in it, and its lock.
+/// The database's own: its version, the directory of its tables, the table of tables in it, and its
+/// lock.
 const DATABASE_VERSION: &str = "version";
 const KEYSPACES: &str = "keyspaces";
-/// The file that the database locks. It makes it with the database, and wants it to be there ever after.
+/// The file that the database locks. It makes it with the database, and wants it to be there ever
+/// after.
 const DATABASE_LOCK: &str = "lock";
 const TABLE_OF_TABLES: u64 = 0;
 
@@ -53,7 +56,7 @@ const TABLE_BYTES: u64 = 4 << 20;
 /// Files of tables that are held open at most.
 const OPEN_FILES: usize = 32;
 
-/// Places that the making of tables takes, at most: between two writes there may be as many.
+/// Places that the making of tables takes at most: so many may lie between two writes.
 const PLACES_OF_TABLES: u64 = 16;
 
 const ACTION: &str = "open the journal";
@@ -61,11 +64,11 @@ const ACTION: &str = "open the journal";
 /// An opened journal, and what opening it found.
 pub(super) struct Opened {
     pub(super) tables: Tables,
-    /// What is lost, accepted or told.
+    /// The losses, accepted or only reported.
     pub(super) losses: Vec<Loss>,
     /// Bytes at the end of the log that were cut off, as they were no whole write.
     pub(super) bytes_cut_off: u64,
-    /// Was it made just now?
+    /// Whether it was made just now.
     pub(super) is_new: bool,
 }
 
@@ -74,7 +77,7 @@ pub(super) struct Opened {
 #[error("a file has an unexpected form")]
 struct Unexpected;
 
-/// Opens the journal of a service's directory, or makes one.
+/// Opens the journal in the directory of a service, or creates one.
 pub(super) fn open(service_dir: &Path, accepts_losses: bool) -> Result<Opened, ServiceError> {
     let (witness, said) = Witness::open(service_dir)?;
     let opening = Opening {
@@ -84,7 +87,8 @@ pub(super) fn open(service_dir: &Path, accepts_losses: bool) -> Result<Opened, S
         losses: Vec::new(),
     };
     match said {
-        // A start was broken off before anything was written.
+        // An earlier start was broken off before anything was written: what there is of a journal
+        // is empty.
         Some(said) if said.is_of_nothing() => {
             remove_dir(&opening.dir)?;
             opening.create(witness)
@@ -95,6 +99,7 @@ pub(super) fn open(service_dir: &Path, accepts_losses: bool) -> Result<Opened, S
     }
 }
 
+/// The opening of a journal, as far as it has come.
 struct Opening {
     dir: PathBuf,
     witness_path: PathBuf,
@@ -103,6 +108,7 @@ struct Opening {
 }
 
 impl Opening {
+    /// Returns whether there is anything of a journal.
     fn holds_anything(&self) -> bool {
         let holds = |name: &str| self.dir.join(name).exists();
         holds(DATABASE_VERSION)
@@ -110,7 +116,7 @@ impl Opening {
             || log::list(&self.dir).is_ok_and(|log| !log.is_empty())
     }
 
-    /// Refuses a loss, or takes note that it was accepted.
+    /// Refuses a loss, or notes that it was accepted.
     fn lost(&mut self, loss: Loss) -> Result<(), ServiceError> {
         if !self.accepts_losses {
             return Err(ServiceError::Lost { loss });
@@ -119,6 +125,7 @@ impl Opening {
         Ok(())
     }
 
+    /// Refuses or notes a loss of a part of the journal.
     fn journal_loss(&mut self, path: &Path, reason: impl Into<String>) -> Result<(), ServiceError> {
         self.lost(Loss::Journal {
             path: path.to_owned(),
@@ -126,14 +133,14 @@ impl Opening {
         })
     }
 
-    /// Makes a journal where there is none.
+    /// Creates a journal where there is none.
     fn create(self, mut witness: Witness) -> Result<Opened, ServiceError> {
         let journal = *Uuid::new_v4().as_bytes();
         let nothing = Testimony {
             journal,
             ..Testimony::default()
         };
-        // First: should this break off, the next start knows that nothing is lost.
+        // Before the journal: should this be broken off, the next start knows that nothing is lost.
         witness
             .say(nothing)
             .map_err(|source| witness.failed(source))?;
@@ -148,19 +155,23 @@ impl Opening {
     /// Opens a journal that the witness knows.
     fn open_known(mut self, witness: Witness, said: Testimony) -> Result<Opened, ServiceError> {
         if !self.check_directories(&said)? {
-            // What is left of it is kept, and of no use to the database.
+            // What is left is kept for the operator, as the database cannot go on with it.
             self.put_aside()?;
             return self.create(witness);
         }
+        // Everything is read before the database may change it, so that a refusal leaves all as it
+        // is.
         let mut log = log::read(&self.dir)?;
         if self.check_files(&log, &said)? {
             log = log::read(&self.dir)?;
         }
+        // Read again behind a gap, without the files that were put away.
         let bytes_cut_off = self.check_writes(&log, Some(said.flushed))?;
         self.check_oldest(&log, &said)?;
         let db = self.database(1)?;
         self.check_tables(&db)?;
-        // It has none where making it, or making it one of this version, was broken off.
+        // It has no id where making it, or making it one of this version, was broken off. Then the
+        // witness knows of no write yet.
         let id = id_of(&open_table(&db, META)?)?;
         let journal = id.unwrap_or(said.journal);
         if journal != said.journal || id.is_none() && said.written > 0 {
@@ -169,6 +180,8 @@ impl Opening {
         }
         let mut opened = self.tables(db, witness, log.last, bytes_cut_off)?;
         let number = opened.tables.position().number;
+        // What a power cut takes, the end of the log, is reported and not refused: nothing can
+        // bring it back.
         if number < said.written {
             opened.losses.push(Loss::Tail {
                 path: opened.tables.dir.clone(),
@@ -181,7 +194,8 @@ impl Opening {
         Ok(opened)
     }
 
-    /// Opens a journal of which no witness tells: that of an earlier release, or one whose witness is gone.
+    /// Opens a journal of which no witness speaks: one of an earlier release, or one whose witness
+    /// is gone.
     fn open_unwitnessed(mut self, witness: Witness) -> Result<Opened, ServiceError> {
         if !self.dir.join(DATABASE_VERSION).exists() {
             let path = self.dir.join(DATABASE_VERSION);
@@ -192,7 +206,7 @@ impl Opening {
         self.check_lists()?;
         let log = log::read(&self.dir)?;
         if log.files.is_empty() {
-            // A database has one from its making on.
+            // A database has a log file from its making on.
             self.journal_loss(&log::path_of(&self.dir, 0), "it is gone")?;
         }
         let bytes_cut_off = self.check_writes(&log, None)?;
@@ -206,6 +220,8 @@ impl Opening {
         let witness_path = self.witness_path.clone();
         let mut opened = self.tables(db, witness, log.last, bytes_cut_off)?;
         let unwitnessed = match opened.version()? {
+            // Journals of this version have a witness from their making on; the one of version 1
+            // never had one.
             Some(FORMAT_VERSION) => Some((
                 witness_path,
                 "it is gone, and nothing else tells the last write that was acknowledged"
@@ -228,7 +244,8 @@ impl Opening {
         Ok(opened)
     }
 
-    /// Checks that the database's directories are there; `false` if it cannot go on with what is left.
+    /// Checks that the directories of the database are there; returns `false` if it cannot go on
+    /// with what is left.
     fn check_directories(&mut self, said: &Testimony) -> Result<bool, ServiceError> {
         let version = self.dir.join(DATABASE_VERSION);
         if !version.exists() {
@@ -247,6 +264,7 @@ impl Opening {
             let dir = self.dir.join(KEYSPACES).join(table.to_string());
             if let Some(fault) = versions::fault(&dir)? {
                 self.journal_loss(&fault.path, fault.reason)?;
+                // Without it the database knows of no table.
                 if u64::from(table) == TABLE_OF_TABLES {
                     return Ok(false);
                 }
@@ -256,7 +274,7 @@ impl Opening {
         Ok(true)
     }
 
-    /// As [`check_directories`](Self::check_directories), of the tables that there are.
+    /// Checks, as [`check_directories`](Self::check_directories) does, the tables that there are.
     fn check_lists(&mut self) -> Result<(), ServiceError> {
         let keyspaces = self.dir.join(KEYSPACES);
         let listed = ServiceError::io("list", &keyspaces);
@@ -267,7 +285,7 @@ impl Opening {
         };
         for entry in entries {
             let dir = entry.map_err(listed)?.path();
-            // One that was being made has none yet.
+            // A table whose making was broken off has none yet.
             if dir.join(CURRENT).exists()
                 && let Some(fault) = versions::fault(&dir)?
             {
@@ -278,7 +296,7 @@ impl Opening {
         Ok(())
     }
 
-    /// Checks that no log file is gone; whether files were put away, as what was between is.
+    /// Checks that no log file is gone; returns whether files behind a gap were put away.
     fn check_files(&mut self, log: &Log, said: &Testimony) -> Result<bool, ServiceError> {
         let dir = self.dir.clone();
         let gone = |file| log::path_of(&dir, file);
@@ -286,25 +304,31 @@ impl Opening {
             self.journal_loss(&gone(said.newest_log), "it is gone")?;
             return Ok(false);
         };
+        // The database numbers its log files one after the other and removes only the oldest.
         if newest < said.newest_log {
             self.journal_loss(&gone(newest + 1), "it is gone")?;
         }
         let gap = log.files.windows(2).find(|pair| pair[1] != pair[0] + 1);
         if let Some(pair) = gap {
             self.journal_loss(&gone(pair[0] + 1), "it is gone")?;
+            // What was written behind a gap cannot stand without what is missing.
             let later = log.files.iter().copied().filter(|&file| file > pair[0]);
             log::put_away(&self.dir, later)?;
         }
         Ok(gap.is_some())
     }
 
-    /// Checks that the log holds whole writes in their order; the bytes that the database will cut off at its end.
+    /// Checks that the log holds whole writes in their order; returns the bytes that the database
+    /// will cut off at its end.
     ///
-    /// A write that was broken off is at the end, was not acknowledged, and is none of those that are known to be on the disk.
+    /// A write that was broken off is at the end, was not acknowledged, and is none of those that
+    /// are known to be on the disk.
     fn check_writes(&mut self, log: &Log, flushed: Option<u64>) -> Result<u64, ServiceError> {
         let Some(fault) = &log.fault else {
             return Ok(0);
         };
+        // Behind the last flush a power cut may leave any of the writes on the disk and not others,
+        // so whole ones behind the fault prove damage only while something flushed is missing.
         let has_all_flushed = match (log.last, flushed) {
             (Some(last), Some(flushed)) => last.number >= flushed,
             _ => false,
@@ -327,11 +351,14 @@ impl Opening {
         if oldest <= said.oldest_log {
             return Ok(());
         }
-        // Without threads, so that it changes nothing. Every write is in the table of marks, too.
+        // Without threads of its own, so that it changes nothing. Every write puts its mark into
+        // `meta`: what is stored of that table tells how far the tables have come.
         let db = self.database(0)?;
         let meta = open_table(&db, META)?;
         let stored = meta.tree.get_highest_persisted_seqno();
         drop((meta, db));
+        // Otherwise the log goes on where the tables end, and the files that are gone were of no
+        // more use.
         if stored.unwrap_or(0) + PLACES_OF_TABLES < first.place {
             let path = log::path_of(&self.dir, said.oldest_log);
             self.journal_loss(&path, "it is gone")?;
@@ -343,6 +370,7 @@ impl Opening {
     fn check_tables(&mut self, db: &Database) -> Result<(), ServiceError> {
         let names = TABLES.iter().map(|(_, name)| *name).chain([META]);
         for name in names.filter(|name| !db.keyspace_exists(name)) {
+            // A loss that was accepted above may be what the table went with.
             let is_told = self
                 .losses
                 .iter()
@@ -355,6 +383,7 @@ impl Opening {
         Ok(())
     }
 
+    /// Renames the directory of the journal to `journal.lost-N`, with the first `N` that is free.
     fn put_aside(&self) -> Result<(), ServiceError> {
         if !self.dir.exists() {
             return Ok(());
@@ -370,10 +399,13 @@ impl Opening {
         fs::rename(&self.dir, &aside).map_err(ServiceError::io("rename", &self.dir))
     }
 
+    /// Opens the database with so many threads of its own.
     fn database(&self, threads: usize) -> Result<Database, ServiceError> {
         if self.dir.join(DATABASE_VERSION).exists() {
             self.restore_lock_file()?;
         }
+        // The database may panic over a file that is not of the form that it expects, which is an
+        // error of this directory and no reason to end the process.
         let opened = panic::catch_unwind(AssertUnwindSafe(|| {
             Database::builder(&self.dir)
                 .worker_threads_unchecked(threads)
@@ -396,8 +428,8 @@ impl Opening {
         }
     }
 
-    /// Makes the database's lock file, if it is gone, as after a clean-up of files that look left over. Nobody else has the database:
-    /// the service's directory is locked.
+    /// Creates the lock file of the database, if it is gone, as after a clean-up of files that look
+    /// left over. Nobody else has the database: the directory of the service is locked.
     fn restore_lock_file(&self) -> Result<(), ServiceError> {
         let path = self.dir.join(DATABASE_LOCK);
         match fs::File::create_new(&path) {
@@ -408,7 +440,7 @@ impl Opening {
         }
     }
 
-    /// Opens the tables of a database, and makes those that are not there.
+    /// Opens the tables of a database, and creates those that are not there.
     fn tables(
         self,
         db: Database,
@@ -431,7 +463,8 @@ impl Opening {
         let number = numbers.max().unwrap_or(0);
         let position = Position {
             number,
-            // The tables may have later writes than what is left of the log.
+            // The tables may hold later writes than what is left of the log: then the numbers
+            // between the two are not seen again.
             follows_loss: last.is_some_and(|last| last.number != number),
             witness,
         };
@@ -453,6 +486,7 @@ impl Opening {
 }
 
 impl Opened {
+    /// Reads the version of the journal; `None` where it has none yet.
     fn version(&self) -> Result<Option<u64>, ServiceError> {
         const ACTION: &str = "read the version of the journal";
         let found = self.tables.meta.get(FORMAT_KEY);
@@ -485,6 +519,7 @@ impl Opened {
         let ids = ids
             .chain([TABLE_OF_TABLES])
             .filter(|id| *id < u64::from(u64::BITS));
+        // One bit for each table; one with a number beyond the bits goes unwatched.
         let mask = ids.fold(0, |mask, id| mask | 1 << id);
         let log = log::list(&tables.dir)?;
         {
@@ -493,6 +528,8 @@ impl Opened {
             let said = Testimony {
                 journal,
                 written: number,
+                // A witness of writes that are known to be lost would report them again at every
+                // start.
                 flushed: position.witness.now().flushed.min(number),
                 tables: mask,
                 oldest_log: log.first().copied().unwrap_or(0),
@@ -500,7 +537,8 @@ impl Opened {
             };
             let witness = &mut position.witness;
             witness.say(said).map_err(|source| witness.failed(source))?;
-            // Before the version: what has this version has a witness.
+            // On the disk before the version: a journal of this version without a witness has lost
+            // it.
             witness.sync()?;
         }
         if !is_settled {
@@ -521,11 +559,13 @@ impl Opened {
     }
 }
 
+/// Reads the id of a journal; `None` where it has none yet.
 fn id_of(meta: &Keyspace) -> Result<Option<[u8; 16]>, ServiceError> {
     let found = meta.get(ID_KEY).map_err(ServiceError::journal(ACTION))?;
     Ok(found.and_then(|bytes| <[u8; 16]>::try_from(&*bytes).ok()))
 }
 
+/// Opens a table, or creates it.
 fn open_table(db: &Database, name: &str) -> Result<Keyspace, ServiceError> {
     let options = || KeyspaceCreateOptions::default().max_memtable_size(TABLE_BYTES);
     db.keyspace(name, options)

@@ -10,7 +10,7 @@ use crate::ServiceError;
 use crate::clock::Micros;
 use crate::keys::Digest;
 
-/// Who a session is, and its settings. JSON.
+/// The identity of a session and its settings. JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SessionHeader {
     pub(crate) node_id: String,
@@ -18,11 +18,11 @@ pub(crate) struct SessionHeader {
     pub(crate) ttl_seconds: u64,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) config: SessionConfig,
-    /// Settings that the session has of its own, and not from its node.
+    /// Names of the settings that the session has of its own, and not from its node.
     pub(crate) own: BTreeSet<String>,
 }
 
-/// When a session expires, 8 bytes, and what it remembers, JSON or nothing for a new session.
+/// The end of a session, 8 bytes, and its memory, JSON or nothing for a new session.
 #[derive(Debug)]
 pub(crate) struct StateRecord;
 
@@ -34,12 +34,12 @@ pub(crate) struct NodeRecord {
     pub(crate) genes: Map<String, Value>,
 }
 
-/// What one operation did to a node's knowledge. Postcard.
+/// The effect of one operation on the knowledge of a node. Postcard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum LessonsRecord {
-    /// It taught these.
+    /// It taught the node these lessons.
     Taught(Vec<Lesson>),
-    /// It made the node forget everything before.
+    /// It made the node forget everything before it.
     Cleared,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct KeyRecord {
 pub(crate) enum StoredAnswer {
     /// All of it, Postcard.
     Whole(Vec<u8>),
-    /// What the request, when it is repeated, does not tell.
+    /// The part that the request, when it is repeated, does not contain.
     Packed(Vec<u8>),
 }
 
@@ -70,6 +70,7 @@ struct OldKeyRecord {
 }
 
 impl StateRecord {
+    /// Writes a record.
     pub(crate) fn of(expires: Micros, state: Option<&SessionState>) -> Vec<u8> {
         let mut record = expires.0.to_be_bytes().to_vec();
         if let Some(state) = state {
@@ -78,7 +79,7 @@ impl StateRecord {
         record
     }
 
-    /// The same memory with another end.
+    /// Writes a record of the same memory with another end.
     pub(crate) fn with_expiry(expires: Micros, record: Option<&[u8]>) -> Vec<u8> {
         let mut changed = expires.0.to_be_bytes().to_vec();
         changed.extend_from_slice(
@@ -89,11 +90,13 @@ impl StateRecord {
         changed
     }
 
+    /// Reads when the session expires.
     pub(crate) fn expiry(record: &[u8]) -> Option<Micros> {
         let bytes = record.get(..8)?.try_into().ok()?;
         Some(Micros(u64::from_be_bytes(bytes)))
     }
 
+    /// Reads the memory.
     pub(crate) fn state(record: &[u8]) -> Result<SessionState, ServiceError> {
         match record.get(8..) {
             None | Some([]) => Ok(SessionState::default()),
@@ -131,9 +134,10 @@ impl LessonsRecord {
         from_postcard("read what a node was taught", bytes)
     }
 
-    /// Whether these are the bytes of [`Cleared`](Self::Cleared).
+    /// Returns whether these are the bytes of [`Cleared`](Self::Cleared).
     pub(crate) fn is_cleared(bytes: &[u8]) -> bool {
-        // The number of the variant.
+        // Postcard writes a variant without fields as its number, so lessons need not be read for
+        // this.
         bytes == [1]
     }
 }
@@ -146,6 +150,8 @@ impl KeyRecord {
     /// Reads the record under a key of [`key_of_key`] or [`old_key_of_key`].
     pub(crate) fn read(key: &[u8], bytes: &[u8]) -> Result<Self, ServiceError> {
         const ACTION: &str = "read an idempotency key";
+        // Keys of version 1 end in a visible character, so the last byte tells the form of the
+        // record.
         if key.last() == Some(&END_OF_KEY) {
             return from_postcard(ACTION, bytes);
         }
@@ -154,7 +160,8 @@ impl KeyRecord {
             until,
             answer,
         } = from_postcard(ACTION, bytes)?;
-        // The first bytes of a longer BLAKE3 digest are the shorter one.
+        // The first bytes of a longer BLAKE3 digest are the shorter one, so repetitions are known
+        // across versions.
         let (digest, _) = digest
             .split_first_chunk()
             .ok_or_else(|| ServiceError::corrupt(ACTION, "its digest"))?;
@@ -167,65 +174,73 @@ impl KeyRecord {
 }
 
 impl StoredAnswer {
+    /// Keeps all of an answer.
     pub(crate) fn whole<T: Serialize>(value: &T) -> Self {
         Self::Whole(to_postcard(value))
     }
 
+    /// Keeps what the request does not contain of its answer.
     pub(crate) fn packed<T: Serialize>(value: &T) -> Self {
         Self::Packed(to_postcard(value))
     }
 
-    /// The value that was made into the answer's bytes.
+    /// Reads the value that was made into the bytes of an answer.
     pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ServiceError> {
         from_postcard("read the answer to an idempotency key", bytes)
     }
 }
 
-/// Key of a node's lessons: length of the processor id, the processor id, the sequence number.
+/// Makes the key of a node's lessons: length of the processor id, the processor id, the sequence
+/// number. Without a number it is the beginning of all keys of the node.
 pub(crate) fn key_of_lessons(processor_id: &str, sequence: Option<u64>) -> Vec<u8> {
     let mut key = scoped(processor_id);
     if let Some(sequence) = sequence {
+        // Big-endian: the order of keys is that of the numbers.
         key.extend_from_slice(&sequence.to_be_bytes());
     }
     key
 }
 
-/// The sequence number in the key of lessons.
+/// Returns the sequence number in the key of lessons.
 pub(crate) fn sequence_of(key: &[u8]) -> Option<u64> {
     key.last_chunk().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// Ends the key of an idempotency key, which has visible characters alone; those of format version 1 have no end.
+/// The end of the key of an idempotency key, which has visible characters alone; those of format
+/// version 1 have no end.
 const END_OF_KEY: u8 = 0;
 
-/// Key of an idempotency key: length of the processor id, the processor id, the key, its end.
+/// Makes the key of an idempotency key: length of the processor id, the processor id, the key, its
+/// end.
 pub(crate) fn key_of_key(processor_id: &str, key: &str) -> Vec<u8> {
     let mut scoped = old_key_of_key(processor_id, key);
     scoped.push(END_OF_KEY);
     scoped
 }
 
-/// [`key_of_key`] as format version 1 has it.
+/// Makes the key of an idempotency key as format version 1 has it.
 pub(crate) fn old_key_of_key(processor_id: &str, key: &str) -> Vec<u8> {
     let mut scoped = scoped(processor_id);
     scoped.extend_from_slice(key.as_bytes());
     scoped
 }
 
-/// Key of the time at which an idempotency key is forgotten: the time, then the key's own.
+/// Makes the key of the time at which an idempotency key is forgotten: the time, then the key's
+/// own. Keys are in the order of their times.
 pub(crate) fn key_of_time(until: Micros, key: &[u8]) -> Vec<u8> {
     [&until.0.to_be_bytes(), key].concat()
 }
 
-/// The parts of [`key_of_time`].
+/// Returns the parts of the key of a time.
 pub(crate) fn time_of(key: &[u8]) -> Option<(Micros, &[u8])> {
     let (time, key) = key.split_first_chunk()?;
     Some((Micros(u64::from_be_bytes(*time)), key))
 }
 
-/// No processor id's records begin with another's whole scope.
+/// Makes the beginning of the keys of a processor id, with which no key of another one begins.
 fn scoped(processor_id: &str) -> Vec<u8> {
-    // Service names are the operator's; one of 64 KiB would make keys ambiguous and nothing worse.
+    // Only the operator's own service name can make a processor id that long: one of 64 KiB would
+    // make keys ambiguous and nothing worse.
     let length = u16::try_from(processor_id.len()).unwrap_or(u16::MAX);
     [&length.to_be_bytes(), processor_id.as_bytes()].concat()
 }

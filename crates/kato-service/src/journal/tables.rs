@@ -33,7 +33,7 @@ pub(crate) enum Table {
     Folds,
 }
 
-/// All tables, each at its place as a number.
+/// All tables with their names, each at the place of its number.
 pub(super) const TABLES: [(Table, &str); 8] = [
     (Table::Sessions, "sessions"),
     (Table::States, "states"),
@@ -55,12 +55,12 @@ pub(crate) struct Tables {
     pub(super) meta: Keyspace,
     pub(super) keyspaces: [Keyspace; TABLES.len()],
     pub(super) position: Mutex<Position>,
-    /// What tests make fail.
+    /// A step that a test makes fail.
     #[cfg(test)]
     pub(super) fault: Mutex<Option<Fault>>,
 }
 
-/// How far writing has come.
+/// The position that writing has reached.
 #[derive(Debug)]
 pub(super) struct Position {
     /// Number of the last write.
@@ -76,7 +76,7 @@ pub(crate) struct Moment<'a> {
     snapshot: Snapshot,
 }
 
-/// What fails, once, in a test.
+/// A step that fails once, in a test.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -88,7 +88,7 @@ pub(crate) enum Fault {
     Panic,
 }
 
-/// Something went wrong in a directory of the journal.
+/// An error of the database, with the directory that it is about.
 #[derive(Debug, thiserror::Error)]
 #[error("in {}", path.display())]
 struct InDirectory {
@@ -97,6 +97,7 @@ struct InDirectory {
 }
 
 impl Tables {
+    /// Reads a record; `None` if there is none.
     pub(crate) fn get(
         &self,
         table: Table,
@@ -106,7 +107,7 @@ impl Tables {
         keyspace.get(key).map_err(unread(keyspace.path()))
     }
 
-    /// All records whose key begins so, in key order.
+    /// Returns all records whose key begins so, in key order.
     pub(crate) fn prefix(
         &self,
         table: Table,
@@ -153,13 +154,18 @@ impl Tables {
         }
         let mark = Mark {
             number: position.number + 1,
-            // What the database gives the next write; nothing else asks it for one.
+            // The number that the database gives the next write; nothing else asks it for one.
             place: self.db.seqno(),
             follows_loss: position.follows_loss,
         };
+        // Last, so that reading a log finds the mark at the end of the write that it covers.
         batch.insert(&self.meta, MARK_KEY, mark.encode(checksum));
         batch.commit()?;
+        // Only when it is written: a number that was given away without a write would look like a
+        // loss. One write with the flag is enough, as later ones count on from it.
         (position.number, position.follows_loss) = (mark.number, false);
+        // The write comes before the statement: a kill between the two leaves the witness behind,
+        // never ahead.
         let testimony = Testimony {
             written: mark.number,
             ..*position.witness.now()
@@ -171,6 +177,7 @@ impl Tables {
     pub(super) fn sync(&self) -> fjall::Result<()> {
         #[cfg(test)]
         self.meet(Fault::Sync)?;
+        // Held over the flush: what the witness calls flushed is what the flush has covered.
         let mut position = self.position();
         self.db.persist(PersistMode::SyncData)?;
         let testimony = Testimony {
@@ -180,9 +187,10 @@ impl Tables {
         Ok(position.witness.say(testimony)?)
     }
 
-    /// Tells the witness which log files there are.
+    /// Records in the witness which log files there are.
     pub(crate) fn witness_log_files(&self) -> Result<(), ServiceError> {
-        // Before they are listed: a file may go meanwhile, and none comes back.
+        // Locked before they are listed: a file may go meanwhile, which opening allows for, and
+        // none comes back.
         let mut position = self.position();
         let files = log::list(&self.dir)?;
         let testimony = Testimony {
@@ -199,7 +207,7 @@ impl Tables {
         self.position().witness.sync()
     }
 
-    /// Everything as it is now, while writing goes on.
+    /// Returns everything as it is now, while writing goes on.
     pub(crate) fn moment(&self) -> Moment<'_> {
         Moment {
             tables: self,
@@ -207,7 +215,7 @@ impl Tables {
         }
     }
 
-    /// Bytes on the disk.
+    /// Returns the bytes on the disk.
     pub(crate) fn disk_bytes(&self) -> Result<u64, ServiceError> {
         self.db
             .disk_space()
@@ -233,17 +241,20 @@ impl Tables {
         })
     }
 
+    /// Returns the keyspace of a table.
     pub(super) fn keyspace(&self, table: Table) -> &Keyspace {
+        // The variants have the order of `TABLES`, by which the keyspaces were opened.
         &self.keyspaces[table as usize]
     }
 
+    /// Locks the position.
     pub(super) fn position(&self) -> MutexGuard<'_, Position> {
         self.position.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Moment<'_> {
-    /// All records of a table, in key order.
+    /// Returns all records of a table, in key order.
     pub(crate) fn rows(
         &self,
         table: Table,
@@ -261,7 +272,7 @@ fn rows(
     rows.map(move |row| row.into_inner().map_err(unread(&path)))
 }
 
-/// The error of a table that cannot be read.
+/// Makes the error of a table that cannot be read.
 fn unread(path: &Path) -> impl FnOnce(fjall::Error) -> ServiceError {
     |source| ServiceError::Journal {
         action: "read the journal; if a file of it is damaged, restore the service's directory from a copy",

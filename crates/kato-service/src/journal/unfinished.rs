@@ -3,8 +3,9 @@
 use super::Journal;
 use crate::error::StorageFailure;
 
-/// An operation that has begun; dropped before it is [`done`](Self::done), as by a panic, it ends all writing: memory may then
-/// have what the journal lacks, and a later fold would store it without its key.
+/// An operation that has begun. Dropped before it is [`done`](Self::done), as by a panic, it ends
+/// all writing: memory may then have what the journal lacks, and a later fold would store it
+/// without its key.
 #[derive(Debug)]
 #[must_use = "it ends all writing when it is dropped"]
 pub(crate) struct Unfinished<'a> {
@@ -12,12 +13,13 @@ pub(crate) struct Unfinished<'a> {
     is_done: bool,
 }
 
-/// An operation left memory and journal apart.
+/// The failure of an operation that left memory and journal apart.
 #[derive(Debug, thiserror::Error)]
 #[error("an operation ended half-way, and what it changed is not in the journal")]
 struct HalfWay;
 
 impl<'a> Unfinished<'a> {
+    /// Begins an operation.
     pub(super) const fn of(journal: &'a Journal) -> Self {
         Self {
             journal,
@@ -25,7 +27,7 @@ impl<'a> Unfinished<'a> {
         }
     }
 
-    /// What memory has is in the journal's queue, or nothing was changed.
+    /// Ends the watch: what memory has is in the journal's queue, or nothing was changed.
     pub(crate) fn done(mut self) {
         self.is_done = true;
     }

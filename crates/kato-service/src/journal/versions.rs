@@ -1,8 +1,9 @@
-//! The lists in which the database's tables keep what files they have, checked before it reads them: it takes their lengths for
-//! granted, and one that is not right ends the process for want of memory.
+//! The lists in which the tables of the database keep what files they have. They are checked before
+//! the database reads them: it takes their lengths for granted, and one that is not right ends the
+//! process for want of memory.
 //!
-//! In a table's directory `current` has the number of the list (8 bytes, little-endian) and XXH3-128 (16 bytes, little-endian) of the
-//! file `vN` that is the list.
+//! In a table's directory `current` has the number of the list (8 bytes, little-endian) and
+//! XXH3-128 (16 bytes, little-endian) of the file `vN` that is the list.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::ServiceError;
 use crate::files::remove_file;
 
-/// Says which list there is.
+/// Name of the file that says which list there is.
 pub(super) const CURRENT: &str = "current";
 
 /// A list that cannot be trusted.
@@ -23,7 +24,7 @@ pub(super) struct Fault {
     pub(super) reason: &'static str,
 }
 
-/// What is wrong with the list in a table's directory, if anything is.
+/// Returns what is wrong with the list in the directory of a table, if anything is.
 pub(super) fn fault(table: &Path) -> Result<Option<Fault>, ServiceError> {
     let current = table.join(CURRENT);
     let Some(said) = read(&current)? else {
@@ -58,11 +59,13 @@ pub(super) fn fault(table: &Path) -> Result<Option<Fault>, ServiceError> {
     }
 }
 
-/// Removes what says which list there is: without it the database makes the table anew, and takes what the log has of it.
+/// Removes what says which list there is: without it the database makes the table anew, and takes
+/// what the log has of it.
 pub(super) fn remove(table: &Path) -> Result<(), ServiceError> {
     remove_file(&table.join(CURRENT))
 }
 
+/// Reads a file; `None` if it is gone.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, ServiceError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),

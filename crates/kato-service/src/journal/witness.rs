@@ -1,4 +1,5 @@
-//! What the journal acknowledged, kept apart from it: the one thing that can tell that the journal is not what it was.
+//! The witness: what the journal has acknowledged, kept apart from it. Nothing else can show that
+//! the journal is not what it was.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -21,10 +22,10 @@ const SLOT_BYTES: usize = 8 + 8 + TESTIMONY_BYTES + 4;
 
 const TESTIMONY_BYTES: usize = 16 + 5 * 8;
 
-/// What the witness says.
+/// The statement of a witness.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Testimony {
-    /// Which journal it speaks of.
+    /// The id of the journal that it speaks of.
     pub(super) journal: [u8; 16],
     /// Number of the last write that was acknowledged.
     pub(super) written: u64,
@@ -37,7 +38,7 @@ pub(super) struct Testimony {
     pub(super) newest_log: u64,
 }
 
-/// The open file. Whoever has it has the lock on the directory.
+/// The open file of a witness. Whoever has it has the lock on the directory.
 #[derive(Debug)]
 pub(super) struct Witness {
     file: File,
@@ -48,11 +49,12 @@ pub(super) struct Witness {
 }
 
 impl Testimony {
-    /// Whether the journal was being made, and nothing was in it yet.
+    /// Returns whether the journal was being made, and nothing was in it yet.
     pub(super) const fn is_of_nothing(&self) -> bool {
         self.written == 0 && self.tables == 0
     }
 
+    /// Returns the bytes of a slot.
     fn encode(&self, turn: u64) -> [u8; SLOT_BYTES] {
         let numbers = [
             self.written,
@@ -73,7 +75,7 @@ impl Testimony {
         bytes
     }
 
-    /// The turn and what it testifies; `None` if the slot is not whole.
+    /// Reads the turn and the statement of a slot; `None` if it is not whole.
     fn decode(bytes: &[u8]) -> Option<(u64, Self)> {
         let slot: &[u8; SLOT_BYTES] = bytes.get(..SLOT_BYTES)?.try_into().ok()?;
         let (said, checksum) = slot.split_at(SLOT_BYTES - 4);
@@ -97,7 +99,8 @@ impl Testimony {
 }
 
 impl Witness {
-    /// Opens the witness of a directory, or makes one that has nothing to say; what it said last.
+    /// Opens the witness of a directory, or creates one that has nothing to say; returns what it
+    /// said last.
     pub(super) fn open(dir: &Path) -> Result<(Self, Option<Testimony>), ServiceError> {
         let path = dir.join(FILE);
         let file = OpenOptions::new()
@@ -112,6 +115,7 @@ impl Witness {
             .read_to_end(&mut bytes)
             .map_err(ServiceError::io("read", &path))?;
         let slots = SLOTS.map(|at| Testimony::decode(bytes.get(at as usize..)?));
+        // A torn write spoils the slot that was written last: then the one before it counts.
         let latest = slots.into_iter().flatten().max_by_key(|(turn, _)| *turn);
         let witness = Self {
             file,
@@ -122,17 +126,20 @@ impl Witness {
         Ok((witness, latest.map(|(_, said)| said)))
     }
 
-    /// What it says now.
+    /// Returns what it says now.
     pub(super) const fn now(&self) -> &Testimony {
         &self.now
     }
 
-    /// Says something else from now on: hands it to the operating system, so that a kill does not silence it. After a power cut
-    /// it may have said less; what it says of the disk is true even then.
+    /// Replaces what it says, and hands it to the operating system, so that a kill does not undo
+    /// it. After a power cut an earlier statement may be there; what that says of the disk is true
+    /// even then.
     pub(super) fn say(&mut self, testimony: Testimony) -> io::Result<()> {
         if testimony == self.now {
             return Ok(());
         }
+        // Into the slot that does not hold the present statement, which stays whole should this
+        // write be torn.
         let turn = self.turn + 1;
         write_all_at(
             &self.file,
@@ -143,7 +150,7 @@ impl Witness {
         Ok(())
     }
 
-    /// Waits until the disk holds what it says, and its name.
+    /// Waits until the disk holds what it says, and the name of its file.
     pub(super) fn sync(&self) -> Result<(), ServiceError> {
         self.file
             .sync_all()
@@ -151,6 +158,7 @@ impl Witness {
         sync_dir(self.path.parent().unwrap_or(&self.path))
     }
 
+    /// Makes the error of a statement that cannot be written.
     pub(super) fn failed(&self, source: io::Error) -> ServiceError {
         ServiceError::io("write", &self.path)(source)
     }

@@ -1,5 +1,6 @@
-//! Writing the journal: what waits for the thread becomes one write, and one flush if any of it asks for one; what needs no
-//! flush and has nothing before it is written by who appends it.
+//! The writer of the journal: what waits for the thread becomes one write, and one flush if any of
+//! it asks for one; what needs no flush and has nothing before it is written by the thread that
+//! appends it.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use crate::receipt::Acknowledgement;
 /// Bytes of a group above which it is written without looking for more.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// What the writer did.
+/// The figures of the writer.
 #[derive(Debug, Default)]
 pub(crate) struct WriterFigures {
     pub(crate) records: AtomicU64,
@@ -24,11 +25,12 @@ pub(crate) struct WriterFigures {
     pub(crate) sync_nanos: AtomicU64,
 }
 
-/// Writing ended by a panic.
+/// The failure of writing that ended by a panic.
 #[derive(Debug, thiserror::Error)]
 #[error("the thread that writes the journal ended unexpectedly")]
 struct WriterPanicked;
 
+/// The writer, shared by its thread and those that append.
 #[derive(Debug)]
 pub(super) struct Writer {
     tables: Arc<Tables>,
@@ -55,26 +57,30 @@ impl Writer {
         }
     }
 
-    /// To be called before an entry goes into the queue.
+    /// Counts an entry that is about to go into the queue.
     pub(super) fn announce(&self) {
         self.n_queued.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Writes an entry at once, which saves two threads from waking up; gives it back if it needs a flush or others are before it.
+    /// Writes an entry at once, which saves two threads from waking up; gives it back if it needs a
+    /// flush or others are before it.
     ///
-    /// Entries of one session or node keep their order: whoever appends one holds the lock of what it is about, so all earlier
-    /// ones are written or in the queue.
+    /// Entries of one session or node keep their order: whoever appends one holds the lock of what
+    /// it is about, so all earlier ones are written or in the queue.
     pub(super) fn write_now(&self, entry: Entry) -> Result<Acknowledgement, Entry> {
         if entry.sync {
             return Err(entry);
         }
+        // Somebody is writing, perhaps with a flush: the entry joins the next group.
         let Ok(_turn) = self.turn.try_lock() else {
             return Err(entry);
         };
+        // What is queued came first, and may be about the same session.
         if self.n_queued.load(Ordering::SeqCst) > 0 {
             return Err(entry);
         }
         if let Some(failure) = self.failure.get() {
+            // Looked at with the turn taken: nothing is written behind a write that failed.
             return Ok(Err(failure.clone()));
         }
         let bytes = size(&entry);
@@ -85,9 +91,11 @@ impl Writer {
         Ok(written)
     }
 
+    /// Writes changes as one, and counts them.
     fn put(&self, changes: Vec<Change>, bytes: usize) -> Acknowledgement {
         let records = changes.len() as u64;
         if let Err(error) = self.tables.write(changes) {
+            // The first failure ends all writing, and is the one that everybody gets.
             let failure = self.failure.get_or_init(|| StorageFailure::of(error));
             return Err(failure.clone());
         }
@@ -98,22 +106,27 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes until the queue is closed and empty. Whatever happens, everybody in the queue gets an answer.
+    /// Writes until the queue is closed and empty. Whatever happens, everybody in the queue gets an
+    /// answer.
     pub(super) fn run(&self, queue: &Receiver<Queued>) {
-        // Nothing is written after a panic, so that nothing half-changed is looked at.
+        // `AssertUnwindSafe`: nothing is written after a panic, so nothing half-changed is looked
+        // at.
         let ended = panic::catch_unwind(AssertUnwindSafe(|| self.write_all(queue)));
         if ended.is_err() {
             self.failure
                 .get_or_init(|| StorageFailure::of(WriterPanicked));
-            // From now on it refuses.
+            // From now on it refuses: those who wait in the queue get their answer.
             self.write_all(queue);
         }
     }
 
+    /// Writes group after group until the queue is closed and empty.
     fn write_all(&self, queue: &Receiver<Queued>) {
         while let Ok(first) = queue.recv() {
             let mut bytes = size(&first.entry);
             let mut group = vec![first];
+            // Whatever has come while the last group was written: under load groups grow, and
+            // flushes are shared by more operations.
             while bytes < GROUP_BYTES
                 && let Ok(next) = queue.try_recv()
             {
@@ -124,9 +137,12 @@ impl Writer {
         }
     }
 
+    /// Writes a group, flushes it if any entry asks for it, and answers all of them.
     fn write(&self, group: Vec<Queued>, bytes: usize) {
-        // A panic of another writer is a failure, which is looked at next.
+        // A panic of another writer has poisoned the lock, and is a failure that is looked at next.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only with the turn taken: until then an entry that is written at once would overtake this
+        // group.
         self.n_queued.fetch_sub(group.len(), Ordering::SeqCst);
         if let Some(failure) = self.failure.get() {
             return refuse(group, failure);
@@ -146,12 +162,15 @@ impl Writer {
             buffered.extend(synced);
             return refuse(buffered, &failure);
         }
+        // They are as durable as they asked to be, and need not wait for the flush of others.
         acknowledge(buffered);
         if synced.is_empty() {
             return;
         }
         let began = Instant::now();
         if let Err(error) = self.tables.sync() {
+            // After a flush that failed nobody knows what the disk holds. Only reading it back can
+            // tell, at the next opening.
             let failure = self.failure.get_or_init(|| StorageFailure::of(error));
             return refuse(synced, failure);
         }
@@ -162,6 +181,7 @@ impl Writer {
     }
 }
 
+/// Returns the bytes of an entry.
 fn size(entry: &Entry) -> usize {
     let sizes = entry.changes.iter().map(|change| match change {
         Change::Put(_, key, value) => key.len() + value.len(),
@@ -170,6 +190,7 @@ fn size(entry: &Entry) -> usize {
     sizes.sum()
 }
 
+/// Answers that entries are as durable as they asked to be.
 fn acknowledge(written: Vec<Queued>) {
     for Queued { entry, reply } in written {
         if let Some(settled) = entry.settled {
@@ -180,6 +201,7 @@ fn acknowledge(written: Vec<Queued>) {
     }
 }
 
+/// Answers that entries were not written, or not flushed.
 fn refuse(group: Vec<Queued>, failure: &StorageFailure) {
     for Queued { reply, .. } in group {
         // Nobody may be waiting any more.

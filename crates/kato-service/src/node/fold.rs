@@ -1,4 +1,5 @@
-//! Moving what a node was taught from the journal into its store, and forgetting all of it.
+//! Folding: moving what a node was taught from the journal into its store, and forgetting all of
+//! it.
 
 use std::sync::PoisonError;
 
@@ -13,14 +14,15 @@ use crate::options::ServiceOptions;
 const REMOVED_AT_ONCE: usize = 10_000;
 
 impl LoadedNode {
-    /// Whether what is in the journal alone is too much or too old.
+    /// Returns whether what is in the journal alone is too much or too old.
     pub(crate) fn is_due(&self, options: &ServiceOptions, now: Micros) -> bool {
         let since = self.gate().since;
         since.is_some_and(|since| now.since(since) >= options.fold_interval)
             || self.node().totals().uncommitted >= options.fold_after_learns.max(1)
     }
 
-    /// Makes the store have everything that was taught so far, and the journal forget it; `false` if there was nothing.
+    /// Makes the store have everything that was taught so far, and the journal forget it; returns
+    /// `false` if there was nothing.
     pub(crate) fn fold(&self, processor_id: &str, journal: &Journal) -> Result<bool, ServiceError> {
         let _folding = self.folding.lock().unwrap_or_else(PoisonError::into_inner);
         let (pending, folded, latest, since) = {
@@ -28,19 +30,24 @@ impl LoadedNode {
             if gate.folded == gate.latest {
                 return Ok(false);
             }
-            // With the gate closed: the commit has exactly the lessons up to the latest.
+            // The gate is held: the commit has exactly the lessons up to the latest, and later ones
+            // go into the next.
             let pending = self.engine().begin_commit();
             (pending, gate.folded, gate.latest, gate.since.take())
         };
         let _changing = journal.changing_store();
+        // A panic in the store leaves open what it holds; an error does not, and the next fold
+        // tries again.
         let unfinished = journal.unfinished();
-        // What the store has the journal must have, too: it says what became of the sessions and keys of these lessons.
+        // Flushed first: what the store has the journal must have, too, as it says what became of
+        // the sessions and keys of these lessons.
         let written = journal
             .sync()
             .and_then(|()| Ok(pending.finish(checkpoint(latest))?));
         unfinished.done();
         if let Err(error) = written {
             let mut gate = self.gate();
+            // The lessons are as old as before, so that the next round of maintenance tries again.
             gate.since = since.or(gate.since);
             return Err(error);
         }
@@ -48,11 +55,14 @@ impl LoadedNode {
         let sequences: Vec<u64> = (folded + 1..=latest).collect();
         for part in sequences.chunks(REMOVED_AT_ONCE) {
             let mut entry = Entry::default();
+            // With the removals: from here on nobody but this number knows that the knowledge base
+            // must have these lessons.
             record_folded(processor_id, latest, &mut entry);
             for &sequence in part {
                 entry.remove(Table::Lessons, key_of_lessons(processor_id, Some(sequence)));
             }
-            // Nobody waits: should they stay, the checkpoint says that they are in the store.
+            // Nobody waits for it: records that stay are at or below the checkpoint of the store,
+            // and skipped.
             drop(journal.append(entry)?);
         }
         Ok(true)
@@ -60,7 +70,8 @@ impl LoadedNode {
 
     /// Makes the node forget everything, durably and at once; the entry becomes part of it.
     ///
-    /// A crash in between leaves the record that everything is forgotten, and loading the node carries it out.
+    /// A crash in between leaves the record that everything is forgotten, and loading the node
+    /// carries it out.
     pub(crate) fn clear(
         &self,
         processor_id: &str,
@@ -75,9 +86,13 @@ impl LoadedNode {
             return journal.append_and_wait(entry);
         }
         let unfinished = journal.unfinished();
+        // The journal before the store: a store that is emptied first would lack lessons that the
+        // journal still counts on, were the next step never taken.
         gate.record_cleared(processor_id, &mut entry);
         journal.append_and_wait(entry)?;
         if let Err(error) = self.engine().clear(checkpoint(gate.latest)) {
+            // The journal says that all is forgotten, and memory does not: only loading the node
+            // anew makes them one.
             return Err(journal.fail(StorageFailure::of(error)).into());
         }
         let mut done = Entry::default();
@@ -85,6 +100,7 @@ impl LoadedNode {
             Table::Lessons,
             key_of_lessons(processor_id, Some(gate.latest)),
         );
+        // Nobody waits for it, as after a fold.
         drop(journal.append(done)?);
         gate.folded = gate.latest;
         gate.since = None;

@@ -1,4 +1,5 @@
-//! A node's store, which comes into being when something is first written to it: most nodes of a server never learn.
+//! The store of a node, which is created when something is first written to it: most nodes of a
+//! server never learn.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -10,11 +11,13 @@ use kato_store::{
 };
 use serde_json::{Value, json};
 
-/// The directory of a node's knowledge base. Control characters, which no processor id of a sane node id has, are escaped.
+/// Returns the directory of a node's knowledge base. Control characters, which no processor id of a
+/// sane node id has, are escaped.
 pub(crate) fn directory_of(nodes_dir: &Path, processor_id: &str) -> PathBuf {
     let mut name = String::with_capacity(processor_id.len());
     for char in processor_id.chars() {
         match char {
+            // Escaped as well, so that no two ids share a directory.
             '%' => name.push_str("%25"),
             char if char.is_ascii_control() => name.push_str(&format!("%{:02x}", char as u32)),
             char => name.push(char),
@@ -31,7 +34,7 @@ const MAX_SEGMENTS: usize = 8;
 pub(super) struct LazyStore {
     dir: PathBuf,
     options: EmbeddedOptions,
-    /// What there is before the embedded store.
+    /// The store that is read until the embedded one is created.
     empty: MemoryStore,
     embedded: OnceLock<EmbeddedStore>,
     creating: Mutex<()>,
@@ -46,9 +49,10 @@ impl LazyStore {
     ) -> Result<Self, StoreError> {
         let mut options = EmbeddedOptions::default();
         options.attribute_limits = attribute_limits;
-        // A fold a minute adds one: few, so that what is held of them in memory stays little.
+        // Every fold adds one. Few, so that what is held of them in memory stays little.
         options.max_segments = MAX_SEGMENTS;
-        // The journal forgets what the newest commit holds: an older one would lack lessons, and nobody would know.
+        // The journal forgets what the newest commit holds: going back to an older one would lose
+        // lessons, and nobody would know.
         options.damage_policy = DamagePolicy::Refuse;
         let embedded = OnceLock::new();
         if EmbeddedStore::exists(dir) {
@@ -65,6 +69,7 @@ impl LazyStore {
         })
     }
 
+    /// Returns the store to read from.
     fn current(&self) -> &dyn PatternStore {
         match self.embedded.get() {
             Some(store) => store,
@@ -72,7 +77,10 @@ impl LazyStore {
         }
     }
 
+    /// Returns the embedded store, which is created if there is none.
     fn create(&self) -> Result<&EmbeddedStore, StoreError> {
+        // Creating can fail, which the cell does not allow for: the lock keeps two threads from
+        // creating it.
         let _creating = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = self.embedded.get() {
             return Ok(store);

@@ -1,4 +1,5 @@
-//! Which lessons a node must have: all that were folded into its knowledge base, and those of the journal one after the other.
+//! The lessons that a node must have: all that were folded into its knowledge base, and those of
+//! the journal one after the other.
 
 use std::path::Path;
 
@@ -29,8 +30,11 @@ impl<'a> Lineage<'a> {
         }
     }
 
-    /// Begins with a knowledge base that has the lessons up to `found`, if it is there, and had them up to `folded`.
+    /// Begins with a knowledge base that has the lessons up to `found`, if it is there, and had
+    /// them up to `folded`. Returns what it lacks.
     pub(super) fn begin(&mut self, folded: u64, found: Option<u64>) -> Option<Loss> {
+        // What it lacks is reported here once. The journal goes on behind `folded`, or behind
+        // `found` where a crash came before the fold was recorded.
         self.last = found.unwrap_or(0).max(folded);
         (found.unwrap_or(0) < folded).then(|| Loss::KnowledgeBase {
             node_id: self.node_id.to_owned(),
@@ -41,6 +45,7 @@ impl<'a> Lineage<'a> {
     }
 
     /// Goes on with lessons of the journal, which may be that everything before is forgotten.
+    /// Returns those that are missing in front of them.
     pub(super) fn follow(&mut self, sequence: u64, is_cleared: bool) -> Option<Loss> {
         let expected = self.last + 1;
         self.last = sequence;
@@ -53,12 +58,14 @@ impl<'a> Lineage<'a> {
         })
     }
 
+    /// Returns the number of the last lessons that are accounted for.
     pub(super) const fn last(&self) -> u64 {
         self.last
     }
 }
 
-/// The number of the last lessons that the journal says were folded into a node's knowledge base; 0 for none.
+/// Returns the number of the last lessons that the journal says were folded into a node's knowledge
+/// base; 0 for none.
 pub(super) fn folded(processor_id: &str, journal: &Journal) -> Result<u64, ServiceError> {
     let found = journal
         .tables()
@@ -70,7 +77,8 @@ pub(super) fn folded(processor_id: &str, journal: &Journal) -> Result<u64, Servi
 }
 
 impl NodeEntry {
-    /// What is missing of the node, without loading it; a knowledge base that cannot be read says so when it is used.
+    /// Returns what is missing of the node, without loading it; a knowledge base that cannot be
+    /// read says so when it is used.
     pub(crate) fn find_loss(
         &self,
         journal: &Journal,
@@ -79,6 +87,8 @@ impl NodeEntry {
         let prefix = key_of_lessons(&self.processor_id, None);
         let mut rows = journal.tables().prefix(Table::Lessons, &prefix).peekable();
         let folded = folded(&self.processor_id, journal)?;
+        // Nothing was taught through this journal: opening need not touch the store, of which there
+        // may be thousands.
         if folded == 0 && rows.peek().is_none() {
             return Ok(None);
         }
@@ -94,6 +104,7 @@ impl NodeEntry {
             let (key, value) = row?;
             let sequence = sequence_of(&key)
                 .ok_or_else(|| ServiceError::corrupt("read what a node was taught", "its key"))?;
+            // Those up to there are in the store, and only not removed yet.
             if sequence > lineage.last()
                 && let Some(loss) = lineage.follow(sequence, LessonsRecord::is_cleared(&value))
             {
@@ -104,7 +115,8 @@ impl NodeEntry {
     }
 }
 
-/// The number of the last lessons that a knowledge base has; `None` if there is none, 0 if no journal fed it.
+/// Returns the number of the last lessons that a knowledge base has; `None` if there is none, 0 if
+/// no journal fed it.
 pub(crate) fn sequence_of_store(path: &Path) -> Result<Option<u64>, StoreError> {
     let checkpoint = EmbeddedStore::checkpoint_of(path)?;
     Ok(checkpoint.as_ref().map(sequence_in))

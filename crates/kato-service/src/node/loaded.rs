@@ -1,4 +1,5 @@
-//! A node in memory: its engine, the journal's sequence numbers, and replaying what no fold has taken.
+//! A node in memory: its engine, the journal's sequence numbers, and replaying what no fold has
+//! taken.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,8 @@ use crate::clock::Micros;
 use crate::journal::{Entry, LessonsRecord, Table, key_of_lessons, sequence_of};
 use crate::loss::Loss;
 
-/// Key of the checkpoint under which a store keeps the sequence number of the last lessons folded into it.
+/// Key of the checkpoint under which a store keeps the sequence number of the last lessons folded
+/// into it.
 const CHECKPOINT_KEY: &str = "journal";
 
 /// A node in memory.
@@ -27,7 +29,8 @@ pub(crate) struct LoadedNode {
     pub(super) folding: Mutex<()>,
 }
 
-/// Whoever teaches a node holds its gate until the lessons are in the journal's queue, so that both have the same order.
+/// The sequence numbers of a node. Whoever teaches the node holds its gate until the lessons are in
+/// the journal's queue, so that both have the same order.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     /// Sequence number of the latest lessons.
@@ -39,7 +42,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Adds lessons to an entry.
+    /// Adds lessons to an entry, under the next sequence number.
     pub(crate) fn record(
         &mut self,
         processor_id: &str,
@@ -59,6 +62,8 @@ impl Gate {
 
     /// Adds to an entry that everything before is forgotten.
     pub(super) fn record_cleared(&mut self, processor_id: &str, entry: &mut Entry) {
+        // In the write that says that they are forgotten: what is read back has all lessons or
+        // none.
         for sequence in self.folded + 1..=self.latest {
             entry.remove(Table::Lessons, key_of_lessons(processor_id, Some(sequence)));
         }
@@ -76,7 +81,8 @@ impl LoadedNode {
         source: Source<'_>,
     ) -> Result<Self, ServiceError> {
         let mut options = *source.engine;
-        // The service decides when to fold.
+        // The service decides when to fold: a commit of the engine's own would have no sequence
+        // number.
         options.commit_after = None;
         let Some(disk) = source.disk else {
             return Self::of(Engine::in_memory_with(&[node_id], options), Gate::default());
@@ -87,6 +93,7 @@ impl LoadedNode {
         let lineage = Lineage::new(node_id, &dir);
         match loaded.replay(processor_id, lineage, disk) {
             Err(ServiceError::Lost { loss }) => {
+                // Reported until the node can be loaded, whoever asks for it.
                 disk.losses.tell(loss.clone());
                 return Err(ServiceError::Lost { loss });
             }
@@ -96,6 +103,7 @@ impl LoadedNode {
         Ok(loaded)
     }
 
+    /// Creates a node in memory from its engine.
     fn of(engine: Engine, gate: Gate) -> Result<Self, ServiceError> {
         let node = engine
             .nodes()
@@ -109,7 +117,8 @@ impl LoadedNode {
         })
     }
 
-    /// Learns what the journal has and the store has not; everything must be there, unless losses are accepted.
+    /// Learns what the journal has and the store has not. Everything must be there, unless losses
+    /// are accepted.
     fn replay(
         &self,
         processor_id: &str,
@@ -129,6 +138,8 @@ impl LoadedNode {
         let folded = lineage.last();
         let mut gate = self.gate();
         gate.folded = folded;
+        // Records that the store has already can go now; those that are taught here only with a
+        // commit.
         let (mut stale, mut taught) = (Entry::default(), Entry::default());
         let prefix = key_of_lessons(processor_id, None);
         for row in disk.journal.tables().prefix(Table::Lessons, &prefix) {
@@ -146,9 +157,12 @@ impl LoadedNode {
                     for lesson in &lessons {
                         self.node.teach(lesson)?;
                     }
+                    // When they were taught is not recorded: 1970 makes them due at the next round
+                    // of maintenance.
                     gate.since.get_or_insert_default();
                 }
                 LessonsRecord::Cleared => {
+                    // A crash came between the record and the clearing, which is made up for here.
                     let _changing = disk.journal.changing_store();
                     self.engine.clear(checkpoint(sequence))?;
                 }
@@ -157,7 +171,8 @@ impl LoadedNode {
         }
         gate.latest = lineage.last();
         if !accepted.is_empty() {
-            // What there is becomes all there ever was, so that the loss is told once.
+            // Committed at once: what there is becomes all that there ever was, so that the loss is
+            // reported once.
             let _changing = disk.journal.changing_store();
             let unfinished = disk.journal.unfinished();
             self.engine.begin_commit().finish(checkpoint(gate.latest))?;
@@ -171,16 +186,17 @@ impl LoadedNode {
             unfinished.done();
         }
         if !stale.changes.is_empty() {
-            // Nobody waits: should they stay, they are skipped again.
+            // Nobody waits for it: records that stay are skipped the next time, too.
             drop(disk.journal.append(stale));
         }
         Ok(())
     }
 
-    /// Number of the last lessons that the store has; `None` if there is no store yet.
+    /// Returns the number of the last lessons that the store has; `None` if there is no store yet.
     pub(super) fn sequence_of_store(&self) -> Option<u64> {
         let checkpoint = self.engine.store()?.checkpoint();
-        // The first commit is a fold.
+        // A store is created by its first commit, which is a fold or a clearing: one without a
+        // checkpoint is not there yet.
         (!checkpoint.is_null()).then(|| sequence_in(&checkpoint))
     }
 
@@ -197,12 +213,12 @@ impl LoadedNode {
     }
 }
 
-/// The checkpoint of a store that has the lessons up to a sequence number.
+/// Makes the checkpoint of a store that has the lessons up to a sequence number.
 pub(super) fn checkpoint(sequence: u64) -> Value {
     json!({ CHECKPOINT_KEY: sequence })
 }
 
-/// The sequence number in a checkpoint; 0 in one that no fold made.
+/// Returns the sequence number in a checkpoint; 0 in one that no fold made.
 pub(super) fn sequence_in(checkpoint: &Value) -> u64 {
     checkpoint[CHECKPOINT_KEY].as_u64().unwrap_or(0)
 }
@@ -213,6 +229,7 @@ pub(super) fn record_folded(processor_id: &str, sequence: u64, entry: &mut Entry
     entry.put(Table::Folds, processor_id.as_bytes(), sequence);
 }
 
+/// Opens the engine of a node, over its store if there is one.
 fn open(node_id: &str, dir: &Path, options: EngineOptions) -> Result<Engine, ServiceError> {
     let store = LazyStore::open(dir, node_id, options.attribute_limits).map_err(|source| {
         kato_engine::EngineError::Store {

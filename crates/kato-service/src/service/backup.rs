@@ -13,19 +13,22 @@ use crate::files::{remove_dir, sync_dir};
 use crate::journal::{self, Journal};
 use crate::loss;
 
-/// In a directory: the copy in it is not finished.
+/// Name of the file that marks a copy as not finished.
 const UNFINISHED: &str = "UNFINISHED";
 
-/// In the service's directory: second names of the files that are being copied, so that they stay though they are removed.
+/// Name of the directory, in that of the service, of second names of the files that are being
+/// copied, so that they stay though they are removed.
 const STAGED: &str = "STAGED";
 
 impl Service {
-    /// Copies the service into a new or empty directory while it runs; [`open`](Self::open) opens the copy with everything that was
-    /// acknowledged before the call, and perhaps with some of what came after, each operation as a whole.
+    /// Copies the service into a new or empty directory while it runs; [`open`](Self::open) opens
+    /// the copy with everything that was acknowledged before the call, and perhaps with some of
+    /// what came after, each operation as a whole.
     ///
-    /// Writes wait while the files are listed, which takes as long as giving each a second name (a copy of it where the file system
-    /// has no links); they go on while it is copied. Needs the space of the copy, and until it is done what is removed meanwhile.
-    /// A copy that fails is removed; one that a kill broke off says so when it is opened.
+    /// Writes wait while the files are listed, which takes as long as giving each a second name (a
+    /// copy of it where the file system has no links); they go on while it is copied. Needs the
+    /// space of the copy, and until it is done what is removed meanwhile. A copy that fails is
+    /// removed; one that a kill broke off says so when it is opened.
     ///
     /// ```
     /// use kato_service::{NewSession, Service, ServiceOptions};
@@ -42,8 +45,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::NotEmpty`], [`ServiceError::InMemory`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`],
-    /// [`ServiceError::Io`].
+    /// [`ServiceError::NotEmpty`], [`ServiceError::InMemory`], [`ServiceError::Closed`],
+    /// [`ServiceError::StorageFailed`], [`ServiceError::Io`].
     pub fn backup(&self, to: &Path) -> Result<(), ServiceError> {
         let shared = &self.shared;
         let (Some(journal), Some(nodes)) = (&shared.journal, shared.nodes.dir()) else {
@@ -57,15 +60,19 @@ impl Service {
         make_empty(to)?;
         let copied = self.copy_into(to, journal, nodes);
         if copied.is_err() {
-            // What there is of it is of no use, and takes what may be scarce. Should it stay, it says that it is not finished.
+            // What there is of it is of no use, and takes space that may be scarce. Should it stay,
+            // it says that it is not finished.
             let _ = fs::remove_dir_all(to);
         }
         copied
     }
 
+    /// Makes the copy, in a directory that is empty.
     fn copy_into(&self, to: &Path, journal: &Journal, nodes: &Path) -> Result<(), ServiceError> {
         let dir = nodes.parent().unwrap_or(nodes);
         let unfinished = to.join(UNFINISHED);
+        // On the disk before the first file of the copy: one that is broken off can never be taken
+        // for a whole one.
         File::create(&unfinished)
             .and_then(|file| file.sync_all())
             .map_err(ServiceError::io("create", &unfinished))?;
@@ -77,24 +84,29 @@ impl Service {
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
             let _at_rest = journal.stores_at_rest();
-            // Everything that was acknowledged is in the tables, and in the order of its knowledge.
+            // No write runs: after this the tables have everything that was acknowledged.
             journal.sync()?;
+            // Files of a store are never changed, only replaced: links keep those of this moment,
+            // while folds go on.
             staged.link_all(nodes)?;
             journal.tables().moment()
         };
         copy_all(&staged.0, &to.join(NODES))?;
+        // Behind the knowledge bases, but of the same moment.
         journal::copy(&moment, to)?;
         drop(moment);
         let list = dir.join(loss::FILE);
         if list.exists() {
             copy_file(&list, &to.join(loss::FILE))?;
         }
+        // The mark goes last, when all of the copy is on the disk.
         sync_dir(to)?;
         fs::remove_file(&unfinished).map_err(ServiceError::io("remove", &unfinished))?;
         sync_dir(to)
     }
 
-    /// Refuses a copy that is not finished, and removes what a broken-off copying left in the service's own directory.
+    /// Refuses a copy that is not finished, and removes what a broken-off copying left in the
+    /// service's own directory.
     pub(super) fn check_copies(dir: &Path) -> Result<(), ServiceError> {
         if dir.join(UNFINISHED).exists() {
             return Err(ServiceError::Unfinished {
@@ -105,10 +117,11 @@ impl Service {
     }
 }
 
-/// The files that are being copied, under second names; these go when it is dropped.
+/// The files that are being copied, under second names, which are removed when it is dropped.
 struct Staged(PathBuf);
 
 impl Staged {
+    /// Creates the directory of second names, empty.
     fn new(dir: &Path) -> Result<Self, ServiceError> {
         Self::remove(dir)?;
         let staged = dir.join(STAGED);
@@ -116,6 +129,7 @@ impl Staged {
         Ok(Self(staged))
     }
 
+    /// Removes the directory of second names, with those that a copy left that was broken off.
     fn remove(dir: &Path) -> Result<(), ServiceError> {
         remove_dir(&dir.join(STAGED))
     }
@@ -133,7 +147,7 @@ impl Staged {
             for file in files.into_iter().flatten() {
                 let (from, to) = (from.join(&file), to.join(&file));
                 make_parent(&to)?;
-                // Where there are no links it is copied while everything waits.
+                // Where the file system has no links the file is copied while everything waits.
                 if fs::hard_link(&from, &to).is_err() {
                     fs::copy(&from, &to).map_err(ServiceError::io("copy", &from))?;
                 }
@@ -145,7 +159,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // Best effort: the next opening removes it.
+        // Best effort: the next copy or opening removes it.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -163,6 +177,7 @@ fn copy_all(from: &Path, to: &Path) -> Result<(), ServiceError> {
     sync_dir(to)
 }
 
+/// Copies a file, durably.
 fn copy_file(from: &Path, to: &Path) -> Result<(), ServiceError> {
     let copy = || -> io::Result<()> {
         let mut file = File::create_new(to)?;
@@ -172,6 +187,7 @@ fn copy_file(from: &Path, to: &Path) -> Result<(), ServiceError> {
     copy().map_err(ServiceError::io("copy to", to))
 }
 
+/// Lists the paths in a directory.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, ServiceError> {
     let listed = ServiceError::io("list", dir);
     let entries = fs::read_dir(dir).map_err(listed)?;
@@ -179,7 +195,7 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, ServiceError> {
     paths.collect::<io::Result<_>>().map_err(listed)
 }
 
-/// Makes a directory, which may be there if it is empty.
+/// Creates a directory, which may be there if it is empty.
 fn make_empty(dir: &Path) -> Result<(), ServiceError> {
     fs::create_dir_all(dir).map_err(ServiceError::io("create", dir))?;
     match entries(dir)?.is_empty() {
@@ -190,6 +206,7 @@ fn make_empty(dir: &Path) -> Result<(), ServiceError> {
     }
 }
 
+/// Creates the directory that a path is in.
 fn make_parent(path: &Path) -> Result<(), ServiceError> {
     let parent = path.parent().unwrap_or(path);
     fs::create_dir_all(parent).map_err(ServiceError::io("create", parent))

@@ -16,16 +16,18 @@ use crate::session::Live;
 use crate::{Receipt, ServiceError};
 
 impl Service {
-    /// Teaches the session's node many sequences, one pattern each: all of them or none. The session's short-term memory is
-    /// neither used nor changed.
+    /// Teaches the session's node many sequences, one pattern each: all of them or none. The
+    /// session's short-term memory is neither used nor changed.
     ///
-    /// Strings of an event are sorted as observing sorts them; a sequence of fewer than two symbols makes no pattern.
+    /// Strings of an event are sorted as observing sorts them; a sequence of fewer than two symbols
+    /// makes no pattern.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::BatchTooLarge`], [`ServiceError::EmptySequence`], and as [`observe`](Self::observe); everything is checked
-    /// before the first sequence is learned. Should the node turn out to be full on the way, it is
-    /// [`ServiceError::StorageFailed`]: then a restart restores the node without any of the batch.
+    /// [`ServiceError::BatchTooLarge`], [`ServiceError::EmptySequence`], and as
+    /// [`observe`](Self::observe); everything is checked before the first sequence is learned.
+    /// Should the node turn out to be full on the way, it is [`ServiceError::StorageFailed`]: then
+    /// a restart restores the node without any of the batch.
     pub fn learn_batch(
         &self,
         id: &str,
@@ -40,6 +42,8 @@ impl Service {
         if let Some(idx) = items.iter().position(|item| item.events.is_empty()) {
             return Err(ServiceError::EmptySequence { idx });
         }
+        // Everything is checked before the first of them is learned: a refusal leaves the node as
+        // it was.
         for item in &items {
             item.check(&options.engine.limits)?;
         }
@@ -48,7 +52,8 @@ impl Service {
             digest: digest("learn-batch", &items),
             outlives_session: true,
         });
-        // Either the first time or a repetition needs them.
+        // Needed once, either the first time or for a repetition; only one of the two closures
+        // runs.
         let items = Cell::new(items);
         let is_sorted = Cell::new(false);
         let form = Form {
@@ -61,6 +66,8 @@ impl Service {
             &form,
             |_| true,
             |live, entry| {
+                // In KATO the setting of a session has no effect: the process decides for all of
+                // them.
                 let sorts = match options.engine.session_sort_symbols {
                     true => live.session.config().sort_symbols,
                     false => options.engine.sort_symbols,
@@ -74,6 +81,8 @@ impl Service {
                     Ok(outcomes) => {
                         let mut is_pattern =
                             outcomes.iter().map(|outcome| outcome.name().is_some());
+                        // A sequence that is too short has taught nothing, and replaying it would
+                        // be for nothing.
                         lessons.retain(|_| is_pattern.next().unwrap_or(false));
                         let node_id = entry.node_id.clone();
                         (Ok(BatchOutcome { node_id, outcomes }), lessons)
@@ -84,7 +93,7 @@ impl Service {
         )
     }
 
-    /// A part of a batch was taught: only opening again undoes it.
+    /// Ends all writing, as a part of a batch was taught: only opening again undoes it.
     fn left_half_way(&self, error: EngineError) -> ServiceError {
         match &self.shared.journal {
             Some(journal) => journal.fail(StorageFailure::of(error)).into(),
@@ -93,6 +102,7 @@ impl Service {
     }
 }
 
+/// Sorts the symbols of every event, as observing does.
 pub(super) fn sort(lesson: &mut Lesson) {
     for event in &mut lesson.events {
         if !event.symbols().is_sorted() {
@@ -101,6 +111,7 @@ pub(super) fn sort(lesson: &mut Lesson) {
     }
 }
 
+/// Teaches lessons one after the other, up to the first that fails.
 fn teach(live: &Live, lessons: &[Lesson]) -> Result<Vec<LearnOutcome>, EngineError> {
     let node = live.node.node();
     lessons.iter().map(|lesson| node.teach(lesson)).collect()

@@ -1,4 +1,5 @@
-//! What a service does when its journal cannot be written or flushed: it stops taking writes, says so, and loses nothing.
+//! Tests of what a service does when its journal cannot be written or flushed: it stops taking
+//! writes, says so, and loses nothing.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ fn create(service: &Service) -> String {
     created.wait().unwrap().session_id
 }
 
-/// Two patterns that no other word makes.
+/// Returns two patterns that no other word makes.
 fn batch(word: &str) -> Vec<Lesson> {
     let lesson = |first| Lesson::of([Event::new([first]), Event::new([word])]);
     vec![lesson("x"), lesson("y")]
@@ -29,7 +30,7 @@ fn learn(service: &Service, id: &str, word: &str) -> Result<(), ServiceError> {
     receipt.wait().map(drop)
 }
 
-/// How often a word was learned; each batch has it twice.
+/// Counts how often a word was learned; each batch has it twice.
 fn count(service: &Service, word: &str) -> u64 {
     let symbols = service.symbols("n").unwrap();
     symbols.get(word).map_or(0, |counts| counts.frequency)

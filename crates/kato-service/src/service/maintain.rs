@@ -11,10 +11,10 @@ use crate::error::StorageFailure;
 use crate::journal::{Entry, Journal, KeyRecord, Table, time_of};
 use crate::node::NodeEntry;
 
-/// Keys that are forgotten at once.
+/// Keys that one round forgets at most.
 const FORGOTTEN_AT_ONCE: usize = 10_000;
 
-/// What one round of [`Service::maintain`] did.
+/// The work of one round of [`Service::maintain`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Maintained {
@@ -29,13 +29,15 @@ pub struct Maintained {
 }
 
 impl Service {
-    /// Does what is due: removes sessions whose time is over, folds lessons into the stores, takes idle nodes out of memory,
-    /// forgets old keys. To be called about every second; does nothing while another call runs or after closing.
+    /// Does what is due: removes sessions whose time is over, folds lessons into the stores, takes
+    /// idle nodes out of memory, forgets old keys. To be called about every second; does nothing
+    /// while another call runs or after closing.
     ///
     /// # Errors
     ///
-    /// The first of what went wrong, when everything was tried; it stays in [`Figures::failure`](crate::Figures::failure) until
-    /// a round succeeds. A store that cannot be written loses nothing: its lessons stay in the journal.
+    /// The first of what went wrong, when everything was tried; it stays in
+    /// [`Figures::failure`](crate::Figures::failure) until a round succeeds. A store that cannot be
+    /// written loses nothing: its lessons stay in the journal.
     pub fn maintain(&self) -> Result<Maintained, ServiceError> {
         let shared = &*self.shared;
         let _maintaining = match shared.maintenance.try_lock() {
@@ -43,7 +45,8 @@ impl Service {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(Maintained::default()),
         };
-        // Not held on to: closing waits for this round anyway, and writes must not wait for a closing that waits for it.
+        // Not held: closing waits for this round anyway, and writes must not wait for a closing
+        // that waits for it.
         match shared.begin_write() {
             Ok(turn) => drop(turn),
             Err(ServiceError::Closed) => return Ok(Maintained::default()),
@@ -61,11 +64,13 @@ impl Service {
                 Ok(())
             }
         };
+        // Behind the sessions that have just ended, and the nodes that have left memory.
         shared.nodes.forget_unused();
         *shared.fold_failure() = worked.as_ref().err().map(described);
         worked.map(|()| done)
     }
 
+    /// Does what is due on the disk; returns the first error, when everything was tried.
     fn maintain_disk(
         &self,
         journal: &Journal,
@@ -77,7 +82,8 @@ impl Service {
             .iter()
             .map(|entry| self.fold_if_due(entry, journal, now))
             .map(|folded| folded.map(|folded| done.nodes_folded += usize::from(folded)))
-            // All of them, whatever becomes of one.
+            // All of them, whatever becomes of one: a store that cannot be written must not hold up
+            // the others.
             .fold(Ok(()), Result::and);
         let evicted = self.evict_idle(nodes, journal, done);
         done.nodes_evicted += self.shared.make_room(journal);
@@ -86,6 +92,7 @@ impl Service {
         folded.and(evicted).and(forgotten).and(witnessed)
     }
 
+    /// Folds a node that is in memory, if it is due; returns whether it did.
     fn fold_if_due(
         &self,
         entry: &NodeEntry,
@@ -102,7 +109,8 @@ impl Service {
         }
     }
 
-    /// Takes nodes that nobody uses out of memory, the least recently used first, until no more are left than allowed.
+    /// Takes nodes that nobody uses out of memory, the least recently used first, until no more are
+    /// left than allowed.
     fn evict_idle(
         &self,
         mut nodes: Vec<Arc<NodeEntry>>,
@@ -120,6 +128,7 @@ impl Service {
         Ok(())
     }
 
+    /// Forgets keys whose time is over.
     fn forget_keys(
         journal: &Journal,
         now: Micros,
@@ -134,6 +143,7 @@ impl Service {
             let (time_key, _) = row?;
             let (until, key) = time_of(&time_key)
                 .ok_or_else(|| ServiceError::corrupt("read an idempotency key", "its time"))?;
+            // Ordered by time: the others are later.
             if now < until {
                 break;
             }
@@ -142,7 +152,7 @@ impl Service {
             let record = record
                 .map(|bytes| KeyRecord::read(key, &bytes))
                 .transpose()?;
-            // A key may have been used anew since.
+            // A key may have been used anew since, and then has another time in the table as well.
             if record.is_some_and(|record| record.until == until) {
                 entry.remove(Table::Keys, key);
                 done.keys_forgotten += 1;
@@ -157,13 +167,14 @@ impl Service {
     /// Folds all nodes, those included that are not in memory.
     pub(super) fn fold_everything(&self, journal: &Journal) -> Result<(), ServiceError> {
         let shared = &self.shared;
-        // What is in the queue may be the first of a node.
+        // What is in the queue may be the first that a node was taught, and is not in the tables
+        // yet.
         journal.sync()?;
         let unfolded = shared.nodes.unfolded(journal);
         let fold = |entry: &Arc<NodeEntry>| {
             let was_in_memory = entry.is_in_memory();
             let node = match entry.load(shared.source()) {
-                // It is told, and what is left of it stays where it is.
+                // It is reported, and what is left of the node stays where it is.
                 Err(ServiceError::Lost { .. }) => return Ok(()),
                 loaded => loaded?,
             };
@@ -171,7 +182,7 @@ impl Service {
             shared.counters.folds.add(u64::from(folded));
             drop(node);
             if !was_in_memory {
-                // There may be more of them than fit.
+                // Loaded for this alone, and there may be more of them than fit into memory.
                 entry.evict(journal)?;
             }
             Ok(())
@@ -180,7 +191,7 @@ impl Service {
     }
 }
 
-/// The same for those who ask later.
+/// Returns an error in a form that can be shown to those who ask later.
 fn described(error: &ServiceError) -> StorageFailure {
     match error {
         ServiceError::StorageFailed { source } | ServiceError::Journal { source, .. } => {
@@ -190,7 +201,8 @@ fn described(error: &ServiceError) -> StorageFailure {
     }
 }
 
-/// An error that others have, told again: its text, what the system said, and its cause.
+/// An error that was returned to somebody else, as it is shown later: its text, what the system
+/// said, and its cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 struct Told {
@@ -199,6 +211,7 @@ struct Told {
 }
 
 impl Told {
+    /// Describes an error with its causes.
     fn of(error: &dyn Error) -> Self {
         Self {
             text: error.to_string(),
@@ -207,7 +220,9 @@ impl Told {
     }
 }
 
+/// Describes the cause of an error.
 fn cause(error: &(dyn Error + 'static)) -> Box<dyn Error + Send + Sync> {
+    // An error of the system stays one, as `StorageFailure::system_error` looks for it.
     let system = error
         .downcast_ref::<io::Error>()
         .and_then(io::Error::raw_os_error);

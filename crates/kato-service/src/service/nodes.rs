@@ -1,4 +1,5 @@
-//! Looking at nodes by node id. What nobody taught anything answers as an empty knowledge base, and nothing is made for it.
+//! Looking at nodes by node id. A node that nobody taught anything answers as an empty knowledge
+//! base, and nothing is created for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,17 +16,19 @@ use crate::node::LoadedNode;
 use crate::{Receipt, ServiceError, genes};
 
 impl Service {
-    /// The name of a node's knowledge base.
+    /// Returns the name of a node's knowledge base.
     #[must_use]
     pub fn processor_id(&self, node_id: &str) -> String {
         self.shared.nodes.processor_id(node_id)
     }
 
-    /// A pattern by its name, with or without `PTRN|`; `None` if there is none, or the name is no name.
+    /// Returns a pattern by its name, with or without `PTRN|`; `None` if there is none, or the name
+    /// is not a name.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Engine`] when the node's knowledge base cannot be read. So for all looks at a node.
+    /// [`ServiceError::Engine`] when the node's knowledge base cannot be read. So for all looks at
+    /// a node.
     pub fn pattern(
         &self,
         node_id: &str,
@@ -40,7 +43,7 @@ impl Service {
         }
     }
 
-    /// Counts of all symbols.
+    /// Returns the counts of all symbols.
     ///
     /// # Errors
     ///
@@ -53,7 +56,7 @@ impl Service {
         Ok(node.map(|node| node.node().symbols()).unwrap_or_default())
     }
 
-    /// Affinities of all symbols that have any.
+    /// Returns the affinities of all symbols that have any.
     ///
     /// # Errors
     ///
@@ -65,7 +68,7 @@ impl Service {
             .unwrap_or_default())
     }
 
-    /// Affinity of one symbol; empty if it has none.
+    /// Returns the affinity of one symbol; empty if it has none.
     ///
     /// # Errors
     ///
@@ -76,7 +79,7 @@ impl Service {
         Ok(node.map(affinity).unwrap_or_default())
     }
 
-    /// All genes of a node: what was set, over the defaults.
+    /// Returns all genes of a node: what was set, over the defaults.
     #[must_use]
     pub fn genes(&self, node_id: &str) -> Map<String, Value> {
         let shared = &self.shared;
@@ -86,8 +89,9 @@ impl Service {
         genes::readable(&processor_id, node_id, &shared.options.defaults, &set)
     }
 
-    /// Sets genes of a node. Anything can be set and read again; `max_pattern_length`, `stm_mode` and `recall_threshold` become
-    /// settings of the node's sessions, of those that have no own and of later ones.
+    /// Sets genes of a node. Anything can be set and read again; `max_pattern_length`, `stm_mode`
+    /// and `recall_threshold` become settings of the node's sessions, of those that have no own and
+    /// of later ones.
     ///
     /// # Errors
     ///
@@ -109,6 +113,8 @@ impl Service {
             let mut all = genes.map();
             all.extend(changes.clone());
             let kept = Kept::of(&all);
+            // Checked together with those that were set before: many small changes may not add up
+            // to more.
             at_most("bytes of genes", kept.len(), shared.options.max_kept_bytes)?;
             *genes = kept;
             node.record(&mut written, all);
@@ -118,6 +124,7 @@ impl Service {
                 continue;
             }
             let mut body = entry.lock();
+            // Taken out for the moment, as the settings are borrowed from the same body.
             let own = std::mem::take(&mut body.own);
             let changed = body
                 .config_mut()
@@ -126,6 +133,8 @@ impl Service {
             if changed {
                 let mut header = Entry::default();
                 entry.record_header(&body, &mut header);
+                // Not waited for: the entry of the node comes behind it, and the caller waits for
+                // that one.
                 drop(shared.append(header)?);
             }
         }
@@ -133,7 +142,7 @@ impl Service {
         Ok(Receipt::new((), pending))
     }
 
-    /// The nodes that the service knows, by processor id.
+    /// Returns the nodes that the service knows, by processor id.
     #[must_use]
     pub fn nodes(&self) -> Vec<NodeView> {
         let view = |entry: Arc<crate::node::NodeEntry>| NodeView {
@@ -146,7 +155,7 @@ impl Service {
         self.shared.nodes.all().into_iter().map(view).collect()
     }
 
-    /// The node in memory; `None` if there is nothing of it.
+    /// Returns the node in memory; `None` if there is nothing of it.
     fn node(&self, node_id: &str) -> Result<Option<Arc<LoadedNode>>, ServiceError> {
         let shared = &self.shared;
         let entry = shared.nodes.find(node_id, shared.now());

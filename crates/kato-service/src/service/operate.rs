@@ -1,4 +1,5 @@
-//! How a write runs: under its session's lock, taught lessons under its node's gate, all of it as one journal entry.
+//! The way in which a write runs: under its session's lock, taught lessons under its node's gate,
+//! all of it as one journal entry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,8 @@ use crate::receipt::Acknowledgement;
 use crate::session::{Body, Live, SessionEntry};
 use crate::{Receipt, ServiceError};
 
-/// How long keys of requests that matter to one session alone are known: longer than any client repeats them. Every
-/// observation may bring one, so they must not pile up.
+/// Time for which keys of requests that matter to one session alone are known: longer than any
+/// client repeats them. Every observation may bring one, so they must not pile up.
 const SESSION_KEY_RETENTION: Duration = Duration::from_secs(15 * 60);
 
 /// A request with an idempotency key.
@@ -25,21 +26,21 @@ const SESSION_KEY_RETENTION: Duration = Duration::from_secs(15 * 60);
 pub(super) struct Keyed<'a> {
     pub(super) key: &'a str,
     pub(super) digest: Digest,
-    /// May the request be repeated long after its session?
+    /// Whether the request may be repeated long after its session.
     pub(super) outlives_session: bool,
 }
 
-/// What became of an operation: its answer, and what it taught the node.
+/// The outcome of an operation: its answer, and what it taught the node.
 pub(super) type Acted<T> = (Result<T, ServiceError>, Vec<Lesson>);
 
-/// How an answer is kept for when its request is repeated.
+/// The form in which an answer is kept for when its request is repeated.
 pub(super) struct Form<'a, T> {
     pub(super) store: &'a dyn Fn(&T) -> StoredAnswer,
     pub(super) read: &'a dyn Fn(StoredAnswer) -> Result<T, ServiceError>,
 }
 
 impl<T: Serialize + DeserializeOwned> Form<'_, T> {
-    /// All of it.
+    /// Returns the form that keeps all of an answer.
     pub(super) fn whole() -> Self {
         Self {
             store: &StoredAnswer::whole,
@@ -52,14 +53,14 @@ impl<T: Serialize + DeserializeOwned> Form<'_, T> {
     }
 }
 
-/// Whether a key was claimed, or its request was carried out before.
+/// The result of beginning a request: its key is claimed, or it was carried out before.
 pub(super) enum Begun<T> {
     New(Option<Claimed>),
     Done(Receipt<T>),
 }
 
 impl Service {
-    /// Runs an operation of a session.
+    /// Runs an operation of a session whose answer is kept as a whole.
     pub(super) fn operate<T: Serialize + DeserializeOwned>(
         &self,
         id: &str,
@@ -82,6 +83,8 @@ impl Service {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
         let entry = shared.live(id)?;
+        // The key before the session: a repetition that waits here for the first request holds up
+        // no session.
         let claimed = match shared.begin(&entry, keyed, form)? {
             Begun::New(claimed) => claimed,
             Begun::Done(receipt) => return Ok(receipt),
@@ -89,8 +92,12 @@ impl Service {
         let mut body = entry.lock();
         let live = entry.wake(&mut body, shared.source_for(&entry.node))?;
         let node = Arc::clone(&live.node);
-        // Until the entry is in the queue: lessons have one order in the node and in the journal.
+        // Held until the entry is in the queue, so that lessons have one order in the node and in
+        // the journal. Only by what may teach: a gate makes all sessions of a node wait for each
+        // other.
         let mut gate = can_teach(live.session.config()).then(|| node.gate());
+        // From here on memory may have what the journal lacks: a panic or an error that returns
+        // early drops this, which ends all writing.
         let unfinished = shared.journal.as_ref().map(Journal::unfinished);
         let (acted, lessons) = act(live, &entry);
         let now = shared.now();
@@ -101,13 +108,16 @@ impl Service {
         {
             entry.node.record_once(&mut written);
             gate.record(entry.node.processor_id(), lessons, &mut written, now);
+            // Knowledge must survive a power cut (`Durability::Disk`); a session's own state need
+            // only survive a kill.
             written.sync = true;
         }
         let answer = match acted {
             Ok(answer) => answer,
             Err(error) => {
                 if !written.changes.is_empty() {
-                    // What the node has learned it keeps.
+                    // An operation may fail behind something that it has taught, as in the middle
+                    // of a sequence: what the node has learned it keeps.
                     drop(shared.append(written)?);
                 }
                 if let Some(unfinished) = unfinished {
@@ -117,6 +127,7 @@ impl Service {
             }
         };
         entry.weigh(&body);
+        // Before the state is recorded, of which the new end is a part.
         shared.renew(&entry, now);
         if let Some(journal) = &shared.journal {
             entry.record_state(&body, journal, &mut written)?;
@@ -131,7 +142,8 @@ impl Service {
 }
 
 impl Shared {
-    /// The session, if it has not ended. One whose time is over is removed, unless an operation of it runs.
+    /// Returns the session, if it has not ended. One whose time is over is removed, unless an
+    /// operation of it runs.
     pub(super) fn live(&self, id: &str) -> Result<Arc<SessionEntry>, ServiceError> {
         let not_found = || ServiceError::SessionNotFound {
             session_id: id.to_owned(),
@@ -155,11 +167,13 @@ impl Shared {
         Err(ServiceError::MemoryFull { limit })
     }
 
-    /// Removes a session whose time is over, unless an operation of it runs; whether it did.
+    /// Removes a session whose time is over, unless an operation of it runs; returns whether it
+    /// did.
     pub(super) fn expire(&self, entry: &SessionEntry) -> bool {
         let Some(mut body) = entry.try_lock() else {
             return false;
         };
+        // Looked at again with the lock in hand: it may have ended, or been renewed.
         if body.config().is_none() || !entry.has_expired(self.now()) {
             return false;
         }
@@ -168,11 +182,13 @@ impl Shared {
         true
     }
 
-    /// Removes a session that was not used since a time, unless an operation of it runs; whether it did.
+    /// Removes a session that was not used since a time, unless an operation of it runs; returns
+    /// whether it did.
     pub(super) fn evict(&self, entry: &SessionEntry, used: Micros) -> bool {
         let Some(mut body) = entry.try_lock() else {
             return false;
         };
+        // It may have been used between the look at all sessions and now.
         if body.config().is_none() || entry.used() > used {
             return false;
         }
@@ -181,15 +197,17 @@ impl Shared {
         true
     }
 
+    /// Ends a session, in memory and in the journal.
     fn end(&self, entry: &SessionEntry, body: &mut Body) {
         let mut written = Entry::default();
         entry.end(body, &mut written);
         self.sessions.remove(&entry.id);
-        // Should it fail, the session is there again after the next opening, for as long as it lives.
+        // Should it fail, the session is there again after the next opening, for as long as it
+        // lives.
         drop(self.append(written));
     }
 
-    /// Claims the request's key, or answers as the first time.
+    /// Claims the key of the request, or answers as the first time.
     pub(super) fn begin<T>(
         &self,
         entry: &SessionEntry,
@@ -212,7 +230,8 @@ impl Shared {
             Claim::Seen(answer) => (form.read)(answer)?,
         };
         self.counters.replays.add(1);
-        // Its record may still be in the queue: this comes after it.
+        // The record of the first request may still be in the queue: this entry comes behind it, so
+        // the answer is as durable as the first one.
         let barrier = Entry {
             sync: true,
             ..Entry::default()
@@ -233,7 +252,7 @@ impl Shared {
         claimed.keep(answer(), entry);
     }
 
-    /// Makes a session live on, as a write does.
+    /// Renews a session, as a write does.
     pub(super) fn renew(&self, entry: &SessionEntry, now: Micros) {
         if self.options.auto_extend {
             entry.renew(now);

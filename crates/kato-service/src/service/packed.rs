@@ -1,4 +1,5 @@
-//! The answer to a batch, kept in a bit a sequence: names are those of the request's own sequences, which come again with it.
+//! The answer to a batch, kept in a bit a sequence: names are those of the request's own sequences,
+//! which come again with it.
 
 use kato_engine::{LearnOutcome, Lesson};
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::ServiceError;
 use crate::answer::BatchOutcome;
 use crate::journal::StoredAnswer;
 
-/// What the request of a batch does not tell of its answer.
+/// The part of the answer to a batch that its request does not contain.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PackedBatch {
     node_id: String,
@@ -19,6 +20,7 @@ pub(super) struct PackedBatch {
 }
 
 impl PackedBatch {
+    /// Packs an answer.
     pub(super) fn of(outcome: &BatchOutcome, is_sorted: bool) -> Self {
         let is_new = |outcome: &LearnOutcome| matches!(outcome, LearnOutcome::New(_));
         let byte = |part: &[LearnOutcome]| {
@@ -34,14 +36,17 @@ impl PackedBatch {
         }
     }
 
-    /// The first answer to these sequences.
+    /// Returns the first answer to these sequences.
     pub(super) fn outcome(self, mut items: Vec<Lesson>) -> Result<BatchOutcome, ServiceError> {
+        // The digest is that of the same request, so the record is at fault.
         if self.new.len() != items.len().div_ceil(8) {
             return Err(ServiceError::corrupt(
                 "read the answer to a batch",
                 "it has another number of sequences",
             ));
         }
+        // As the first time, whatever the session that asks now has set: names depend on the order
+        // of symbols.
         if self.is_sorted {
             items.iter_mut().for_each(sort);
         }
@@ -60,7 +65,7 @@ impl PackedBatch {
         })
     }
 
-    /// The first answer, as it is kept: all of it in a record of format version 1.
+    /// Reads the first answer, as it is kept: all of it in a record of format version 1.
     pub(super) fn read(
         answer: &StoredAnswer,
         items: Vec<Lesson>,

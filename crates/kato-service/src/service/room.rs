@@ -1,5 +1,6 @@
-//! Room for nodes in memory: each takes a file descriptor, so there may be as many as the process's limit allows, and those that
-//! were not used for longest make room for others, also while they have sessions.
+//! Room for nodes in memory: each takes a file descriptor, so there may be as many as the process's
+//! limit allows, and those that were not used for longest make room for others, also while they
+//! have sessions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,11 +12,12 @@ use crate::journal::{Entry, Journal};
 use crate::node::{NodeEntry, Source};
 use crate::session::SessionEntry;
 
-/// One of so many nodes goes beyond what must, so that the next to come find room.
+/// Number of nodes of which one goes beyond what must, so that the next to come find room.
 const SPARE: usize = 8;
 
 impl Shared {
-    /// Where the knowledge of a node comes from, which is about to be used: if it has to be loaded, there is room for it.
+    /// Returns where the knowledge of a node comes from that is about to be used, and makes room
+    /// for it if it has to be loaded.
     pub(super) fn source_for(&self, node: &NodeEntry) -> Source<'_> {
         if let Some(journal) = self.journal.as_ref().filter(|_| !node.is_in_memory()) {
             self.make_room(journal);
@@ -23,8 +25,9 @@ impl Shared {
         self.source()
     }
 
-    /// Takes nodes out of memory until there is room for some more; how many. Those that are being used stay, so there may be more
-    /// than there should be, by one an operation that runs.
+    /// Takes nodes out of memory until there is room for some more; returns how many. Those that
+    /// are being used stay, so there may be more than there should be, by one an operation that
+    /// runs.
     pub(super) fn make_room(&self, journal: &Journal) -> usize {
         let most = Descriptors::of_process().nodes();
         let mut loaded = self.nodes.all();
@@ -34,6 +37,8 @@ impl Shared {
         }
         NodeEntry::sort_by_last_use(&mut loaded);
         let wanted = loaded.len() - most + most.div_ceil(SPARE);
+        // Grouped by node in one pass, not searched for every node. Addresses are unique as keys,
+        // because `loaded` and the sessions keep their nodes alive.
         let mut sessions: HashMap<*const NodeEntry, Vec<Arc<SessionEntry>>> = HashMap::new();
         for session in self.sessions.all() {
             let of_node = sessions.entry(Arc::as_ptr(&session.node));
@@ -45,7 +50,7 @@ impl Shared {
                 break;
             }
             let sessions = sessions.get(&Arc::as_ptr(node)).map(Vec::as_slice);
-            // One that cannot be folded stays, and maintenance says why.
+            // One that cannot be folded stays, and maintenance reports why.
             let has_gone = leave(node, sessions.unwrap_or_default(), journal).unwrap_or(false);
             n_gone += usize::from(has_gone);
         }
@@ -53,7 +58,8 @@ impl Shared {
     }
 }
 
-/// Puts all sessions of a node to rest and takes it out of memory, unless it is in use; whether it did.
+/// Puts all sessions of a node to rest and takes it out of memory, unless it is in use; returns
+/// whether it did.
 fn leave(
     node: &NodeEntry,
     sessions: &[Arc<SessionEntry>],
@@ -69,6 +75,8 @@ fn leave(
     for (session, body) in with_bodies.filter(|(_, body)| body.is_live()) {
         session.record_state(body, journal, &mut written)?;
     }
+    // Waited for: a session that rests is read from the tables, and what is in the queue is not
+    // there yet.
     journal.append_and_wait(written)?;
     for body in &mut bodies {
         SessionEntry::rest(body);

@@ -8,7 +8,7 @@ use crate::ServiceError;
 use crate::runs::RunRecord;
 
 impl Service {
-    /// The record of a training run; `None` if there is none.
+    /// Returns the record of a training run; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -18,13 +18,13 @@ impl Service {
         shared.runs.get(shared.journal.as_ref(), run)
     }
 
-    /// Replaces the record of a training run, as durably as everything, where its version is `version`, 0 for none. Its version from
-    /// then on.
+    /// Replaces the record of a training run, as durably as everything, where its version is
+    /// `version`, 0 for none. Returns its version from then on.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::RunReplaced`] when its version is another, [`ServiceError::RunTooLarge`], [`ServiceError::TooManyRuns`],
-    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
+    /// [`ServiceError::RunReplaced`] when its version is another, [`ServiceError::RunTooLarge`],
+    /// [`ServiceError::TooManyRuns`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
     pub fn replace_run_record(
         &self,
         run: &RunName,

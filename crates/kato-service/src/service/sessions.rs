@@ -15,12 +15,13 @@ use crate::session::SessionEntry;
 use crate::{Receipt, ServiceError, genes};
 
 impl Service {
-    /// Creates a session. Where there are as many as allowed, it takes the place of the least recently used one.
+    /// Creates a session. Where there are as many as allowed, it takes the place of the least
+    /// recently used one.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::TooLarge`], [`ServiceError::TooManySessions`], [`ServiceError::MemoryFull`], [`ServiceError::Closed`],
-    /// [`ServiceError::StorageFailed`].
+    /// [`ServiceError::TooLarge`], [`ServiceError::TooManySessions`], [`ServiceError::MemoryFull`],
+    /// [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
     pub fn create_session(&self, new: NewSession) -> Result<Receipt<SessionView>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
@@ -37,12 +38,15 @@ impl Service {
         let mut defaults = shared.options.defaults.clone();
         genes::apply(&node.genes().map(), &mut defaults, |_| false);
         let given = new.config.unwrap_or_default();
+        // As in KATO, one setting that is out of range makes all of them count as not given, and
+        // the session is created all the same.
         let (config, refused) = defaults.for_creation(&given);
         check_settings(&config, most)?;
         let own = match refused {
             None => genes::shadowed(&given).collect(),
             Some(_) => BTreeSet::new(),
         };
+        // KATO takes a lifetime of 0 for none that is given.
         let ttl_seconds = new.ttl_seconds.filter(|&ttl| ttl > 0);
         let ttl_seconds = ttl_seconds.unwrap_or(shared.options.session_ttl);
         let header = SessionHeader {
@@ -62,6 +66,8 @@ impl Service {
             node,
             &shared.sessions.charges,
         ));
+        // Locked before others can find it, so that nothing of it is in the journal before its
+        // creation.
         let body = entry.lock();
         shared.sessions.insert(Arc::clone(&entry), limit)?;
         let mut written = Entry::default();
@@ -75,7 +81,7 @@ impl Service {
         Ok(Receipt::new(entry.view(config, now), pending))
     }
 
-    /// A session as it is now.
+    /// Returns a session as it is now.
     ///
     /// # Errors
     ///
@@ -87,7 +93,7 @@ impl Service {
         Ok(entry.view(config, self.shared.now()))
     }
 
-    /// Whether a session is there and whether it has expired. Changes nothing.
+    /// Returns whether a session is there and whether it has expired. Changes nothing.
     #[must_use]
     pub fn exists(&self, id: &str) -> Existence {
         let now = self.shared.now();
@@ -103,35 +109,40 @@ impl Service {
             })
     }
 
-    /// The name of the knowledge base of a session, whether or not it has expired; `None` if there is no such session.
+    /// Returns the name of the knowledge base of a session, whether or not it has expired; `None`
+    /// if there is no such session.
     #[must_use]
     pub fn processor_id_of_session(&self, id: &str) -> Option<String> {
         let entry = self.shared.sessions.get(id)?;
         Some(entry.node.processor_id().to_owned())
     }
 
-    /// Whether a session can be used; one whose time is over is removed.
+    /// Returns whether a session can be used; one whose time is over is removed.
     #[must_use]
     pub fn check(&self, id: &str) -> bool {
         self.shared.live(id).is_ok()
     }
 
-    /// Number of sessions; those whose time was over at the last [`maintain`](Self::maintain) are not among them.
+    /// Returns the number of sessions; those whose time was over at the last
+    /// [`maintain`](Self::maintain) are not among them.
     #[must_use]
     pub fn n_sessions(&self) -> usize {
         self.shared.sessions.len()
     }
 
-    /// Deletes a session. Waits for the operation of it that runs: afterwards nothing of it acts any more.
+    /// Deletes a session. Waits for the operation of it that runs: afterwards nothing of it acts
+    /// any more.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::SessionNotFound`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`].
+    /// [`ServiceError::SessionNotFound`], [`ServiceError::Closed`],
+    /// [`ServiceError::StorageFailed`].
     pub fn delete_session(&self, id: &str) -> Result<Receipt<()>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
         let entry = shared.live(id)?;
         let mut body = entry.lock();
+        // Another request may have ended it while this one waited for the lock.
         if body.config().is_none() {
             return Err(entry.not_found());
         }
@@ -143,8 +154,9 @@ impl Service {
         Ok(Receipt::new((), pending))
     }
 
-    /// Makes a session end in so many seconds from now, [`max_session_ttl`](crate::ServiceOptions::max_session_ttl) at most; 0
-    /// ends it. The next write renews it by its own lifetime again. The receipt tells the seconds.
+    /// Makes a session end in so many seconds from now,
+    /// [`max_session_ttl`](crate::ServiceOptions::max_session_ttl) at most; 0 ends it. The next
+    /// write renews it by its own lifetime again. The receipt has the seconds that it came to.
     ///
     /// # Errors
     ///
@@ -169,7 +181,8 @@ impl Service {
         Ok(Receipt::new(seconds, pending))
     }
 
-    /// A part of the list of sessions, by id. Changes nothing, not even when they were used last.
+    /// Returns a page of the list of sessions, by id. Changes nothing, not even when they were used
+    /// last.
     #[must_use]
     pub fn list_sessions(&self, page: &SessionPage) -> Vec<ListedSession> {
         let shared = &self.shared;
@@ -191,7 +204,7 @@ impl Service {
         found.into_iter().map(listed).collect()
     }
 
-    /// A session's settings, all of them.
+    /// Returns all settings of a session.
     ///
     /// # Errors
     ///
@@ -206,7 +219,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// [`ServiceError::Config`], [`ServiceError::TooLarge`], and as [`delete_session`](Self::delete_session).
+    /// [`ServiceError::Config`], [`ServiceError::TooLarge`], and as
+    /// [`delete_session`](Self::delete_session).
     pub fn update_config(
         &self,
         id: &str,
@@ -217,6 +231,7 @@ impl Service {
         let entry = shared.live(id)?;
         let mut body = entry.lock();
         let config = body.config_mut().ok_or_else(|| entry.not_found())?;
+        // Changed in a copy: a refusal leaves the settings as they were.
         let mut changed = config.clone();
         changed.update(changes)?;
         check_settings(&changed, shared.options.max_kept_bytes)?;
@@ -233,12 +248,14 @@ impl Service {
         Ok(Receipt::new((), pending))
     }
 
-    /// Removes sessions whose time is over, else the least recently used one, where that was not used for the lifetime that
-    /// sessions have by default: whoever uses a session keeps it, however many others come.
+    /// Removes sessions whose time is over, else the least recently used one, where that was not
+    /// used for the lifetime that sessions have by default: whoever uses a session keeps it,
+    /// however many others come.
     fn make_room(&self) {
         let shared = &self.shared;
         let now = shared.now();
         if shared.sessions.is_time_to_look(now) {
+            // Sessions whose time is over go before any that still lives.
             if self.remove_expired() > 0 {
                 return;
             }
@@ -252,7 +269,7 @@ impl Service {
         }
     }
 
-    /// Removes sessions whose time is over; how many.
+    /// Removes sessions whose time is over; returns how many.
     pub(super) fn remove_expired(&self) -> usize {
         let shared = &self.shared;
         let expired = shared.sessions.expired(shared.now());

@@ -17,12 +17,13 @@ use crate::session::{Live, SessionEntry};
 use crate::{Receipt, ServiceError};
 
 impl Service {
-    /// Observes; see [`Session::observe`](kato_engine::Session::observe).
+    /// Observes an event; see [`Session::observe`](kato_engine::Session::observe).
     ///
     /// # Errors
     ///
-    /// [`ServiceError::MemoryFull`], [`ServiceError::SessionNotFound`], [`ServiceError::Engine`], [`ServiceError::KeyReused`],
-    /// [`ServiceError::KeyInvalid`], [`ServiceError::Closed`], [`ServiceError::StorageFailed`]. So for all writes.
+    /// [`ServiceError::MemoryFull`], [`ServiceError::SessionNotFound`], [`ServiceError::Engine`],
+    /// [`ServiceError::KeyReused`], [`ServiceError::KeyInvalid`], [`ServiceError::Closed`],
+    /// [`ServiceError::StorageFailed`]. So for all writes.
     pub fn observe(
         &self,
         id: &str,
@@ -39,6 +40,8 @@ impl Service {
             keyed,
             |config| config.max_pattern_length > 0,
             |live, entry| {
+                // Checked here and not first, so that the repetition of a request that was carried
+                // out gets its answer all the same.
                 if let Err(full) = self.shared.check_memory() {
                     return (Err(full), Vec::new());
                 }
@@ -141,8 +144,9 @@ impl Service {
         self.operate(id, keyed(key, "clear-stm"), |_| false, clear)
     }
 
-    /// Empties the session's **node** for all its sessions, durably, and then this session as [`clear_stm`](Self::clear_stm)
-    /// does. Other sessions keep their short-term memories. Idempotency keys stay known.
+    /// Empties the session's **node** for all its sessions, durably, and then this session as
+    /// [`clear_stm`](Self::clear_stm) does. Other sessions keep their short-term memories.
+    /// Idempotency keys stay known.
     ///
     /// # Errors
     ///
@@ -170,22 +174,24 @@ impl Service {
         entry.node.record_once(&mut written);
         entry.record_state(&body, journal, &mut written)?;
         shared.keep(claimed, || StoredAnswer::whole(&()), &mut written);
-        // Whatever the setting: a store that is emptied must not run ahead of the journal.
+        // Also with `Durability::Os`: a store that is emptied must not run ahead of the journal.
         written.sync = true;
         node.clear(entry.node.processor_id(), journal, written)?;
         Ok(Receipt::new((), None))
     }
 
-    /// The short-term memory, oldest event first.
+    /// Returns the short-term memory, oldest event first.
     ///
     /// # Errors
     ///
-    /// [`ServiceError::SessionNotFound`]; [`ServiceError::Engine`] when the node cannot be loaded. So for all reads.
+    /// [`ServiceError::SessionNotFound`]; [`ServiceError::Engine`] when the node cannot be loaded.
+    /// So for all reads.
     pub fn stm(&self, id: &str) -> Result<Vec<Event>, ServiceError> {
         self.read(id, |live, _| live.session.stm().to_vec())
     }
 
-    /// What the short-term memory resembles, and what would come next. Other operations of the session go on meanwhile.
+    /// Returns the patterns that the short-term memory resembles, and what would come next. Other
+    /// operations of the session go on meanwhile.
     ///
     /// # Errors
     ///
@@ -194,7 +200,7 @@ impl Service {
         self.predictions_unless(id, &Cancel::never())
     }
 
-    /// [`predictions`](Self::predictions) that can be ended from another thread.
+    /// Returns what [`predictions`](Self::predictions) does, and can be ended from another thread.
     ///
     /// # Errors
     ///
@@ -204,6 +210,7 @@ impl Service {
         id: &str,
         cancel: &Cancel,
     ) -> Result<Predictions, ServiceError> {
+        // Copied under the session's lock, and predicted without it: predictions may take long.
         let (stm, config, node) = self.read(id, |live, _| {
             let session = &live.session;
             let node = std::sync::Arc::clone(&live.node);
@@ -213,7 +220,7 @@ impl Service {
         Ok(node.node().predict_unless(&stm, &config, cancel)?)
     }
 
-    /// What was observed last; `None` before the first observation.
+    /// Returns what was observed last; `None` before the first observation.
     ///
     /// # Errors
     ///
@@ -222,7 +229,7 @@ impl Service {
         self.read(id, |live, _| live.session.percept())
     }
 
-    /// Everything that goes on in the session.
+    /// Returns the state of the session as KATO's `cognition-data` shows it.
     ///
     /// # Errors
     ///
@@ -231,7 +238,7 @@ impl Service {
         self.cognition_unless(id, &Cancel::never())
     }
 
-    /// [`cognition`](Self::cognition) that can be ended from another thread.
+    /// Returns what [`cognition`](Self::cognition) does, and can be ended from another thread.
     ///
     /// # Errors
     ///
@@ -250,6 +257,8 @@ impl Service {
             (cognition, predicts, std::sync::Arc::clone(&live.node))
         })?;
         if predicts {
+            // As in KATO, whose data come from predictions that were made while observing, with the
+            // settings of the process and not with the session's.
             let defaults = &self.shared.options.defaults;
             let stm = &cognition.short_term_memory;
             cognition.predictions = node.node().predict_unless(stm, defaults, cancel)?;
@@ -257,8 +266,9 @@ impl Service {
         Ok(cognition)
     }
 
-    /// KATO's `finalize-training` of the session's node; see [`Node::finalize_training`](kato_engine::Node::finalize_training).
-    /// Lasts until the node leaves memory.
+    /// Finalises the training of the session's node, as KATO's `finalize-training`; see
+    /// [`Node::finalize_training`](kato_engine::Node::finalize_training). Lasts until the node
+    /// leaves memory.
     ///
     /// # Errors
     ///
@@ -276,6 +286,7 @@ impl Service {
         })
     }
 
+    /// Looks at a session in memory, where it is brought if it rests.
     fn read<T>(
         &self,
         id: &str,
@@ -285,13 +296,13 @@ impl Service {
         let mut body = entry.lock();
         let live = entry.wake(&mut body, self.shared.source_for(&entry.node))?;
         let found = look(live, &entry);
-        // It may have come into memory just now.
+        // It may have come into memory just now, with what it remembers.
         entry.weigh(&body);
         Ok(found)
     }
 }
 
-/// A request without a body.
+/// Makes the key of a request without a body.
 fn keyed<'a>(key: Option<&'a str>, method: &str) -> Option<Keyed<'a>> {
     key.map(|key| Keyed {
         key,
@@ -300,7 +311,7 @@ fn keyed<'a>(key: Option<&'a str>, method: &str) -> Option<Keyed<'a>> {
     })
 }
 
-/// Runs an operation of the engine, and words its answer.
+/// Runs an operation of the engine, and makes its answer.
 fn acted<O, T>(
     live: &mut Live,
     entry: &SessionEntry,
@@ -313,6 +324,7 @@ fn acted<O, T>(
     (answer.map_err(ServiceError::from), lessons)
 }
 
+/// Makes a unique id.
 fn unique_id(prefix: &str) -> String {
     format!("{prefix}{}", Uuid::new_v4().simple())
 }

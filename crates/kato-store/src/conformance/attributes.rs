@@ -1,4 +1,4 @@
-//! What is kept of a pattern beside its content and frequency.
+//! Tests of what is kept of a pattern beside its content and frequency.
 
 use std::num::NonZeroUsize;
 
@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::{Fixture, Lesson, Lessons, commit, content, create, learned, stage};
 use crate::{PatternStore, StoreError, StoredPattern};
 
-/// Teaches the same pattern once a lesson, each in a commit of its own, and returns what the store makes of it.
+/// Teaches the same pattern once for each lesson, each in a commit of its own, and returns what the
+/// store makes of it.
 fn learned_with<F: Fixture>(
     fixture: &F,
     limits: AttributeLimits,
@@ -31,7 +32,8 @@ fn learned_with<F: Fixture>(
     content(&store).remove(0).patterns.remove(0)
 }
 
-/// Metadata is the union; with a limit every key keeps its smallest values.
+/// Checks that metadata is the union of what was learned; with a limit every key keeps its smallest
+/// values.
 pub fn metadata_is_united_within_limits(fixture: &impl Fixture) {
     let attributes = |pairs: &[(&str, &str)]| {
         let mut metadata = Metadata::default();
@@ -79,6 +81,7 @@ pub fn metadata_is_united_within_limits(fixture: &impl Fixture) {
     assert_eq!(values(&pattern, "book"), ["1", "2"]);
 }
 
+/// Returns attributes with one emotive at a position.
 fn joy(position: u64, value: f64) -> Attributes {
     let mut emotives = EmotiveWindow::default();
     emotives.learn(
@@ -92,7 +95,8 @@ fn joy(position: u64, value: f64) -> Attributes {
     }
 }
 
-/// The window keeps the latest emotives by position, whatever the order of the commits, to the last bit.
+/// Checks that the window keeps the latest emotives by position, whatever the order of the commits,
+/// to the last bit.
 pub fn emotives_keep_the_latest(fixture: &impl Fixture) {
     let limits = AttributeLimits {
         persistence: NonZeroUsize::MIN.saturating_add(2),
@@ -127,6 +131,7 @@ pub fn emotives_keep_the_latest(fixture: &impl Fixture) {
     );
 }
 
+/// Returns attributes with an affinity and nothing else.
 fn affinity(pairs: &[(&str, f64)]) -> Attributes {
     let pairs = pairs.iter().map(|&(key, value)| (key.to_owned(), value));
     Attributes {
@@ -135,7 +140,8 @@ fn affinity(pairs: &[(&str, f64)]) -> Attributes {
     }
 }
 
-/// Sums of affinity add up key by key, whatever the window of emotives keeps; they stop at the largest numbers.
+/// Checks that sums of affinity add up key by key, whatever the window of emotives keeps, and stop
+/// at the largest numbers.
 pub fn affinities_add_up(fixture: &impl Fixture) {
     let limits = AttributeLimits {
         persistence: NonZeroUsize::MIN,
@@ -163,7 +169,7 @@ pub fn affinities_add_up(fixture: &impl Fixture) {
     );
 }
 
-/// An emotive or affinity that JSON cannot hold is refused before anything is staged.
+/// Checks that an emotive or affinity that JSON cannot hold is refused before anything is staged.
 pub fn emotives_that_no_file_keeps_are_refused(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
     let no_numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
@@ -188,7 +194,7 @@ pub fn emotives_that_no_file_keeps_are_refused(fixture: &impl Fixture) {
     assert_eq!(store.count_patterns(0).expect("patterns can be counted"), 0);
 }
 
-/// Of all sightings the earliest stays; patterns learned without provenance have none.
+/// Checks that of all sightings the earliest stays; patterns learned without provenance have none.
 pub fn first_sightings_are_the_earliest(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
     let seen = |sample_idx, token_idx| FirstSeen {
@@ -226,7 +232,8 @@ pub fn first_sightings_are_the_earliest(fixture: &impl Fixture) {
     assert_eq!(without.first_seen, None);
 }
 
-/// Documents are found by the number of their sample; of several ids the smallest counts.
+/// Checks that documents are found by the number of their sample; of several ids the smallest
+/// counts.
 pub fn documents_are_found_by_sample(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
     for documents in [
@@ -258,7 +265,8 @@ pub fn documents_are_found_by_sample(fixture: &impl Fixture) {
     }
 }
 
-/// Patterns imported with a frequency count as often as it says; counts stay at the largest number.
+/// Checks that patterns imported with a frequency count as often as it says; counts stay at the
+/// largest number.
 pub fn imported_frequencies_count(fixture: &impl Fixture) {
     let extra = |extra_frequency| Attributes {
         extra_frequency,

@@ -1,4 +1,4 @@
-//! What is visible when, and what is refused.
+//! Tests of what is visible when, and of what is refused.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -12,6 +12,7 @@ use crate::{
     VisitedPattern,
 };
 
+/// Returns lessons of two patterns in one node.
 fn two_patterns() -> Lessons {
     Lessons::new(
         1,
@@ -19,7 +20,7 @@ fn two_patterns() -> Lessons {
     )
 }
 
-/// A new store knows its nodes, its configuration and its limits, and nothing else.
+/// Checks that a new store has its nodes, its configuration and its limits, and nothing else.
 pub fn a_new_store_is_empty(fixture: &impl Fixture) {
     let configuration = json!({"chunk_sizes": [5, 7], "ü": null, "float": 0.1, "large": u64::MAX});
     let limits = AttributeLimits {
@@ -46,7 +47,7 @@ pub fn a_new_store_is_empty(fixture: &impl Fixture) {
     assert!(fixture.create(&[], Value::Null, limits).nodes().is_empty());
 }
 
-/// A staged batch shows only after its commit; a dropped one never does.
+/// Checks that a staged batch shows only after its commit, and a dropped one never.
 pub fn staged_batches_are_invisible(fixture: &impl Fixture) {
     let lessons = two_patterns();
     let store = create(fixture, &["node0"]);
@@ -67,7 +68,8 @@ pub fn staged_batches_are_invisible(fixture: &impl Fixture) {
     assert_eq!(count(), 1);
 }
 
-/// A batch that was staged before the store was closed does no harm, whether it is committed or dropped afterwards.
+/// Checks that a batch that was staged before the store was closed does no harm, whether it is
+/// committed or dropped afterwards.
 pub fn abandoned_batches_do_no_harm(fixture: &impl Fixture) {
     let lessons = two_patterns();
     let store = create(fixture, &["node0"]);
@@ -92,7 +94,8 @@ pub fn abandoned_batches_do_no_harm(fixture: &impl Fixture) {
     assert_eq!(content(&store)[0].patterns.len(), 2);
 }
 
-/// A commit without batches, or of empty ones, replaces the checkpoint and nothing else.
+/// Checks that a commit without batches, or of empty ones, replaces the checkpoint and nothing
+/// else.
 pub fn an_empty_commit_moves_only_the_checkpoint(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
     teach(&store, &two_patterns());
@@ -105,7 +108,7 @@ pub fn an_empty_commit_moves_only_the_checkpoint(fixture: &impl Fixture) {
     assert_eq!((content(&store), store.checkpoint()), (before, checkpoint));
 }
 
-/// A batch for another number of nodes is refused.
+/// Checks that a batch for another number of nodes is refused.
 pub fn batches_with_other_nodes_are_refused(fixture: &impl Fixture) {
     let store = create(fixture, &["node0", "node1"]);
     for n_nodes in [0, 1, 3] {
@@ -117,7 +120,8 @@ pub fn batches_with_other_nodes_are_refused(fixture: &impl Fixture) {
     }
 }
 
-/// What another store staged is refused together with all that came along, and the checkpoint stays.
+/// Checks that what another store staged is refused together with all that came along, and that the
+/// checkpoint stays.
 pub fn batches_of_other_stores_are_refused(fixture: &impl Fixture) {
     struct Unknown;
 
@@ -144,7 +148,8 @@ pub fn batches_of_other_stores_are_refused(fixture: &impl Fixture) {
     }
 }
 
-/// Every look-up at a node that is not there is refused, and the error lists the nodes.
+/// Checks that every look-up at a node that is not there is refused with an error that lists the
+/// nodes.
 pub fn unknown_nodes_are_refused(fixture: &impl Fixture) {
     struct Nobody;
 
@@ -177,7 +182,7 @@ pub fn unknown_nodes_are_refused(fixture: &impl Fixture) {
     }
 }
 
-/// Reopening changes nothing that can be read, and training goes on where it was.
+/// Checks that reopening changes nothing that can be read, and that training goes on where it was.
 pub fn what_was_committed_survives_reopening(fixture: &impl Fixture) {
     let lessons = two_patterns();
     let mut store = create(fixture, &["node0"]);
@@ -201,7 +206,7 @@ pub fn what_was_committed_survives_reopening(fixture: &impl Fixture) {
     );
 }
 
-/// A scan gives the store as it was when the scan began, also while commits follow.
+/// Checks that a scan gives the store as it was when the scan began, also while commits follow.
 pub fn a_scan_sees_the_commits_before_it(fixture: &impl Fixture) {
     let lesson = |idx: u32| {
         let vector = vec![f64::from(idx)];
@@ -210,6 +215,8 @@ pub fn a_scan_sees_the_commits_before_it(fixture: &impl Fixture) {
             ..Lesson::text(0, &["a", &idx.to_string()])
         }
     };
+    // More patterns than a block of the embedded store holds, so that scans have more to read after
+    // the commits.
     let lessons = Lessons::new(1, (0..600).map(lesson).collect());
     let store = create(fixture, &["node0"]);
     let commit = |picked: &[usize]| {
@@ -238,7 +245,8 @@ pub fn a_scan_sees_the_commits_before_it(fixture: &impl Fixture) {
     );
 }
 
-/// Clearing forgets everything durably, as one commit with its checkpoint, and what is committed afterwards is all there is.
+/// Checks that clearing forgets everything durably, as one commit with its checkpoint, and that
+/// only what is committed afterwards is there.
 pub fn clearing_forgets_everything<F: Fixture>(fixture: &F) {
     let lessons = two_patterns();
     let store = create(fixture, &["node0"]);
@@ -270,7 +278,7 @@ pub fn clearing_forgets_everything<F: Fixture>(fixture: &F) {
     assert_eq!(learned(&store, 0, lessons.name(1)).frequency, 1);
 }
 
-/// Batches staged by several threads at once make the same commit.
+/// Checks that batches staged by several threads at once make the same commit.
 pub fn threads_stage_at_once(fixture: &impl Fixture) {
     let lessons = Lessons::new(
         1,

@@ -1,4 +1,4 @@
-//! Everything that can be read from a store, checked for agreement with itself.
+//! The whole content of a store, read in every way and checked for agreement with itself.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use kato_model::{PatternName, Symbol, VectorName};
 use super::visits::visited;
 use crate::{PatternStore, Scan, StoredPattern, SymbolCounts, Totals};
 
-/// What one node of a store holds.
+/// The content of one node of a store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeContent {
     /// Counts over learn calls.
@@ -20,7 +20,8 @@ pub struct NodeContent {
     pub vectors: Vec<(VectorName, Vec<u64>)>,
 }
 
-/// Reads a store from end to end and checks that all ways of reading agree, and that names are those of the content.
+/// Reads a store from end to end and checks that all ways of reading agree, and that names are
+/// those of the content.
 #[must_use]
 pub fn content(store: &dyn PatternStore) -> Vec<NodeContent> {
     (0..store.nodes().len())
@@ -48,6 +49,7 @@ pub fn assert_same_content(found: &dyn PatternStore, expected: &dyn PatternStore
     }
 }
 
+/// Reads one node and checks that all ways of reading agree.
 fn node_content(store: &dyn PatternStore, node_idx: usize) -> NodeContent {
     let node = store.nodes()[node_idx].clone();
     let patterns = all(store.scan(node_idx));
@@ -121,11 +123,13 @@ fn node_content(store: &dyn PatternStore, node_idx: usize) -> NodeContent {
     }
 }
 
+/// Collects a scan that must not fail.
 fn all<T>(scan: Result<Scan<'_, T>, crate::StoreError>) -> Vec<T> {
     let items: Result<Vec<T>, _> = scan.expect("a node can be scanned").collect();
     items.expect("a scan gives no errors")
 }
 
+/// Counts how often a pattern holds each of its symbols.
 fn occurrences(pattern: &StoredPattern) -> BTreeMap<&Symbol, u64> {
     let mut counts = BTreeMap::new();
     for symbol in &pattern.symbols {
@@ -134,6 +138,7 @@ fn occurrences(pattern: &StoredPattern) -> BTreeMap<&Symbol, u64> {
     counts
 }
 
+/// Computes the totals that follow from the patterns.
 fn derived_totals(patterns: &[StoredPattern]) -> Totals {
     let mut totals = Totals::default();
     for pattern in patterns {
@@ -150,7 +155,8 @@ fn derived_totals(patterns: &[StoredPattern]) -> Totals {
     totals
 }
 
-/// In the order of the contract: text by code points, then names.
+/// Computes the symbol counts that follow from the patterns, in the order of the contract: text by
+/// code points, then names.
 fn derived_symbol_counts(patterns: &[StoredPattern]) -> Vec<(Symbol, SymbolCounts)> {
     let mut counted: BTreeMap<Symbol, SymbolCounts> = BTreeMap::new();
     for pattern in patterns {

@@ -1,4 +1,4 @@
-//! What forgetting patterns takes along, and what it leaves.
+//! Tests of what forgetting patterns removes, and of what it leaves.
 
 use kato_model::{PatternName, Symbol, VectorName};
 use serde_json::{Value, json};
@@ -11,8 +11,9 @@ use crate::{MemoryStore, PatternStore, StoreError};
 
 const NODES: [&str; 3] = ["node0", "node1", "node2"];
 
-/// Six patterns of text, three of two of these each, one of the three; a vector and a document with each. Lessons 0 and 6 are
-/// there twice.
+/// Returns six patterns of text, three of two of these each, and one of the three.
+///
+/// Each comes with a vector and a document. Lessons 0 and 6 are there twice.
 fn three_levels() -> Lessons {
     let mut lessons: Vec<Lesson> = (0..6)
         .map(|idx| Lesson::text(0, &["shared", &idx.to_string()]))
@@ -28,7 +29,7 @@ fn three_levels() -> Lessons {
     Lessons::new(3, lessons)
 }
 
-/// The names of some lessons, a list for each node.
+/// Returns the names of some lessons, a list for each node.
 fn names(lessons: &Lessons, node_of: impl Fn(usize) -> usize, picked: &[usize]) -> Doomed {
     let mut doomed = vec![Vec::new(); lessons.n_nodes()];
     for &idx in picked {
@@ -37,20 +38,23 @@ fn names(lessons: &Lessons, node_of: impl Fn(usize) -> usize, picked: &[usize]) 
     doomed
 }
 
+/// The names to forget, a list for each node.
 type Doomed = Vec<Vec<PatternName>>;
 
+/// Returns the names of some lessons at the nodes that learned them.
 fn doomed(lessons: &Lessons, picked: &[usize]) -> Doomed {
     names(lessons, |idx| lessons.node_of(idx), picked)
 }
 
+/// Forgets names, which has to succeed.
 fn forget(store: &dyn PatternStore, doomed: &[Vec<PatternName>], checkpoint: Value) {
     store
         .forget(doomed, checkpoint)
         .expect("a store can forget patterns");
 }
 
-/// Patterns, totals and symbol counts afterwards are those of a store that never learned what was forgotten; vectors and
-/// documents stay.
+/// Checks that patterns, totals and symbol counts afterwards are those of a store that never
+/// learned what was forgotten; vectors and documents stay.
 pub fn forgotten_patterns_take_their_counts_along(fixture: &impl Fixture) {
     let lessons = three_levels();
     // From one segment, and from several that share names.
@@ -91,7 +95,8 @@ pub fn forgotten_patterns_take_their_counts_along(fixture: &impl Fixture) {
     }
 }
 
-/// A pattern above keeps its content, name and counts, whether its children are there or not.
+/// Checks that a pattern above keeps its content, name and counts, whether its children are there
+/// or not.
 pub fn names_of_the_forgotten_stay_as_references(fixture: &impl Fixture) {
     let lessons = three_levels();
     let store = create(fixture, &NODES);
@@ -112,7 +117,8 @@ pub fn names_of_the_forgotten_stay_as_references(fixture: &impl Fixture) {
     assert_eq!(counts.map(|(_, counts)| counts.frequency), Some(2));
 }
 
-/// Reopening finds what was left, with the checkpoint of the forgetting, and training goes on.
+/// Checks that reopening finds what was left, with the checkpoint of the forgetting, and that
+/// training goes on.
 pub fn forgetting_is_durable_and_one_commit(fixture: &impl Fixture) {
     let lessons = three_levels();
     let store = create(fixture, &NODES);
@@ -129,7 +135,7 @@ pub fn forgetting_is_durable_and_one_commit(fixture: &impl Fixture) {
     assert_eq!(learned(&store, 0, lessons.name(2)).frequency, 2);
 }
 
-/// Lists for another number of nodes are refused, and the checkpoint stays.
+/// Checks that lists for another number of nodes are refused, and that the checkpoint stays.
 pub fn forgetting_for_other_nodes_changes_nothing(fixture: &impl Fixture) {
     let lessons = three_levels();
     let store = create(fixture, &NODES);
@@ -154,8 +160,10 @@ pub fn forgetting_for_other_nodes_changes_nothing(fixture: &impl Fixture) {
     );
 }
 
-/// Names may come in any order, more than once, at the wrong node, or be those of no pattern; none at all only moves the
-/// checkpoint.
+/// Checks that names may come in any order, more than once, at the wrong node, or be those of no
+/// pattern.
+///
+/// No names at all only move the checkpoint.
 pub fn unknown_names_are_passed_over(fixture: &impl Fixture) {
     let lessons = three_levels();
     let store = create(fixture, &NODES);
@@ -183,7 +191,7 @@ pub fn unknown_names_are_passed_over(fixture: &impl Fixture) {
     assert_eq!(content(&empty), content(&create(fixture, &NODES)));
 }
 
-/// What is learned again counts from one.
+/// Checks that what is learned again counts from one.
 pub fn a_forgotten_pattern_begins_anew(fixture: &impl Fixture) {
     let lessons = three_levels();
     let store = create(fixture, &NODES);
@@ -196,7 +204,7 @@ pub fn a_forgotten_pattern_begins_anew(fixture: &impl Fixture) {
     assert_eq!(content(&fixture.reopen(store)), before);
 }
 
-/// A batch that was staged before counts with all it holds.
+/// Checks that a batch that was staged before counts with all that it holds.
 pub fn batches_staged_before_forgetting_still_count(fixture: &impl Fixture) {
     let lessons = three_levels();
     let store = create(fixture, &NODES);
@@ -212,7 +220,7 @@ pub fn batches_staged_before_forgetting_still_count(fixture: &impl Fixture) {
     assert_eq!(store.checkpoint(), json!(2));
 }
 
-/// Scans that began before see what was there when they began.
+/// Checks that scans that began before see what was there when they began.
 pub fn a_scan_goes_on_over_what_is_forgotten(fixture: &impl Fixture) {
     let lessons: Vec<Lesson> = (0..600)
         .map(|idx: u32| Lesson::text(0, &["a", &idx.to_string()]))
@@ -225,6 +233,7 @@ pub fn a_scan_goes_on_over_what_is_forgotten(fixture: &impl Fixture) {
     assert!(patterns.next().is_some() && frequencies.next().is_some());
     let even: Vec<usize> = (0..600).step_by(2).collect();
     forget(&store, &names(&lessons, |_| 0, &even), Value::Null);
+    // Two commits more, so that not even the previous generation names the old files.
     commit(&store, Vec::new(), Value::Null);
     commit(&store, Vec::new(), Value::Null);
     assert_eq!(patterns.filter(Result::is_ok).count(), 599);
@@ -232,8 +241,11 @@ pub fn a_scan_goes_on_over_what_is_forgotten(fixture: &impl Fixture) {
     assert_eq!(content(&store)[0].patterns.len(), 300);
 }
 
-/// Teaches the lessons in these groups and forgets, after each, the names of the lessons picked for it: the store then holds
-/// what a [`MemoryStore`] does. For random input.
+/// Checks that a store holds what a [`MemoryStore`] does, after lessons were taught in these groups
+/// and others forgotten after each.
+///
+/// `rounds` are the lessons of each group and those whose names are forgotten after it. For random
+/// input.
 pub fn forgets_the_same(
     fixture: &impl Fixture,
     lessons: &Lessons,

@@ -1,4 +1,4 @@
-//! Learn calls as plain data, from which batches of any grouping are made.
+//! Lessons: learn calls as plain data, from which batches of any grouping are made.
 
 use kato_model::{
     AttributeLimits, Attributes, BatchSymbol, FirstSeen, LearnBatch, Occurrence, PatternName,
@@ -12,12 +12,13 @@ pub struct Lesson {
     pub node_idx: usize,
     /// The events.
     pub events: Vec<Vec<Part>>,
-    /// Metadata, emotives, extra frequency, affinity. The event lengths follow from the events. Stores are compared bit for
-    /// bit, so give affinities whose sums are exact, such as small multiples of 0.25.
+    /// Metadata, emotives, extra frequency, affinity. The event lengths follow from the events.
+    /// Stores are compared bit for bit, so give affinities whose sums are exact, such as small
+    /// multiples of 0.25.
     pub attributes: Attributes,
     /// Vectors recorded at the node.
     pub vectors: Vec<(VectorName, Vec<f64>)>,
-    /// Where it was seen; used when the lessons record provenance.
+    /// Place where it was seen; used when the lessons record provenance.
     pub seen: FirstSeen,
 }
 
@@ -31,13 +32,13 @@ pub enum Part {
 }
 
 impl Lesson {
-    /// A lesson without attributes whose events hold one symbol each.
+    /// Creates a lesson without attributes whose events hold one symbol each.
     #[must_use]
     pub fn new(node_idx: usize, parts: impl IntoIterator<Item = Part>) -> Self {
         Self::with_events(node_idx, parts.into_iter().map(|part| vec![part]).collect())
     }
 
-    /// A lesson of text symbols, one an event.
+    /// Creates a lesson of text symbols, one symbol in each event.
     #[must_use]
     pub fn text(node_idx: usize, texts: &[&str]) -> Self {
         Self::new(
@@ -46,7 +47,7 @@ impl Lesson {
         )
     }
 
-    /// A lesson without attributes.
+    /// Creates a lesson without attributes.
     #[must_use]
     pub fn with_events(node_idx: usize, events: Vec<Vec<Part>>) -> Self {
         Self {
@@ -61,7 +62,7 @@ impl Lesson {
         }
     }
 
-    /// The lesson with attributes.
+    /// Sets the attributes of the lesson.
     #[must_use]
     pub fn with_attributes(self, attributes: Attributes) -> Self {
         Self { attributes, ..self }
@@ -81,7 +82,7 @@ pub struct Lessons {
 }
 
 impl Lessons {
-    /// Lessons for a store of `n_nodes` nodes with default limits.
+    /// Creates lessons for a store of `n_nodes` nodes with default limits.
     ///
     /// # Panics
     ///
@@ -110,13 +111,13 @@ impl Lessons {
         }
     }
 
-    /// The lessons for a store with these limits.
+    /// Sets the limits of the store that the lessons are for.
     #[must_use]
     pub fn with_limits(self, limits: AttributeLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// The lessons with first sightings.
+    /// Makes the batches record first sightings.
     #[must_use]
     pub fn with_provenance(self) -> Self {
         Self {
@@ -125,48 +126,51 @@ impl Lessons {
         }
     }
 
-    /// Number of lessons.
+    /// Returns the number of lessons.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lessons.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no lessons.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lessons.is_empty()
     }
 
-    /// Nodes of the store that the lessons are for.
+    /// Returns the number of nodes of the store that the lessons are for.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.n_nodes
     }
 
-    /// Limits of the store that the lessons are for.
+    /// Returns the limits of the store that the lessons are for.
     #[must_use]
     pub fn limits(&self) -> AttributeLimits {
         self.limits
     }
 
-    /// The node that a lesson teaches.
+    /// Returns the node that a lesson teaches.
     #[must_use]
     pub fn node_of(&self, idx: usize) -> usize {
         self.lessons[idx].node_idx
     }
 
-    /// The name of what a lesson teaches.
+    /// Returns the name of what a lesson teaches.
     #[must_use]
     pub fn name(&self, idx: usize) -> PatternName {
         self.names[idx]
     }
 
-    /// A batch of some lessons, learned in this order within each node. Names of patterns that the node below does not
-    /// learn in the same batch enter as text.
+    /// Creates a batch of some lessons, learned in this order within each node.
+    ///
+    /// Names of patterns that the node below does not learn in the same batch enter as text.
     #[must_use]
     pub fn batch(&self, picked: &[usize]) -> SealedBatch {
         let mut batch = LearnBatch::new(self.n_nodes).with_limits(self.limits);
         let mut occurrences: Vec<Option<Occurrence>> = vec![None; self.lessons.len()];
+        // Bottom up, whatever the order picked, because children have to be learned before they are
+        // referred to.
         for node_idx in 0..self.n_nodes {
             for &idx in picked
                 .iter()
@@ -184,6 +188,7 @@ impl Lessons {
         batch.seal()
     }
 
+    /// Adds one lesson to a batch.
     fn learn(
         &self,
         batch: &mut LearnBatch,

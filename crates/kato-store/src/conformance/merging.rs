@@ -1,4 +1,4 @@
-//! Batches may be grouped and ordered in any way.
+//! Tests that batches may be grouped and ordered in any way.
 
 use kato_model::{Attributes, EmotiveMap, EmotiveWindow, FirstSeen, Metadata, VectorName};
 use serde_json::{Value, json};
@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use super::{Fixture, Lesson, Lessons, Part, assert_same_content, commit, create, learned, stage};
 use crate::{MemoryStore, PatternStore};
 
-/// Teaches lessons in commits of batches of lessons, and compares with a [`MemoryStore`] that was taught all in one batch.
+/// Checks that lessons taught in commits of batches leave what a [`MemoryStore`] holds that was
+/// taught all in one batch.
 ///
-/// `commits[c][b]` are the lessons of batch `b` of commit `c`; every lesson is to be in one batch. The store is read after
-/// every commit, beside reopening at the end.
+/// `commits[c][b]` are the lessons of batch `b` of commit `c`; every lesson is to be in one batch.
+/// The store is read after every commit, beside reopening at the end.
 pub fn teaches_the_same(fixture: &impl Fixture, lessons: &Lessons, commits: &[Vec<Vec<usize>>]) {
     let nodes: Vec<String> = (0..lessons.n_nodes())
         .map(|node_idx| format!("node{node_idx}"))
@@ -31,6 +32,7 @@ pub fn teaches_the_same(fixture: &impl Fixture, lessons: &Lessons, commits: &[Ve
     assert_same_content(&store, &at_once(&nodes, lessons, &taught), n_samples);
 }
 
+/// Returns a store that was taught lessons in one batch.
 fn at_once(nodes: &[&str], lessons: &Lessons, taught: &[usize]) -> MemoryStore {
     let store = MemoryStore::with_limits(nodes, Value::Null, lessons.limits());
     let staged = stage(&store, lessons.batch(taught));
@@ -38,7 +40,7 @@ fn at_once(nodes: &[&str], lessons: &Lessons, taught: &[usize]) -> MemoryStore {
     store
 }
 
-/// A pattern learned in several batches and commits has the sum of its frequencies.
+/// Checks that a pattern learned in several batches and commits has the sum of its frequencies.
 pub fn repeated_patterns_add_up(fixture: &impl Fixture) {
     let store = create(fixture, &["node0"]);
     let lessons = Lessons::new(1, vec![Lesson::text(0, &["a", "b"]); 6]);
@@ -59,7 +61,10 @@ pub fn repeated_patterns_add_up(fixture: &impl Fixture) {
     );
 }
 
-/// One batch, a batch a lesson, a commit a lesson, backwards, odd before even: all give the same knowledge bases.
+/// Checks that grouping and order of batches leave no trace.
+///
+/// One batch, a batch for each lesson, a commit for each lesson, backwards, odd before even: all
+/// give the same knowledge bases.
 pub fn order_and_grouping_do_not_show(fixture: &impl Fixture) {
     let lessons = varied();
     let all: Vec<usize> = (0..lessons.len()).collect();
@@ -90,7 +95,8 @@ pub fn order_and_grouping_do_not_show(fixture: &impl Fixture) {
     teaches_the_same(fixture, &lessons, &[vec![even, vec![], odd]]);
 }
 
-/// Some of everything: three nodes, repeats, names of the node below, of other nodes and of nothing, attributes.
+/// Returns some of everything: three nodes, repeats, names of the node below, of other nodes and of
+/// nothing, attributes.
 fn varied() -> Lessons {
     let text = |text: &str| Part::Text(text.to_owned());
     let mut lessons = Vec::new();

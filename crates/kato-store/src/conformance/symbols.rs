@@ -1,11 +1,12 @@
-//! Patterns come back with the symbols and events that they were learned with.
+//! Tests that patterns come back with the symbols and events that they were learned with.
 
 use kato_model::{Event, PatternName, Symbol};
 
 use super::{Fixture, Lesson, Lessons, Part, commit, content, create, learned, stage, teach};
 use crate::SymbolCounts;
 
-/// Names of patterns are the same symbols whether the node below learned them in the same batch, in another or never.
+/// Checks that names of patterns are the same symbols whether the node below learned them in the
+/// same batch, in another or never.
 pub fn children_are_names(fixture: &impl Fixture) {
     let never = PatternName::of_events(&[["never learned"]]);
     let lessons = Lessons::new(
@@ -70,7 +71,8 @@ pub fn children_are_names(fixture: &impl Fixture) {
     }
 }
 
-/// Any text is a symbol and comes back as it was; only `PTRN|` and 40 lower-case digits is a name.
+/// Checks that any text is a symbol and comes back as it was; only `PTRN|` and 40 lower-case digits
+/// is a name.
 pub fn every_text_is_a_symbol(fixture: &impl Fixture) {
     let upper = format!("PTRN|{}", "A".repeat(40));
     let long = "猫".repeat(100_000);
@@ -117,7 +119,8 @@ pub fn every_text_is_a_symbol(fixture: &impl Fixture) {
     assert_eq!(counted, sorted);
 }
 
-/// Events of any number of symbols, none included, and patterns without events.
+/// Checks that events of any number of symbols are kept, none included, and patterns without
+/// events.
 pub fn events_keep_their_bounds(fixture: &impl Fixture) {
     let event = |texts: &[&str]| -> Vec<Part> {
         texts

@@ -1,11 +1,12 @@
-//! Vectors come back bit for bit, one a name.
+//! Tests that vectors come back bit for bit, one for each name.
 
 use kato_model::{LearnBatch, VectorName};
 use serde_json::Value;
 
 use super::{Fixture, commit, content, create, stage};
 
-/// Any vectors of any length are kept at their node, in commits of vectors alone, too.
+/// Checks that vectors of any content and length are kept at their node, also by commits of vectors
+/// alone.
 pub fn vectors_come_back_bit_for_bit(fixture: &impl Fixture) {
     let vectors = [
         vec![],
@@ -38,10 +39,12 @@ pub fn vectors_come_back_bit_for_bit(fixture: &impl Fixture) {
     }
 }
 
-/// Of several vectors of one name the smallest is kept, within a batch, a commit and over commits, in any order.
+/// Checks that of several vectors of one name the smallest is kept, within a batch, a commit and
+/// over commits, in any order.
 pub fn of_vectors_with_one_name_the_smallest_is_kept(fixture: &impl Fixture) {
     let (name, other) = (VectorName::of_vector(&[1.0]), VectorName::of_vector(&[2.0]));
-    // From the smallest up: a shorter vector comes first, then the first element that differs decides.
+    // From the smallest up: a shorter vector comes first, then the first element that differs
+    // decides.
     let ascending: [&[f64]; 6] = [
         &[9.0],
         &[-1.0, 5.0],

@@ -1,4 +1,4 @@
-//! A visit shows what a scan shows, in parts.
+//! Tests that a visit shows what a scan shows, in parts.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use kato_model::{AttributeLimits, Attributes, PatternName, Symbol};
 use super::{Fixture, Lesson, Lessons, create, teach};
 use crate::{PatternStore, PatternVisitor, SourceSymbols, StoredPattern, VisitedPattern};
 
-/// Adds up what a visit shows of a node: the patterns in name order.
+/// Adds up what a visit shows of a node, and returns the patterns in name order.
 pub(super) fn visited(store: &dyn PatternStore, node_idx: usize) -> Vec<StoredPattern> {
     let mut sum = Sum {
         limits: store.attribute_limits(),
@@ -30,7 +30,7 @@ pub(super) fn visited(store: &dyn PatternStore, node_idx: usize) -> Vec<StoredPa
     sum.patterns.into_values().map(stored).collect()
 }
 
-/// Merges the sources of a visit, and checks what a visit promises of each.
+/// A visitor that merges the sources of a visit and checks what a visit promises of each.
 struct Sum {
     limits: AttributeLimits,
     patterns: BTreeMap<PatternName, (StoredPattern, Attributes)>,
@@ -100,7 +100,7 @@ impl PatternVisitor for Sum {
     }
 }
 
-/// A visit ends where the visitor breaks off, and the visitor may use the store.
+/// Checks that a visit ends where the visitor breaks off, and that the visitor may use the store.
 pub fn a_visitor_may_break_off_and_use_the_store(fixture: &impl Fixture) {
     struct Curious<'a> {
         store: &'a dyn PatternStore,

@@ -1,4 +1,4 @@
-//! Compaction: few segments out of many, so that look-ups ask few.
+//! Compaction: merging many segments into few, so that look-ups have few to search.
 
 use std::sync::Arc;
 
@@ -8,19 +8,24 @@ use super::staged::StagedSegment;
 use super::{EmbeddedStore, Generation, open_durably};
 use crate::StoreError;
 
-/// Most patterns of one node that a merge puts into one segment, whatever the options say: ranks are 32-bit numbers, and
-/// text symbols need some as well.
+/// Largest number of patterns of one node that a merge puts into one segment, whatever the options
+/// say: ranks are 32-bit numbers, and text symbols need some as well.
 const MAX_RANKS: u64 = 1 << 30;
 
 impl EmbeddedStore {
-    /// Merges segments as long as two fit into one of full size, so that look-ups ask few. What was merged goes at once: the
-    /// previous generation is given up for it.
+    /// Merges segments as long as two fit into one of full size, so that look-ups have few to
+    /// search.
+    ///
+    /// The files of what was merged are removed at once: the previous generation is given up for
+    /// it.
     ///
     /// # Errors
     ///
-    /// [`StoreError::ReadOnly`], and when the merged segment cannot be written; the content stays as it was.
+    /// [`StoreError::ReadOnly`], and when the merged segment cannot be written; the content stays
+    /// as it was.
     pub fn compact(&self) -> Result<(), StoreError> {
         self.writer()?;
+        // Locked throughout, so that no commit comes between reading a generation and replacing it.
         let mut state = self.state();
         let mut merged_any = false;
         loop {
@@ -28,6 +33,8 @@ impl EmbeddedStore {
             let Some(mut merged) = self.merge_smallest(&mut next, usize::MAX)? else {
                 break;
             };
+            // As in a commit: an error from here on does not say whether the manifest names the
+            // file. Every merge is durable by itself, so an error keeps those before it.
             merged.keep();
             self.replace(&mut state, next)?;
             merged_any = true;
@@ -49,10 +56,13 @@ impl EmbeddedStore {
         if expected <= most {
             return Ok(None);
         }
+        // Merging down to about half of the limit leaves room for as many commits until the next
+        // merge.
         self.merge_smallest(next, expected - most / 2)
     }
 
-    /// Merges the smallest segments, at most `count` of them and none that is at its full size; `None` if there are not two.
+    /// Merges the smallest segments, at most `count` of them and none that is at its full size;
+    /// `None` if there are not two.
     fn merge_smallest(
         &self,
         next: &mut Generation,
@@ -73,6 +83,8 @@ impl EmbeddedStore {
             merge_segments(&inputs, self.nodes.len(), &limits, &path)
         })?;
         let (entry, segment) = open_durably(merged.staged_by(writer)?)?;
+        // Segments and their entries in the manifest are parallel lists and lose the same
+        // positions.
         let mut keep = (0..next.segments.len()).map(|idx| !chosen.contains(&idx));
         next.segments.retain(|_| keep.next().unwrap_or(true));
         let mut keep = (0..next.manifest.segments.len()).map(|idx| !chosen.contains(&idx));
@@ -83,8 +95,9 @@ impl EmbeddedStore {
         Ok(Some(merged))
     }
 
-    /// The smallest segments that fit into one together, by position.
+    /// Returns the positions of the smallest segments that fit into one together.
     fn smallest(&self, next: &Generation, count: usize) -> Vec<usize> {
+        // The largest node counts: its patterns take the ranks, and the memory of a merge.
         let size = |idx: usize| {
             let nodes = next.manifest.segments[idx].nodes.iter();
             nodes.map(|node| node.patterns).max().unwrap_or(0)
@@ -94,6 +107,7 @@ impl EmbeddedStore {
         let most = self.options.max_segment_patterns.min(MAX_RANKS);
         let mut patterns = 0;
         let fitting = smallest.into_iter().take(count).take_while(|&idx| {
+            // An upper bound, as a name that several segments hold is one pattern in the result.
             patterns = u64::saturating_add(patterns, size(idx));
             patterns <= most
         });

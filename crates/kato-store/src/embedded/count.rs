@@ -1,4 +1,4 @@
-//! Counting distinct names over segments: range by range, without merging or even decoding records.
+//! Counting distinct names over segments: range by range, without merging or decoding records.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -10,17 +10,21 @@ use kato_model::PatternName;
 use super::segment::{BlockBuffer, Segment};
 use crate::StoreError;
 
-/// Names that are counted at a time: about 12 MB a thread, small enough to sort within the processor's cache.
+/// Number of names that are counted at a time: about 12 MB a thread, small enough to sort within
+/// the processor's cache.
 const RANGE_NAMES: u64 = 1 << 19;
 
 /// A name as numbers, which sort several times faster than bytes.
 type Key = (u64, u64, u32);
 
-/// Distinct names of a node, counted on all cores. Names are digests, so equal ranges of them are equal work.
+/// Counts the distinct names of a node on all cores.
+///
+/// Names are digests, so equal ranges of them are equal work.
 pub(super) fn count_patterns(
     segments: &[Arc<Segment>],
     node_idx: usize,
 ) -> Result<u64, StoreError> {
+    // Names within one segment are distinct, so its footer has the answer.
     if let [segment] = segments {
         return Ok(segment.totals(node_idx).patterns);
     }
@@ -38,7 +42,10 @@ pub(super) fn count_patterns(
             if range >= n_ranges {
                 return Ok(total);
             }
+            // The product of a range and 2^64 needs 128 bits; the quotient fits 64, as the range is
+            // below the number of ranges.
             let bound = |range: u64| ((u128::from(range) << 64) / u128::from(n_ranges)) as u64;
+            // The bound after the last range would be 2^64.
             let last = if range + 1 == n_ranges {
                 u64::MAX
             } else {
@@ -62,6 +69,7 @@ pub(super) fn count_patterns(
     })
 }
 
+/// Counts the distinct names whose leading bytes lie between `first` and `last`.
 fn count_range(
     segments: &[Arc<Segment>],
     node_idx: usize,
@@ -80,7 +88,9 @@ fn count_range(
     Ok(names.chunk_by(|a, b| a == b).count() as u64)
 }
 
+/// Returns a name as numbers.
 fn key(name: &[u8; PatternName::BYTES]) -> Key {
+    // Big-endian words, so that the numbers are ordered as the bytes are.
     let [a, b, c, d, e] = std::array::from_fn(|word| {
         let at = word * size_of::<u32>();
         u32::from_be_bytes([name[at], name[at + 1], name[at + 2], name[at + 3]])

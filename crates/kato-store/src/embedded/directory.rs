@@ -1,4 +1,5 @@
-//! The files of a knowledge base: their names, opening them, clearing away what no commit names.
+//! The files of a knowledge base: their names, opening them, and removing those that no commit
+//! names.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,20 +14,22 @@ use crate::StoreError;
 const SEGMENT_DIR: &str = "segments";
 const SEGMENT_EXTENSION: &str = "seg";
 
-/// The directory of the segment files.
+/// Returns the directory of the segment files.
 pub(super) fn segment_dir(dir: &Path) -> PathBuf {
     dir.join(SEGMENT_DIR)
 }
 
-/// The file of a segment by its number.
+/// Returns the file of a segment by its number.
 pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
     segment_dir(dir).join(format!("{number:010}.{SEGMENT_EXTENSION}"))
 }
 
-/// The directory that holds a directory.
+/// Returns the directory that holds a directory.
 pub(super) fn parent_of(dir: &Path) -> PathBuf {
     match dir.parent() {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
+        // A relative path of one component has the empty path for its parent, which cannot be
+        // opened.
         Some(_) => PathBuf::from("."),
         None => dir.to_owned(),
     }
@@ -59,12 +62,12 @@ pub(super) fn refuse_occupied(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What becomes of the files of a knowledge base while it is open.
+/// The owner of the files of an open knowledge base, who alone may remove them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Files {
-    /// Nobody else removes them: they are opened when they are read.
+    /// Only the store itself: they are opened when they are read.
     Own,
-    /// A writer may remove them: they are held open.
+    /// A writer beside the store: they are held open.
     Lent,
 }
 
@@ -79,7 +82,8 @@ pub(super) fn open_segments(
     manifest.segments.iter().map(open).collect()
 }
 
-/// Opens a segment and compares it with what the manifest says of it: it may be the segment of another knowledge base.
+/// Opens a segment and compares it with its entry in the manifest: it may be the segment of another
+/// knowledge base.
 fn open_segment(
     dir: &Path,
     entry: &SegmentEntry,
@@ -88,6 +92,7 @@ fn open_segment(
 ) -> Result<Segment, StoreError> {
     let path = segment_dir(dir).join(&entry.file);
     let segment = Segment::open(&path)?;
+    // Held before anything else is looked at: a writer may remove the name at any moment.
     if files == Files::Lent {
         segment.hold()?;
     }
@@ -104,7 +109,8 @@ fn open_segment(
     Ok(segment)
 }
 
-/// A segment that the manifest names and the directory lacks is damage, however the system words it.
+/// Turns the error of a segment that the manifest names and the directory lacks into damage,
+/// however the system words it.
 pub(super) fn missing_is_corrupt(error: StoreError) -> StoreError {
     match error {
         StoreError::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
@@ -114,8 +120,9 @@ pub(super) fn missing_is_corrupt(error: StoreError) -> StoreError {
     }
 }
 
-/// What the manifest says of a segment.
+/// Returns the manifest's entry for a segment.
 pub(super) fn entry_of(written: &WrittenSegment) -> SegmentEntry {
+    // A segment's name is made of digits, so nothing is lost in the conversion.
     let file = written
         .path()
         .file_name()
@@ -147,6 +154,8 @@ pub(super) fn remove_orphans(dir: &Path, named: &HashSet<&str>) -> Result<(), St
             .extension()
             .is_some_and(|extension| extension == SEGMENT_EXTENSION);
         let is_named = name.to_str().is_some_and(|name| named.contains(name));
+        // Other files are the user's. A segment that cannot be removed is an error, because the
+        // next one to be written may have its number and is created only where no file is.
         if is_segment && !is_named {
             fs::remove_file(&path).map_err(|source| StoreError::io("remove", &path, source))?;
         }

@@ -1,4 +1,4 @@
-//! Forgetting: a segment written again without some of its patterns.
+//! Forgetting: writing a segment again without some of its patterns.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -12,7 +12,7 @@ use super::segment::{NodeCursor, Segment, SegmentWriter, WrittenSegment};
 use super::vectors::MergedVectors;
 use crate::StoreError;
 
-/// Whether a segment holds one of the names, which ascend in every node.
+/// Returns whether a segment holds one of the names, which ascend in every node.
 pub(super) fn holds_any(
     segment: &Arc<Segment>,
     doomed: &[Vec<PatternName>],
@@ -22,6 +22,7 @@ pub(super) fn holds_any(
             continue;
         };
         let mut doomed = Doomed::new(names);
+        // Nothing below the first name or above the last can match, so blocks outside are not read.
         let leading = first.leading_u64();
         let mut cursor = NodeCursor::from_leading(Arc::clone(segment), node_idx, leading)?;
         while let Some(name) = cursor.name().filter(|name| name <= last) {
@@ -34,19 +35,24 @@ pub(super) fn holds_any(
     Ok(false)
 }
 
-/// Writes a segment without the patterns of these names, which ascend in every node. Vectors and documents stay.
+/// Writes a segment without the patterns of these names, which ascend in every node. Vectors and
+/// documents stay.
 ///
-/// What still refers to a forgotten pattern refers to its name as text from then on. Memory: 24 bytes for each name that is
-/// forgotten, and the text symbols of one node.
+/// What still refers to a forgotten pattern refers to its name as text from then on. Memory: 24
+/// bytes for each name that is forgotten, and the text symbols of one node.
 pub(super) fn write_without(
     segment: &Arc<Segment>,
     doomed: &[Vec<PatternName>],
     path: &Path,
 ) -> Result<WrittenSegment, StoreError> {
     let mut writer = SegmentWriter::create(path)?;
+    // Nodes go bottom up, because the numbers of a node's children depend on what the node below
+    // has lost.
     let mut below = Forgotten::default();
     for (node_idx, names) in doomed.iter().enumerate() {
         let forgotten = Forgotten::find(segment, node_idx, names)?;
+        // The patterns are walked twice: the dictionary precedes them in the file, and which texts
+        // are still in use is known only after the first walk.
         let numbers = Numbers::new(segment, node_idx, &forgotten, &below)?;
         writer.begin_node(numbers.texts.iter().map(AsRef::as_ref))?;
         let mut symbols = Vec::new();
@@ -75,22 +81,23 @@ pub(super) fn write_without(
     writer.finish(documents)
 }
 
-/// Walks along ascending names beside others that ascend.
+/// Ascending names that are walked beside others in the same order.
 struct Doomed<'a>(Peekable<slice::Iter<'a, PatternName>>);
 
 impl<'a> Doomed<'a> {
+    /// Creates a walk along these names.
     fn new(names: &'a [PatternName]) -> Self {
         Self(names.iter().peekable())
     }
 
-    /// Whether a name is among them; names asked for ascend.
+    /// Returns whether a name is among them; names asked for must ascend.
     fn holds(&mut self, name: &PatternName) -> bool {
         while self.0.next_if(|doomed| *doomed < name).is_some() {}
         self.0.peek() == Some(&name)
     }
 }
 
-/// Patterns of a node that go, by rank in the old segment and by name; both ascend.
+/// Patterns of a node that are forgotten, by rank in the old segment and by name; both ascend.
 #[derive(Default)]
 struct Forgotten {
     ranks: Vec<u32>,
@@ -98,6 +105,7 @@ struct Forgotten {
 }
 
 impl Forgotten {
+    /// Finds those of the names that the segment holds.
     fn find(
         segment: &Arc<Segment>,
         node_idx: usize,
@@ -112,6 +120,7 @@ impl Forgotten {
         let mut cursor = NodeCursor::from_leading(Arc::clone(segment), node_idx, leading)?;
         while let Some(name) = cursor.name().filter(|_| doomed.0.peek().is_some()) {
             if doomed.holds(&name) {
+                // A segment has fewer than 2^32 numbers for the symbols of a node, ranks included.
                 found.ranks.push(cursor.rank() as u32);
                 found.names.push(name);
             }
@@ -121,7 +130,7 @@ impl Forgotten {
     }
 }
 
-/// Walks along the patterns of a node that stay.
+/// A walk along the patterns of a node that stay.
 struct Rest<'a> {
     cursor: NodeCursor,
     forgotten: Peekable<slice::Iter<'a, u32>>,
@@ -129,6 +138,7 @@ struct Rest<'a> {
 }
 
 impl<'a> Rest<'a> {
+    /// Creates a walk that begins before the first pattern.
     fn new(
         segment: &Arc<Segment>,
         node_idx: usize,
@@ -141,8 +151,9 @@ impl<'a> Rest<'a> {
         })
     }
 
-    /// The cursor at the next pattern that stays.
+    /// Moves to the next pattern that stays and returns the cursor at it; `None` after the last.
     fn next_pattern(&mut self) -> Result<Option<&NodeCursor>, StoreError> {
+        // A new cursor stands at the first pattern already.
         if self.begun {
             self.cursor.advance()?;
         }
@@ -167,13 +178,14 @@ struct Numbers<'a> {
     n_left: u32,
     /// The new dictionary: text that is still in use, and names that have become text.
     texts: Vec<Cow<'a, str>>,
-    /// Old rank in the dictionary → new one; of text that is out of use, nothing.
+    /// Old rank in the dictionary → new one; `None` for text that is out of use.
     of_text: Vec<Option<u32>>,
     /// Place in `below` → rank in the new dictionary.
     of_forgotten: Vec<Option<u32>>,
 }
 
 impl<'a> Numbers<'a> {
+    /// Finds the texts that are still in use and gives every symbol its new number.
     fn new(
         segment: &'a Arc<Segment>,
         node_idx: usize,
@@ -191,6 +203,7 @@ impl<'a> Numbers<'a> {
                     Some(text) => text_in_use.get_mut(text as usize),
                     None => match below.ranks.binary_search(&symbol) {
                         Ok(place) => name_in_use.get_mut(place),
+                        // A child that stays needs no text: its new number follows from its rank.
                         Err(_) => continue,
                     },
                 };
@@ -208,6 +221,8 @@ impl<'a> Numbers<'a> {
             let text = below.names[place].prefixed().to_string();
             texts.push((text.into(), Source::Forgotten(place)));
         }
+        // No text occurs twice: a dictionary never has the name of a pattern that the segment's
+        // node below holds.
         texts.sort_unstable();
         let mut of_text = vec![None; dictionary.len()];
         let mut of_forgotten = vec![None; below.ranks.len()];
@@ -227,12 +242,13 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    /// The new number of a symbol; `None` if it is none of the node's.
+    /// Returns the new number of a symbol; `None` if it is none of the node's.
     fn of(&self, symbol: u32) -> Option<u32> {
         let text = match symbol.checked_sub(self.n_below) {
             Some(text) => *self.of_text.get(text as usize)?,
             None => match self.below.ranks.binary_search(&symbol) {
                 Ok(place) => self.of_forgotten[place],
+                // Its rank falls by the number of forgotten patterns with smaller ranks.
                 Err(before) => return Some(symbol - before as u32),
             },
         };
@@ -240,7 +256,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// Where a text of the new dictionary comes from.
+/// The origin of a text of the new dictionary.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     /// The old dictionary, at this rank.

@@ -1,4 +1,5 @@
-//! Generations: the newest commit and the one before it, which opening goes back to when the newest is damaged.
+//! Generations: the newest commit and the one before it, which opening goes back to when the newest
+//! is damaged.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,23 +13,27 @@ use super::options::DamagePolicy;
 use super::segment::Segment;
 use crate::StoreError;
 
-/// How often a reader looks again when a writer has merged away what the manifest named.
+/// Number of times that the newest commit is looked for while a writer merges away what its
+/// manifest names.
 const ATTEMPTS: usize = 10;
 
-/// That opening went back to the commit before the newest one, because the newest was damaged.
+/// A report that opening went back to the commit before the newest one, because the newest was
+/// damaged.
 ///
-/// What is there is an earlier state of the run, whole and with the checkpoint that belongs to it: training that goes on from
-/// there comes to the same result. `Display` says what was damaged and where it went back to.
+/// What was opened is an earlier state of the run, whole and with the checkpoint that belongs to
+/// it: training that goes on from there comes to the same result. `Display` says what was damaged
+/// and where it went back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// The file that is damaged, or missing.
     pub path: PathBuf,
-    /// What does not add up.
+    /// The inconsistency that was found.
     pub reason: String,
-    /// Number of the commit that it went back to.
+    /// Number of the commit that opening went back to.
     pub n_commits: u64,
-    /// Commits that were given up: 0 when the newest only had merged segments, `None` when its number cannot be read.
+    /// Commits that were given up: 0 when the newest only had merged segments, `None` when its
+    /// number cannot be read.
     pub lost_commits: Option<u64>,
 }
 
@@ -43,7 +48,7 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// What a directory holds, as it was found.
+/// The commit that was found in a directory.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) manifest: Manifest,
@@ -58,15 +63,19 @@ pub(super) struct Found {
 pub(super) fn find(dir: &Path, policy: DamagePolicy, files: Files) -> Result<Found, StoreError> {
     let mut newest = open_newest(dir, files);
     for _ in 1..ATTEMPTS {
-        // A writer may remove segments between reading the manifest and opening them; the next manifest names others.
+        // A writer may remove segments between reading the manifest and opening them; the next
+        // manifest names others.
         if !is_missing_file(&newest.result) {
             break;
         }
         newest = open_newest(dir, files);
     }
+    // A file that is missing after as many attempts is not one that a writer is replacing: it is
+    // lost.
     let damage = match newest.result.map_err(missing_is_corrupt) {
         Ok((manifest, segments)) => {
-            // Only the newest counts: whatever is wrong with the one before is no reason to complain.
+            // Only the newest counts: whatever is wrong with the one before is no reason to
+            // complain.
             let previous = Manifest::read(dir, PREVIOUS_FILE).ok().flatten();
             return Ok(Found {
                 manifest,
@@ -77,9 +86,13 @@ pub(super) fn find(dir: &Path, policy: DamagePolicy, files: Files) -> Result<Fou
         }
         Err(error) => error,
     };
+    // Only damage leads back. A later format or an error of the system does not show that the
+    // newest commit is lost, and going back would give it up.
     let (StoreError::Corrupt { path, reason }, DamagePolicy::GoBack) = (&damage, policy) else {
         return Err(damage);
     };
+    // If the commit before is not whole either, the damage of the newest one is what the caller has
+    // to know.
     let Ok(Some(previous)) = Manifest::read(dir, PREVIOUS_FILE) else {
         return Err(damage);
     };
@@ -94,16 +107,19 @@ pub(super) fn find(dir: &Path, policy: DamagePolicy, files: Files) -> Result<Fou
             n_commits: previous.n_commits,
             lost_commits: newest.n_commits.map(lost),
         }),
+        // Until the next commit the one gone back to is both generations.
         previous: previous.segments.clone(),
         manifest: previous,
         segments,
     })
 }
 
-/// Makes what was found the only thing that is there: for the one writer, before anything else is written.
+/// Makes what was found the newest commit and removes all other segments; for the one writer,
+/// before anything else is written.
 pub(super) fn settle(dir: &Path, found: &Found) -> Result<(), StoreError> {
     if found.recovery.is_some() {
-        // In place of the damaged one: the next commit keeps what is there as the previous generation.
+        // In place of the damaged one: the next commit keeps what is there as the previous
+        // generation.
         found.manifest.replace(dir, FILE)?;
     }
     let previous = found.previous.iter().map(|entry| entry.file.as_str());
@@ -111,17 +127,21 @@ pub(super) fn settle(dir: &Path, found: &Found) -> Result<(), StoreError> {
     remove_orphans(dir, &named)
 }
 
+/// A manifest and its segments, opened.
 type Opened = (Manifest, Vec<Arc<Segment>>);
 
+/// The outcome of opening the newest commit.
 struct Newest {
     result: Result<Opened, StoreError>,
     /// Its number, if that much can be read.
     n_commits: Option<u64>,
 }
 
+/// Opens the newest commit of a directory.
 fn open_newest(dir: &Path, files: Files) -> Newest {
     let manifest = match Manifest::read(dir, FILE) {
         Ok(Some(manifest)) => Ok(manifest),
+        // The previous manifest alone: the newest was lost, where a knowledge base was.
         Ok(None) if Manifest::exists(dir) => {
             Err(StoreError::corrupt(&dir.join(FILE), "it is not there"))
         }
@@ -139,6 +159,7 @@ fn open_newest(dir: &Path, files: Files) -> Newest {
     }
 }
 
+/// Returns whether a file was not there.
 fn is_missing_file<T>(result: &Result<T, StoreError>) -> bool {
     matches!(result, Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound)
 }

@@ -1,19 +1,23 @@
-//! The lock that keeps a second writer out.
+//! The lock that keeps out a second writer.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
 use crate::StoreError;
 
+/// The file that is locked. It is never removed: a second writer could otherwise lock a new file of
+/// the same name beside the first.
 pub(super) const FILE: &str = "LOCK";
 
-/// Held by the one writer of a directory; the operating system releases it when the process ends, however it ends.
+/// The lock of the one writer of a directory; the operating system releases it when the process
+/// ends, however it ends.
 #[derive(Debug)]
 pub(super) struct WriteLock {
     _file: File,
 }
 
 impl WriteLock {
+    /// Locks a directory, or fails at once if another writer holds the lock.
     pub(super) fn acquire(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(FILE);
         let file = OpenOptions::new()

@@ -1,4 +1,5 @@
-//! The manifest: the one file that says what a knowledge base consists of. Replacing it *is* a commit; the one before is kept.
+//! The manifest: the one file that says what a knowledge base consists of. Replacing it *is* a
+//! commit; the one before is kept.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -23,12 +24,12 @@ pub(super) const NEW_FILE: &str = "MANIFEST.tmp";
 /// A second name for the newest manifest, on its way to being the previous one.
 const KEPT_FILE: &str = "MANIFEST.previous.tmp";
 
-/// What a knowledge base consists of, and how far training got.
+/// The content of a manifest: what a knowledge base consists of, and how far training got.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) format_version: u64,
     pub(crate) nodes: Vec<String>,
-    /// What the creator says of the run; never changed.
+    /// The creator's description of the run; never changed.
     pub(crate) configuration: Value,
     pub(crate) attribute_limits: AttributeLimits,
     /// Training position and counters that belong to exactly these segments.
@@ -49,7 +50,7 @@ pub(crate) struct SegmentEntry {
 }
 
 impl Manifest {
-    /// Whether a directory holds a manifest.
+    /// Returns whether a directory holds a manifest.
     pub(crate) fn exists(dir: &Path) -> bool {
         [FILE, PREVIOUS_FILE]
             .iter()
@@ -66,6 +67,7 @@ impl Manifest {
         }
     }
 
+    /// Decodes a manifest after checking its checksum and its version.
     fn decode(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
         let corrupt = |reason: &str| StoreError::corrupt(path, reason);
         let text = str::from_utf8(bytes).map_err(|_| corrupt("it is not text"))?;
@@ -76,6 +78,7 @@ impl Manifest {
         let expected = trailer
             .strip_prefix("crc32 ")
             .ok_or_else(|| corrupt("it has no checksum"))?;
+        // First of all, so that nothing of a damaged file is believed, not even its version.
         if expected != checksum(body) {
             return Err(corrupt("its checksum does not match"));
         }
@@ -83,6 +86,8 @@ impl Manifest {
         let found = value["format_version"]
             .as_u64()
             .ok_or_else(|| corrupt("it has no format version"))?;
+        // Before anything else is decoded, because another version may look different in everything
+        // else.
         if found != FORMAT_VERSION {
             return Err(StoreError::Version {
                 path: path.to_owned(),
@@ -98,6 +103,8 @@ impl Manifest {
     ///
     /// At every moment there is a newest manifest, and it is whole.
     pub(crate) fn commit(&self, dir: &Path) -> Result<(), StoreError> {
+        // Steps 3 to 6 of the commit protocol in docs/file-format.md; renaming to `FILE` is the
+        // commit. Before it the directory holds the last commit, after it this one.
         self.write_new(dir)?;
         keep_newest(dir)?;
         rename(dir, NEW_FILE, FILE)?;
@@ -111,6 +118,7 @@ impl Manifest {
         sync_dir(dir)
     }
 
+    /// Writes the manifest under its temporary name and flushes it.
     fn write_new(&self, dir: &Path) -> Result<(), StoreError> {
         let body = serde_json::to_string_pretty(self).expect("the manifest is plain data");
         let text = format!("{body}\ncrc32 {}\n", checksum(&body));
@@ -118,20 +126,23 @@ impl Manifest {
         let write = || -> io::Result<()> {
             let mut file = File::create(&new)?;
             file.write_all(text.as_bytes())?;
+            // Flushed before it is renamed: otherwise a power cut could leave the final name with
+            // only a part of the content.
             let _waiting = kato_probe::waiting(kato_probe::Wait::Disk);
             file.sync_all()
         };
         write().map_err(|source| StoreError::io("write", &new, source))
     }
 
-    /// The segment files that the manifest names.
+    /// Returns the segment files that the manifest names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().map(|segment| segment.file.as_str())
     }
 }
 
-/// Gives the newest manifest, if there is one, the name of the previous one as well. No byte is copied where the file system
-/// knows links.
+/// Gives the newest manifest, if there is one, the name of the previous one as well.
+///
+/// No byte is copied where the file system knows links.
 fn keep_newest(dir: &Path) -> Result<(), StoreError> {
     let (newest, kept) = (dir.join(FILE), dir.join(KEPT_FILE));
     // A crash between two steps leaves it behind.
@@ -141,7 +152,10 @@ fn keep_newest(dir: &Path) -> Result<(), StoreError> {
         }
         _ => {}
     }
+    // A link cannot replace a file and a rename can, so the link gets a name of its own first: the
+    // previous manifest is whole at every moment.
     match fs::hard_link(&newest, &kept) {
+        // The first commit of a knowledge base has none before it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(_) => copy(&newest, &kept).map_err(|source| StoreError::io("copy", &newest, source))?,
         Ok(()) => {}
@@ -149,11 +163,13 @@ fn keep_newest(dir: &Path) -> Result<(), StoreError> {
     rename(dir, KEPT_FILE, PREVIOUS_FILE)
 }
 
+/// Copies a file and flushes the copy.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from, to)?;
     File::options().write(true).open(to)?.sync_all()
 }
 
+/// Renames a file of a directory over another one.
 fn rename(dir: &Path, from: &str, to: &str) -> Result<(), StoreError> {
     let to = dir.join(to);
     fs::rename(dir.join(from), &to).map_err(|source| StoreError::io("replace", &to, source))
@@ -171,6 +187,7 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Returns the CRC-32 of a manifest's body as text.
 fn checksum(body: &str) -> String {
     format!("{:08x}", crc32fast::hash(body.as_bytes()))
 }

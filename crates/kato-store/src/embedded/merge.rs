@@ -1,4 +1,4 @@
-//! Merging segments: by name, counts added, symbols renumbered.
+//! Merging segments by name: counts are added, symbols renumbered.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ use super::segment::{Extras, NodeCursor, RawRecord, Segment, SegmentWriter, Writ
 use super::vectors::MergedVectors;
 use crate::StoreError;
 
-/// Walks one node's patterns over several segments in name order, each name once.
+/// A walk along one node's patterns over several segments in name order, each name once.
 #[derive(Debug)]
 pub(crate) struct MergeCursor {
     cursors: Vec<NodeCursor>,
@@ -29,12 +29,12 @@ pub(crate) struct Group<'a> {
 }
 
 impl MergeCursor {
-    /// All patterns of a node.
+    /// Creates a walk along all patterns of a node.
     pub(crate) fn new(segments: &[Arc<Segment>], node_idx: usize) -> Result<Self, StoreError> {
         Self::from_leading(segments, node_idx, 0)
     }
 
-    /// The patterns whose names' leading bytes are at least `leading`.
+    /// Creates a walk along the patterns whose names' leading bytes are at least `leading`.
     pub(crate) fn from_leading(
         segments: &[Arc<Segment>],
         node_idx: usize,
@@ -56,8 +56,10 @@ impl MergeCursor {
         })
     }
 
-    /// The next name; `None` after the last.
+    /// Moves to the next name and returns it; `None` after the last.
     pub(crate) fn next_group(&mut self) -> Result<Option<Group<'_>>, StoreError> {
+        // The cursors of the last group advance only now, because the group that was returned read
+        // from their blocks.
         for &idx in &self.group {
             self.cursors[idx].advance()?;
             if let Some(name) = self.cursors[idx].name() {
@@ -69,6 +71,7 @@ impl MergeCursor {
             return Ok(None);
         };
         self.group.push(first);
+        // Equal names leave the heap in the order of the cursors, so the group ascends.
         while let Some(&Reverse((next, idx))) = self.heap.peek() {
             if next != name {
                 break;
@@ -85,26 +88,27 @@ impl MergeCursor {
 }
 
 impl<'a> Group<'a> {
-    /// Sum of the frequencies.
+    /// Returns the sum of the frequencies.
     pub(crate) fn frequency(&self) -> Result<u64, StoreError> {
         self.members.iter().try_fold(0_u64, |sum, &idx| {
             Ok(sum.saturating_add(self.cursors[idx].record()?.frequency))
         })
     }
 
-    /// The segments that hold the name, by position in the list the cursor was made from.
+    /// Returns the segments that hold the name, by position in the list the cursor was made from.
     pub(crate) fn members(&self) -> &'a [usize] {
         self.members
     }
 
-    /// One of the records, which agree in their content, with its segment.
+    /// Returns one of the records, which agree in their content, with its segment.
     pub(crate) fn content(&self) -> Result<(usize, &'a Arc<Segment>, RawRecord<'a>), StoreError> {
+        // A group has at least one member, and as a name is the SHA-1 of its content, any will do.
         let source = self.members[0];
         let cursor = &self.cursors[source];
         Ok((source, cursor.segment(), cursor.record()?))
     }
 
-    /// The merged extras.
+    /// Returns the merged extras.
     pub(crate) fn extras(&self, limits: &AttributeLimits) -> Result<Extras, StoreError> {
         let mut merged = Extras::default();
         for &idx in self.members {
@@ -113,6 +117,8 @@ impl<'a> Group<'a> {
                 .record()?
                 .extras()
                 .ok_or_else(|| cursor.segment().bad_block())?;
+            // The limits were applied when the extras were written, so the first ones are taken as
+            // they are.
             if merged.is_empty() {
                 merged = extras;
             } else {
@@ -123,7 +129,9 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Writes the merge of several segments as one. Memory: 4 bytes for each pattern of the largest node.
+/// Writes the merge of several segments as one.
+///
+/// Memory: 4 bytes for each pattern of the largest node.
 pub(crate) fn merge_segments(
     segments: &[Arc<Segment>],
     n_nodes: usize,
@@ -146,6 +154,8 @@ pub(crate) fn merge_segments(
         let mut symbols = Vec::new();
         let mut rank = 0;
         while let Some(group) = merge.next_group()? {
+            // Numbers have a meaning only within their segment, so symbols are renumbered by the
+            // tables of the segment that the record is from.
             let (source, segment, record) = group.content()?;
             let old_below = segment.n_below(node_idx) as u32;
             symbols.clear();
@@ -156,6 +166,8 @@ pub(crate) fn merge_segments(
                         .get(literal as usize)
                         .map(|&rank| numbered.numbers[rank as usize]),
                 };
+                // A number out of bounds passes the checksum of a file that was written so: it is
+                // damage and must not panic.
                 symbols.push(renumbered.ok_or_else(|| segment.bad_block())?);
             }
             writer.push(
@@ -174,12 +186,15 @@ pub(crate) fn merge_segments(
         while let Some((name, vector)) = vectors.next_vector()? {
             writer.push_vector(name, &vector)?;
         }
+        // The ranks of this node are the children of the next.
         children = ranks;
     }
     let mut documents = Vec::new();
     for segment in segments {
         documents.append(&mut segment.documents()?);
     }
+    // Several ids of one sample all stay: which one counts is decided by readers, for any number of
+    // segments.
     documents.sort_unstable();
     documents.dedup();
     writer.finish(
@@ -189,12 +204,15 @@ pub(crate) fn merge_segments(
     )
 }
 
+/// The dictionaries of a node, merged.
 struct MergedLiterals<'a> {
+    /// All texts, ascending and distinct.
     merged: Vec<&'a str>,
     /// Rank in each segment's dictionary → rank in `merged`.
     ranks: Vec<Vec<u32>>,
 }
 
+/// Merges the dictionaries of a node.
 fn merge_dictionaries(
     segments: &[Arc<Segment>],
     node_idx: usize,
@@ -229,6 +247,7 @@ fn merge_dictionaries(
     Ok(MergedLiterals { merged, ranks })
 }
 
+/// The literals of a node with their numbers in the new segment.
 struct NumberedLiterals<'a> {
     /// The new segment's dictionary.
     texts: Vec<&'a str>,
@@ -236,7 +255,9 @@ struct NumberedLiterals<'a> {
     numbers: Vec<u32>,
 }
 
-/// Numbers the merged literals. Names that some segment's node below holds become ranks: 3 to 4 bytes instead of 45.
+/// Numbers the merged literals.
+///
+/// Names that some segment's node below holds become ranks: 3 to 4 bytes instead of 45.
 fn number_literals<'a>(
     merged: Vec<&'a str>,
     segments: &[Arc<Segment>],
@@ -248,10 +269,12 @@ fn number_literals<'a>(
     let mut names = (0..merged.len())
         .filter_map(|idx| Some((idx, PatternName::from_symbol(merged[idx])?)))
         .peekable();
+    // Where no text is a name, which is the rule, the node below is not walked again.
     if let Some(below) = node_idx.checked_sub(1).filter(|_| names.peek().is_some()) {
         let mut merge = MergeCursor::new(segments, below)?;
         let mut rank = 0;
         while let (Some(_), Some(group)) = (names.peek(), merge.next_group()?) {
+            // Names that the node below never learned stay text.
             while names.next_if(|&(_, name)| name < group.name).is_some() {}
             if let Some((idx, _)) = names.next_if(|&(_, name)| name == group.name) {
                 numbers[idx] = Some(rank);

@@ -1,4 +1,4 @@
-//! Reading patterns back from segments.
+//! Look-ups and scans over segments.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::segment::{Extras, RawRecord, Segment};
 use super::vectors::MergedVectors;
 use crate::{Scan, StoreError, StoredPattern};
 
-/// Finds a pattern and adds up what the segments know of it.
+/// Finds a pattern and adds up what the segments hold of it.
 pub(super) fn pattern(
     segments: &[Arc<Segment>],
     node_idx: usize,
@@ -19,6 +19,8 @@ pub(super) fn pattern(
     let mut found: Option<(Vec<Symbol>, u64, Extras)> = None;
     for segment in segments {
         let part = segment.find(node_idx, name, |record| {
+            // The name fixes the content, so the symbols of the first segment that has the pattern
+            // are those of all.
             let symbols = if found.is_none() {
                 symbols(segment, node_idx, record)?
             } else {
@@ -42,7 +44,7 @@ pub(super) fn pattern(
     Ok(found.map(|(symbols, frequency, extras)| stored(*name, symbols, frequency, extras)))
 }
 
-/// All patterns of a node in name order.
+/// Returns all patterns of a node in name order.
 pub(super) fn scan(
     segments: &[Arc<Segment>],
     node_idx: usize,
@@ -64,7 +66,7 @@ pub(super) fn scan(
     }))
 }
 
-/// Name and frequency of all patterns of a node in name order.
+/// Returns name and frequency of all patterns of a node in name order.
 pub(super) fn scan_frequencies(
     segments: &[Arc<Segment>],
     node_idx: usize,
@@ -78,7 +80,7 @@ pub(super) fn scan_frequencies(
     }))
 }
 
-/// The vectors of a node in name order.
+/// Returns the vectors of a node in name order.
 pub(super) fn vectors(
     segments: &[Arc<Segment>],
     node_idx: usize,
@@ -87,7 +89,8 @@ pub(super) fn vectors(
     Ok(fused(move || vectors.next_vector()))
 }
 
-/// The id of the document that was this sample; the smallest if there are several, whichever came first.
+/// Returns the id of the document that was this sample; the smallest if there are several,
+/// whichever came first.
 pub(super) fn document(
     segments: &[Arc<Segment>],
     sample_idx: u64,
@@ -95,6 +98,8 @@ pub(super) fn document(
     let mut first: Option<String> = None;
     for segment in segments {
         let documents = segment.documents()?;
+        // Documents ascend by sample and then by id, so the first of a sample is the segment's
+        // smallest.
         let found = documents.partition_point(|&(idx, _)| idx < sample_idx);
         if let Some((_, id)) = documents
             .into_iter()
@@ -107,6 +112,7 @@ pub(super) fn document(
     Ok(first)
 }
 
+/// Returns the symbols of a record, ranks and literals resolved.
 fn symbols(
     segment: &Segment,
     node_idx: usize,
@@ -116,18 +122,21 @@ fn symbols(
     record
         .symbols(segment.width(node_idx))
         .map(|symbol| match u64::from(symbol).checked_sub(n_below) {
+            // Numbers below `n_below` exist only above the lowest node, so there is a node below.
             None => segment.name_of_rank(node_idx - 1, symbol).map(Symbol::Name),
             Some(literal) => {
                 let text = segment
                     .dictionary(node_idx)?
                     .get(literal as usize)
                     .ok_or_else(|| segment.bad_block())?;
+                // The text may be the name of a pattern that this segment does not hold.
                 Ok(Symbol::from(text))
             }
         })
         .collect()
 }
 
+/// Creates the pattern that a look-up or a scan returns.
 fn stored(
     name: PatternName,
     symbols: Vec<Symbol>,
@@ -145,7 +154,7 @@ fn stored(
     pattern
 }
 
-/// An iterator that ends after its first error.
+/// Creates an iterator that ends after its first error.
 pub(super) fn fused<T: 'static>(
     mut next: impl FnMut() -> Result<Option<T>, StoreError> + Send + 'static,
 ) -> Scan<'static, T> {
@@ -155,6 +164,7 @@ pub(super) fn fused<T: 'static>(
             return None;
         }
         let item = next().transpose();
+        // After an error the cursors need not stand at the same name any more.
         done = !matches!(item, Some(Ok(_)));
         item
     }))

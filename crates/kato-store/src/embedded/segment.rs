@@ -1,16 +1,18 @@
-//! Segments: immutable files that each hold what one batch taught every node, or a merge of several.
+//! Segments: immutable files that each hold what one batch taught every node, or a merge of
+//! several.
 //!
 //! A segment is self-contained. For every node, from the bottom up, it holds
 //!
 //! * a **dictionary**: the text symbols in use, sorted;
-//! * **blocks** of up to [`BLOCK_PATTERNS`] patterns in name order: first their 20-byte names, then their records;
+//! * **blocks** of up to [`BLOCK_PATTERNS`] patterns in name order: first their 20-byte names, then
+//!   their records;
 //! * a **block index**: offset, first name and CRC-32 of every block;
 //! * **vectors** in name order, where there are any, each with its CRC-32.
 //!
-//! A symbol in a record is a fixed-width number: below the node below's pattern count it is the *rank* of a child
-//! pattern in this segment, from there on the rank of a text symbol in the dictionary. So a child costs 3 to 4 bytes
-//! instead of the 45 of its name, and a token 2. A JSON footer locates the parts. `docs/file-format.md` gives every
-//! byte.
+//! A symbol in a record is a fixed-width number: below the node below's pattern count it is the
+//! *rank* of a child pattern in this segment, from there on the rank of a text symbol in the
+//! dictionary. So a child costs 3 to 4 bytes instead of the 45 of its name, and a token 2. A JSON
+//! footer locates the parts. `docs/file-format.md` gives every byte.
 
 mod block;
 mod dictionary;
@@ -29,7 +31,8 @@ pub(crate) use reader::{BlockBuffer, NodeCursor, Segment, VectorCursor};
 pub(crate) use record::{Extras, RawRecord};
 pub(crate) use writer::{SegmentWriter, WrittenSegment};
 
-/// Patterns in a full block. More make reads of one pattern slower, fewer make the index larger.
+/// Number of patterns in a full block. More make reads of one pattern slower, fewer make the index
+/// larger.
 pub(crate) const BLOCK_PATTERNS: usize = 256;
 
 /// First and last bytes of a segment file.

@@ -1,4 +1,4 @@
-//! Staging: a sealed batch as a segment file that no commit names yet.
+//! Staging: writing a sealed batch as a segment file that no commit names yet.
 
 use std::fs;
 use std::path::Path;
@@ -11,15 +11,16 @@ use super::segment::{Extras, SegmentWriter, WrittenSegment};
 use crate::StoreError;
 use crate::contract::check_emotives;
 
-/// A segment that waits for its commit; its file goes when it is dropped before.
+/// A segment that waits for its commit; its file is removed if it is dropped before.
 pub(super) struct StagedSegment {
     written: Option<WrittenSegment>,
-    /// The writer that staged it. Once that is gone, another one may have given the file's name to a segment of its own.
+    /// The writer that staged it. Once that is gone, another one may have given the file's name to
+    /// a segment of its own.
     writer: Weak<WriteLock>,
 }
 
 impl StagedSegment {
-    /// Lets `write` write the segment at `path`; half a file does not stay behind.
+    /// Runs `write`, which writes the segment at `path`; half a file does not stay behind.
     pub(super) fn write(
         path: &Path,
         writer: &Arc<WriteLock>,
@@ -35,8 +36,9 @@ impl StagedSegment {
         })
     }
 
-    /// The segment, if this writer staged it.
+    /// Returns the segment, if this writer staged it.
     pub(super) fn staged_by(&self, writer: &Arc<WriteLock>) -> Result<&WrittenSegment, StoreError> {
+        // Compared by identity: a store that opens the same directory later has another lock.
         let is_own = self
             .writer
             .upgrade()
@@ -47,7 +49,7 @@ impl StagedSegment {
             .ok_or(StoreError::ForeignBatch)
     }
 
-    /// Leaves the file where it is.
+    /// Keeps the file when the segment is dropped.
     pub(super) fn keep(&mut self) {
         self.written = None;
     }
@@ -55,6 +57,8 @@ impl StagedSegment {
 
 impl Drop for StagedSegment {
     fn drop(&mut self) {
+        // Holding the lock for the moment keeps another writer from giving the name to a file of
+        // its own just now.
         if let (Some(written), Some(_writer)) = (&self.written, self.writer.upgrade()) {
             // Best effort: an orphan is removed by the next writer anyway.
             let _ = fs::remove_file(written.path());
@@ -81,6 +85,8 @@ pub(super) fn write_batch(
                 SealedSymbol::Child(rank) => rank,
                 SealedSymbol::Literal(rank) => literals.numbers[rank as usize],
             }));
+            // A refusal in the middle of the file is safe: no commit names it, and the caller
+            // removes it.
             check_emotives(pattern.name, pattern.attributes)?;
             let extras = Extras {
                 first_seen: pattern.first_seen,
@@ -103,11 +109,14 @@ pub(super) fn write_batch(
     )
 }
 
-/// What is stored of attributes: within the limits, and nothing where nothing is left beside the frequency.
+/// Returns what is stored of attributes: within the limits, and nothing where nothing is left
+/// beside the frequency.
 fn kept(attributes: &Attributes, limits: &AttributeLimits) -> Option<Box<Attributes>> {
+    // Merging applies the limits, with which the batch need not have been made.
     let mut kept = Attributes::default();
     kept.merge(
         Attributes {
+            // The pattern's frequency includes it.
             extra_frequency: 0,
             ..attributes.clone()
         },
@@ -125,8 +134,11 @@ struct Literals<'a> {
 }
 
 impl<'a> Literals<'a> {
-    /// Every symbol gets one number: text that is the name of a pattern which the node below learned in the same batch
-    /// gets that pattern's, else a pattern could hold one symbol under two numbers.
+    /// Numbers the text symbols of a node.
+    ///
+    /// Every symbol gets one number: text that is the name of a pattern which the node below
+    /// learned in the same batch gets that pattern's, else a pattern could hold one symbol under
+    /// two numbers.
     fn number(node: NodeView<'a>, below: Option<NodeView<'a>>) -> Self {
         let n_below = below.map_or(0, |below| below.len()) as u32;
         let mut literals = Self {
@@ -146,7 +158,7 @@ impl<'a> Literals<'a> {
     }
 }
 
-/// The rank of a pattern by its name.
+/// Returns the rank of a pattern by its name, if the node learned it.
 fn rank_of(node: NodeView<'_>, name: PatternName) -> Option<u32> {
     let (mut low, mut high) = (0, node.len());
     while low < high {

@@ -1,8 +1,9 @@
 //! Counts of a node's symbols, derived from its patterns.
 //!
-//! KATO stores these counts; they are a pure function of patterns and frequencies, so storing them would only add bytes
-//! to every commit and a second truth. Text symbols are counted in one pass. Pattern names are as many as the node
-//! below has patterns, so they are counted range by range, in as many passes as keep each in memory.
+//! KATO stores these counts; they are a pure function of patterns and frequencies, so storing them
+//! would only add bytes to every commit, and they could disagree with the patterns. Text symbols
+//! are counted in one pass. Pattern names are as many as the node below has patterns, so they are
+//! counted range by range, in as many passes as keep each in memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -14,10 +15,10 @@ use super::query::fused;
 use super::segment::{NodeCursor, Segment};
 use crate::{Scan, StoreError, SymbolCounts};
 
-/// Patterns of the node below that are counted in one pass: about 64 MB of counts.
+/// Number of patterns of the node below that are counted in one pass: about 64 MB of counts.
 const RANGE_PATTERNS: u64 = 2_000_000;
 
-/// Counts of all symbols of a node: text in code-point order, then names in order.
+/// Returns the counts of all symbols of a node: text in code-point order, then names in order.
 pub(super) fn symbol_counts(
     segments: Vec<Arc<Segment>>,
     node_idx: usize,
@@ -25,6 +26,7 @@ pub(super) fn symbol_counts(
     let mut ready: VecDeque<(Symbol, SymbolCounts)> = VecDeque::new();
     let (text, foreign) = count_text(&segments, node_idx)?;
     ready.extend(text);
+    // An upper bound, as segments may share patterns: a range then holds fewer than planned.
     let n_below: u64 = segments
         .iter()
         .map(|segment| segment.n_below(node_idx))
@@ -39,7 +41,10 @@ pub(super) fn symbol_counts(
             if range == n_ranges {
                 return Ok(None);
             }
+            // Names are digests, so equal ranges hold about as many. The product needs 128 bits;
+            // the quotient fits 64, as the range is below the number of ranges.
             let bound = |range: u64| ((u128::from(range) << 64) / u128::from(n_ranges)) as u64;
+            // The bound after the last range would be 2^64.
             let last = if range + 1 == n_ranges {
                 u64::MAX
             } else {
@@ -97,11 +102,13 @@ fn count_names(
             _ => None,
         })
         .collect();
+    // The lowest node has no children: all names that it uses are text in its dictionaries.
     let Some(below) = node_idx.checked_sub(1) else {
         return Ok(named(counted));
     };
     for segment in segments {
         let mut cursor = NodeCursor::from_leading(Arc::clone(segment), below, first)?;
+        // Ranks follow the order of names, so the names of a range are consecutive numbers.
         let start = cursor.rank();
         let mut names = Vec::new();
         while let Some(name) = cursor.name().filter(|name| name.leading_u64() <= last) {
@@ -119,13 +126,14 @@ fn count_names(
             names
                 .into_iter()
                 .zip(counts)
+                // A pattern of the node below that nothing refers to is no symbol of this node.
                 .filter(|(_, counts)| counts.frequency > 0),
         );
     }
     Ok(named(counted))
 }
 
-/// Adds up equal names, in order.
+/// Adds up equal names and returns them in order.
 fn named(mut counted: Vec<(PatternName, SymbolCounts)>) -> VecDeque<(Symbol, SymbolCounts)> {
     counted.sort_unstable_by_key(|&(name, _)| name);
     counted
@@ -158,6 +166,7 @@ fn tally(
                 .symbols(cursor.width())
                 .filter(|&symbol| range.contains(&u64::from(symbol))),
         );
+        // Sorted, because a symbol that a pattern holds several times counts once as its member.
         symbols.sort_unstable();
         for same in symbols.chunk_by(|a, b| a == b) {
             let counts = &mut counts[(u64::from(same[0]) - range.start) as usize];

@@ -1,4 +1,4 @@
-//! The vectors of a node over several segments, in name order, one a name.
+//! Vectors of a node over several segments, in name order, one for each name.
 
 use std::sync::Arc;
 
@@ -7,13 +7,14 @@ use kato_model::{VectorName, smaller_vector};
 use super::segment::{Segment, VectorCursor};
 use crate::StoreError;
 
-/// Walks one node's vectors over several segments; holds one vector a segment.
+/// A walk along one node's vectors over several segments; holds one vector of each segment.
 #[derive(Debug)]
 pub(super) struct MergedVectors {
     cursors: Vec<VectorCursor>,
 }
 
 impl MergedVectors {
+    /// Creates a walk that begins at the first vectors.
     pub(super) fn new(segments: &[Arc<Segment>], node_idx: usize) -> Result<Self, StoreError> {
         let cursors = segments
             .iter()
@@ -23,13 +24,14 @@ impl MergedVectors {
         })
     }
 
-    /// The next vector: of all that have its name the smallest.
+    /// Returns the next vector: of all that have its name the smallest.
     pub(super) fn next_vector(&mut self) -> Result<Option<(VectorName, Vec<f64>)>, StoreError> {
         let Some(name) = self.cursors.iter().filter_map(VectorCursor::name).min() else {
             return Ok(None);
         };
         let mut kept: Option<Vec<f64>> = None;
         let same = |cursor: &&mut VectorCursor| cursor.name() == Some(name);
+        // All cursors at the name move on, also those whose vector is not the smallest.
         for cursor in self.cursors.iter_mut().filter(same) {
             if let Some((_, vector)) = cursor.take()?
                 && kept

@@ -1,4 +1,4 @@
-//! Showing a node's content to a visitor, segment by segment.
+//! Visits: showing a node's content to a visitor, segment by segment.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,12 +22,14 @@ pub(super) fn visit(
     Ok(())
 }
 
+/// Shows one segment as a source.
 fn visit_segment(
     segment: &Segment,
     node_idx: usize,
     visitor: &mut dyn PatternVisitor,
 ) -> Result<ControlFlow<()>, StoreError> {
     let n_patterns = segment.totals(node_idx).patterns;
+    // A source has at least one pattern (see `PatternVisitor::source`).
     if n_patterns == 0 {
         return Ok(ControlFlow::Continue(()));
     }
@@ -42,6 +44,8 @@ fn visit_segment(
     segment.walk(node_idx, |name, record| {
         numbers.clear();
         numbers.extend(record.symbols(width));
+        // Checked for all, so that a visitor may use the numbers as indices into what it made of
+        // the source's symbols.
         if numbers
             .iter()
             .any(|&number| number as usize >= symbols.len())
@@ -62,8 +66,10 @@ fn visit_segment(
     })
 }
 
-/// The names of the node below's patterns by rank: one pass over its blocks, where asking for each child would read the
-/// file once a symbol.
+/// Returns the names of the node below's patterns by rank.
+///
+/// It takes one pass over the blocks, where looking up each child would read the file once for
+/// every symbol.
 fn names_below(segment: &Segment, node_idx: usize) -> Result<Vec<PatternName>, StoreError> {
     let mut names = Vec::new();
     if let Some(below) = node_idx.checked_sub(1) {

@@ -1,4 +1,4 @@
-//! What can go wrong with an export or an import.
+//! Errors of exports and imports.
 
 use std::io;
 
@@ -6,17 +6,17 @@ use kato_model::{PatternName, RecordError};
 
 use crate::StoreError;
 
-/// Why patterns were not exported or imported.
+/// An error of an export or an import.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
     /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The lines could not be written; what was written so far is a part of an export and no more.
+    /// The lines could not be written; what was written so far is only a part of an export.
     #[error("failed to write pattern {patterns_written} of an export")]
     Write {
-        /// Patterns handed to the writer before.
+        /// Number of patterns passed to the writer before.
         patterns_written: u64,
         /// The writer's error.
         source: io::Error,
@@ -34,7 +34,7 @@ pub enum ExchangeError {
     Record {
         /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The defect that was found.
         source: Box<RecordError>,
     },
     /// A line is not UTF-8.

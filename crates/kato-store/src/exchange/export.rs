@@ -1,4 +1,4 @@
-//! Writing patterns as JSON Lines.
+//! Export of patterns as JSON Lines.
 
 use std::io::Write;
 
@@ -7,10 +7,10 @@ use kato_model::{NameScratch, PatternName, Symbol, name_of_names};
 use super::ExchangeError;
 use crate::{Scan, StoreError, StoredPattern};
 
-/// Bytes handed to the writer at once.
+/// Number of bytes that are written at once, so that the caller's writer needs no buffer.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// Writes patterns in the order of the scan; returns how many.
+/// Writes patterns in the order of the scan and returns their number.
 pub(crate) fn export(
     patterns: Scan<'_, StoredPattern>,
     mut out: impl Write,
@@ -39,8 +39,8 @@ pub(crate) fn export(
     Ok(patterns_written)
 }
 
-/// Lines to be written. Writes what `PatternRecord::to_json` does without building the record, which takes three times as
-/// long; a test holds them equal.
+/// A buffer of lines. Its lines are those of `PatternRecord::to_json`, made without building the
+/// record, which takes three times as long; a test keeps them equal.
 #[derive(Debug, Default)]
 struct Lines {
     bytes: Vec<u8>,
@@ -49,7 +49,10 @@ struct Lines {
 }
 
 impl Lines {
+    /// Appends the line of a pattern, after checking its name and its emotives.
     fn push(&mut self, pattern: &StoredPattern) -> Result<(), StoreError> {
+        // Everything that can be refused is refused before the first byte, so that the buffer never
+        // holds a part of a line.
         let name = self.name_of(pattern);
         let mut values = pattern
             .emotives
@@ -99,8 +102,10 @@ impl Lines {
         Ok(())
     }
 
-    /// The name of the pattern's content.
+    /// Returns the name of the pattern's content.
     fn name_of(&mut self, pattern: &StoredPattern) -> PatternName {
+        // Patterns learned from text hold symbols of one kind, one an event: these are named
+        // without building events of owned strings.
         self.names.clear();
         if pattern.event_lengths.is_none() {
             self.names
@@ -123,12 +128,14 @@ impl Lines {
         PatternName::of_events(&pattern.events())
     }
 
+    /// Appends a value as JSON.
     fn push_json(&mut self, value: &(impl serde::Serialize + ?Sized)) {
         serde_json::to_writer(&mut self.bytes, value)
             .expect("text and maps with text keys are JSON, and memory takes them");
     }
 }
 
+/// Appends formatted text.
 fn write(bytes: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     bytes.write_fmt(text).expect("memory takes all bytes");
 }

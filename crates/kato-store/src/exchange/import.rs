@@ -1,4 +1,4 @@
-//! Reading JSON Lines into a knowledge base.
+//! Import of JSON Lines into a knowledge base.
 
 use std::io::{BufRead, Read};
 
@@ -10,16 +10,18 @@ use kato_model::{
 use super::ExchangeError;
 use crate::{PatternStore, StagedBatch, StoreError};
 
-/// Memory of a batch above which it is staged.
+/// Bytes of memory of a batch above which it is staged.
 const BATCH_BYTES: usize = 64 << 20;
 
-/// Sum of frequencies times lengths above which a batch is staged, so that no count of a batch overflows.
+/// Sum of frequencies times lengths above which a batch is staged, so that no count of a batch
+/// overflows.
 const BATCH_SYMBOLS: u64 = 1 << 62;
 
-/// Longest line: a pattern of a thousand events with much metadata takes a hundredth.
+/// Length of the longest line, in bytes: a pattern of a thousand events with much metadata takes a
+/// hundredth.
 const LINE_BYTES: u64 = 64 << 20;
 
-/// Stages the lines in batches and commits them all at once; returns the number of patterns.
+/// Stages the lines in batches, commits them all at once and returns the number of patterns.
 pub(crate) fn import(
     store: &dyn PatternStore,
     node_idx: usize,
@@ -31,11 +33,14 @@ pub(crate) fn import(
     loop {
         line += 1;
         bytes.clear();
+        // One byte more than allowed shows that a line is too long without reading the rest of it
+        // into memory.
         let read = lines
             .by_ref()
             .take(LINE_BYTES + 1)
             .read_until(b'\n', &mut bytes);
         match read.map_err(|source| ExchangeError::Read { line, source })? {
+            // The only commit: an error on any line before leaves the knowledge base as it was.
             0 => return import.commit(),
             read if read as u64 > LINE_BYTES => {
                 return Err(ExchangeError::TooLong {
@@ -69,6 +74,7 @@ pub(crate) fn import(
     }
 }
 
+/// An import in progress.
 struct Import<'a> {
     store: &'a dyn PatternStore,
     node_idx: usize,
@@ -80,6 +86,7 @@ struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
+    /// Creates an import of nothing so far.
     fn new(store: &'a dyn PatternStore, node_idx: usize) -> Self {
         let limits = store.attribute_limits();
         let batch = LearnBatch::new(store.nodes().len()).with_limits(limits);
@@ -94,6 +101,7 @@ impl<'a> Import<'a> {
         }
     }
 
+    /// Adds a pattern to the batch, after staging the batch if it is full.
     fn push(&mut self, record: PatternRecord) -> Result<(), StoreError> {
         let length = record.pattern.length() as u64;
         let symbols = record.frequency.saturating_mul(length.max(1));
@@ -114,6 +122,8 @@ impl<'a> Import<'a> {
         };
         let batch = &mut self.batch;
         let events = record.pattern.events();
+        // A child is an occurrence in the same batch, which an import of one node has none of. So
+        // names of patterns enter as text; a merge of segments makes ranks of them.
         let ids: Vec<u32> = events
             .iter()
             .flat_map(Event::symbols)
@@ -130,6 +140,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
+    /// Stages the batch and begins another one.
     fn stage(&mut self) -> Result<(), StoreError> {
         let empty = LearnBatch::new(self.store.nodes().len()).with_limits(self.limits);
         let batch = std::mem::replace(&mut self.batch, empty);
@@ -140,14 +151,16 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
+    /// Commits all that was staged and returns the number of patterns.
     fn commit(mut self) -> Result<u64, ExchangeError> {
         self.stage()?;
+        // An import is no part of training, so the training position stays.
         self.store.commit(self.staged, self.store.checkpoint())?;
         Ok(self.patterns)
     }
 }
 
-/// The lengths, unless every event holds one symbol.
+/// Returns the lengths of the events, unless every event holds one symbol.
 fn event_lengths(events: &[Event]) -> Option<Box<[u32]>> {
     if events.iter().all(|event| event.len() == 1) {
         return None;
@@ -156,7 +169,7 @@ fn event_lengths(events: &[Event]) -> Option<Box<[u32]>> {
     Some(events.iter().map(|event| event.len() as u32).collect())
 }
 
-/// The window that learns the maps in order, before anything that training learns.
+/// Returns the window that learns the maps in order, before anything that training learns.
 fn emotives(maps: Vec<EmotiveMap>, limits: &AttributeLimits) -> EmotiveWindow {
     let mut window = EmotiveWindow::default();
     for (idx, map) in (0..).zip(maps) {

@@ -1,4 +1,4 @@
-//! A node's patterns copied out for a visitor, compact: symbols by number, each once.
+//! A copy of a node's patterns for a visitor, compact: symbols by number, each once.
 
 use std::collections::HashMap;
 
@@ -26,6 +26,7 @@ struct Entry {
 }
 
 impl Snapshot {
+    /// Copies patterns, numbering each of their symbols once.
     pub(super) fn of<'a>(patterns: impl Iterator<Item = &'a StoredPattern> + Clone) -> Self {
         let mut snapshot = Self::default();
         let mut numbers = HashMap::new();
@@ -58,6 +59,7 @@ impl Snapshot {
         if self.patterns.is_empty() {
             return;
         }
+        // Names have the lower numbers, so splitting the table changes no number.
         let (mut names, mut texts) = (Vec::new(), Vec::new());
         for symbol in &self.table {
             match symbol {

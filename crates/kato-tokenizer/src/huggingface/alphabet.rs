@@ -1,8 +1,9 @@
 //! The byte alphabet of GPT-2: one printable character per byte.
 
-/// The byte that `character` stands for, if it is one of the 256.
+/// Returns the byte that `character` stands for, if it is one of the 256.
 ///
-/// Printable ASCII and Latin-1 characters stand for themselves; the other 68 bytes, in order, are U+0100 and following.
+/// Printable ASCII and Latin-1 characters stand for themselves; the other 68 bytes, in order, are
+/// U+0100 and following.
 pub(super) fn byte_of(character: char) -> Option<u8> {
     match u32::from(character) {
         code @ (0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF) => u8::try_from(code).ok(),
@@ -13,7 +14,8 @@ pub(super) fn byte_of(character: char) -> Option<u8> {
     }
 }
 
-/// The bytes that a token string stands for; `None` when a character is not of the alphabet.
+/// Returns the bytes that a token string stands for; `None` when a character is
+/// not of the alphabet.
 pub(super) fn bytes_of(token: &str) -> Option<Vec<u8>> {
     token.chars().map(byte_of).collect()
 }

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use tokenizers::pipeline::{PipelineTokenizer, PreTokenizer, PreTokenizerScratch, Segment, Span};
 use tokenizers::pipeline::{SpecialSegmentIterator, normalize_all};
 
-/// Rank of a merge, lower first, and the id it makes.
+/// Merges by the ids of the two parts: the rank, lower first, and the id that they become.
 pub(super) type Merges = HashMap<(u32, u32), (u32, u32), RandomState>;
 
 /// The merge rules of a byte-level model.
@@ -30,6 +30,8 @@ impl Bpe {
     ) -> tokenizers::Result<()> {
         let added = pipeline.get_added_vocabulary();
         let (mut spans, mut scratch) = (Vec::new(), PreTokenizerScratch::default());
+        // Added tokens are cut out twice: here those that are defined for the text as written, and
+        // below those that are defined for normalized text.
         for raw in SpecialSegmentIterator::new(text, added, false, false) {
             let (raw, offset) = match raw {
                 Segment::SpecialToken(id) => {
@@ -51,6 +53,7 @@ impl Bpe {
         Ok(())
     }
 
+    /// Appends the ids of the words into which the engine's pre-tokenizer splits a text.
     fn words(
         &self,
         pipeline: &PipelineTokenizer,
@@ -72,7 +75,9 @@ impl Bpe {
         Ok(())
     }
 
-    /// Appends the ids of one word: the lowest rank is merged first, the leftmost of equals. Complexity: O(n log n).
+    /// Appends the ids of one word: the lowest rank is merged first, the leftmost of equals.
+    ///
+    /// Complexity: O(n log n).
     fn word(&self, word: &[u8], ids: &mut Vec<u32>) -> tokenizers::Result<()> {
         if let Some(&id) = self.whole.get(word) {
             ids.push(id);
@@ -88,6 +93,8 @@ impl Bpe {
                 alive: true,
             });
         }
+        // By rank, then by position. Entries are never removed when a merge makes them stale; they
+        // are recognised when they are taken.
         let mut queue = BinaryHeap::new();
         for left in 0..parts.len() {
             self.consider(&parts, left, &mut queue);
@@ -111,6 +118,7 @@ impl Bpe {
             if let Some(next) = parts.get_mut(after) {
                 next.before = Some(left);
             }
+            // The new part has new pairs with both of its neighbours.
             self.consider(&parts, left, &mut queue);
             if let Some(before) = parts[left].before {
                 self.consider(&parts, before, &mut queue);
@@ -132,7 +140,7 @@ impl Bpe {
     }
 }
 
-/// Rank, position of the left part, the two ids, and what they become.
+/// A possible merge: rank, position of the left part, the two ids, and the id that they become.
 type Candidate = Reverse<(u32, usize, (u32, u32), u32)>;
 
 /// A run of bytes with an id, in a list linked by position.

@@ -1,4 +1,4 @@
-//! A parsed `tokenizer.json`: checked, fingerprinted, brought to the format the engine reads.
+//! A parsed `tokenizer.json`: checked, fingerprinted, brought to the format that the engine reads.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,19 @@ use thiserror::Error;
 use super::alphabet;
 use super::bpe::{Bpe, Merges};
 
-/// Limits that keep a damaged file from asking for absurd memory.
+/// Most bytes of a file. The limits keep a damaged file from asking for absurd memory.
 const MAX_FILE_BYTES: usize = 1 << 30;
+
+/// Ids are below this.
 const MAX_IDS: u64 = 1 << 24;
+
+/// Most bytes of a token.
 const MAX_TOKEN_BYTES: usize = u16::MAX as usize;
 
 /// The parts of a file that decide ids and token strings.
 const DECIDING: [&str; 4] = ["added_tokens", "model", "normalizer", "pre_tokenizer"];
 
+/// The error of a file that is no definition of a tokenizer.
 #[derive(Debug, Error)]
 pub(super) enum DefinitionError {
     #[error("the file has {0} bytes, more than the {MAX_FILE_BYTES} supported")]
@@ -34,13 +39,14 @@ pub(super) enum DefinitionError {
 
 /// A definition that passed the checks.
 pub(super) struct Definition {
-    /// Format 2.0, whatever was read.
+    /// The definition in format 2.0, whatever was read.
     canonical: Value,
     fingerprint: String,
     id_bound: u32,
 }
 
 impl Definition {
+    /// Parses and checks the text of a `tokenizer.json`.
     pub(super) fn parse(json: &str) -> Result<Self, DefinitionError> {
         if json.len() > MAX_FILE_BYTES {
             return Err(DefinitionError::TooLarge(json.len()));
@@ -49,6 +55,7 @@ impl Definition {
         // Of the file as written: a later version of the converter must not change the fingerprint.
         let fingerprint = fingerprint(&value);
         tokenizers::canonicalize_value(&mut value)?;
+        // Checks ids and lengths before the engine reads them and allocates by them.
         let id_bound = id_bound(&value)?;
         Ok(Self {
             canonical: value,
@@ -65,16 +72,19 @@ impl Definition {
         self.fingerprint.clone()
     }
 
-    /// No id reaches this; the highest ids below it may be unused.
+    /// Returns a number that no id reaches; the highest ids below it may be unused.
     pub(super) fn id_bound(&self) -> u32 {
         self.id_bound
     }
 
-    /// The merge rules, when the model is byte-level BPE whose tokens spell nothing but the text.
+    /// Returns the merge rules, when the model is byte-level BPE whose tokens spell
+    /// nothing but the text.
     pub(super) fn byte_level_bpe(&self) -> Option<Bpe> {
         let model = &self.canonical["model"];
         let affix = |key: &str| model[key].as_str().is_some_and(|affix| !affix.is_empty());
         let plain = model["type"] == "BPE" && model["byte_level"] == true;
+        // An affix is part of a token's string and not of the text, so such tokens
+        // cannot be checked.
         if !plain || affix("continuing_subword_prefix") || affix("end_of_word_suffix") {
             return None;
         }
@@ -83,6 +93,7 @@ impl Definition {
         let mut bytes = [None; 256];
         let mut whole = HashMap::default();
         for token in vocabulary.keys() {
+            // A token outside of the alphabet spells no bytes, so no word leads to it.
             let Some(spelled) = alphabet::bytes_of(token) else {
                 continue;
             };
@@ -109,10 +120,13 @@ impl Definition {
     }
 }
 
+/// Checks all tokens and returns a number that no id reaches.
 fn id_bound(value: &Value) -> Result<u32, DefinitionError> {
     let vocabulary = &value["model"]["vocab"];
     let mut bound = 0;
     let mut take = |token: &str, id: Option<u64>| {
+        // The beginning of the token suffices for the message, as a token may be
+        // of any length here.
         let id = id
             .filter(|&id| id < MAX_IDS)
             .ok_or_else(|| DefinitionError::BadId(token.chars().take(40).collect()))?;
@@ -123,6 +137,7 @@ fn id_bound(value: &Value) -> Result<u32, DefinitionError> {
         Ok(())
     };
     match vocabulary {
+        // BPE, WordPiece and WordLevel map tokens to ids; Unigram lists tokens in the order of ids.
         Value::Object(entries) if !entries.is_empty() => {
             entries
                 .iter()
@@ -148,6 +163,7 @@ fn id_bound(value: &Value) -> Result<u32, DefinitionError> {
     u32::try_from(bound + added.len() as u64).map_err(|_| DefinitionError::NoVocabulary)
 }
 
+/// Hashes the parts of a definition that decide ids and token strings.
 fn fingerprint(value: &Value) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"kato tokenizer 1");
@@ -157,8 +173,10 @@ fn fingerprint(value: &Value) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// Feeds a value so that the order of keys, absent versus null, and the two spellings of a merge do not matter.
+/// Hashes a value so that the order of keys, absent versus null, and the two spellings of a
+/// merge do not matter.
 fn hash(key: &str, value: &Value, hasher: &mut blake3::Hasher) {
+    // With kind and length, so that no two different values feed the same bytes.
     let mut text = |kind: u8, text: &str| {
         hasher
             .update(&[kind])

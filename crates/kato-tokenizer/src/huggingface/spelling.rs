@@ -1,4 +1,4 @@
-//! Which bytes each token spells, and whether a list of tokens spells a text.
+//! The bytes that each token spells, and the check whether a list of tokens spells a text.
 
 use super::alphabet;
 use crate::Vocabulary;
@@ -9,7 +9,8 @@ pub(super) struct Spelling {
     entries: Vec<Entry>,
 }
 
-/// One token. Most are at most eight bytes long, and comparing those needs one load of the text and nothing else.
+/// One token. Most are at most eight bytes long, and comparing those needs one load of the
+/// text and nothing else.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     /// The first eight bytes, little endian, zeros behind a shorter token.
@@ -19,6 +20,8 @@ struct Entry {
 }
 
 impl Spelling {
+    /// Collects the bytes of every token.
+    ///
     /// `added` lists, ascending, the ids whose strings are plain text instead of the byte alphabet.
     pub(super) fn new(vocabulary: &Vocabulary, added: &[u32]) -> Self {
         let mut spelling = Self {
@@ -46,7 +49,7 @@ impl Spelling {
         spelling
     }
 
-    /// Whether the tokens, one after the other, are exactly `text`.
+    /// Returns whether the tokens, one after the other, are exactly `text`.
     pub(super) fn spells(&self, ids: &[u32], text: &[u8]) -> bool {
         let mut rest = text;
         for &id in ids {
@@ -56,8 +59,11 @@ impl Spelling {
             let len = entry.len as usize;
             let same = match rest.first_chunk::<8>() {
                 Some(next) if len <= 8 => {
+                    // Little endian: bytes of the text beyond the token are the upper ones, which
+                    // the shift drops.
                     let unused_bits = 64 - 8 * entry.len;
-                    // A shift by 64 is undefined for an empty token, which never spells progress anyway.
+                    // A shift by 64 overflows for an empty token, that of an unused id, which
+                    // spells nothing.
                     len > 0 && (u64::from_le_bytes(*next) ^ entry.head) << unused_bits == 0
                 }
                 _ => rest.starts_with(self.of(*entry)),
@@ -70,7 +76,7 @@ impl Spelling {
         rest.is_empty()
     }
 
-    /// The text of `ids`, with U+FFFD for what is not UTF-8.
+    /// Returns the text of `ids`, with U+FFFD for what is not UTF-8.
     pub(super) fn text(&self, ids: &[u32]) -> String {
         let entries = ids.iter().filter_map(|&id| self.entries.get(id as usize));
         let bytes: Vec<u8> = entries.flat_map(|&entry| self.of(entry)).copied().collect();
@@ -78,6 +84,7 @@ impl Spelling {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
+    /// Returns the bytes of a token.
     fn of(&self, entry: Entry) -> &[u8] {
         &self.bytes[entry.start as usize..][..entry.len as usize]
     }

@@ -2,7 +2,8 @@
 
 use crate::{Tokenizer, gpt2};
 
-/// Words outside the vocabulary that the engine takes for one of its tokens, because 32 bits of their hashes agree.
+/// Words outside the vocabulary that the engine takes for one of its tokens, because 32 bits of
+/// their hashes agree.
 const MISTAKEN: [(&str, &[u32]); 3] = [
     ("rdufnkw", &[81, 646, 22_184, 46_265]),
     ("stmbclq", &[301, 2_022, 565, 80]),

@@ -1,4 +1,4 @@
-//! Measures a MongoDB.
+//! The measurement of a MongoDB.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,13 +15,13 @@ use crate::meter::{Meter, NO_TIME};
 use crate::step::cancelled;
 use crate::{Allowance, Finding, Measured, Method, Unit};
 
-/// What the names of databases made here begin with.
+/// Prefix of the names of databases that are made here.
 const PREFIX: &str = "kato_hardware_";
 /// Operations after which a distribution is known well enough.
 const MOST: usize = 2_000;
-/// Upserts of the first command and of the largest.
+/// Number of upserts in the first command and in the largest.
 const BULK: [usize; 2] = [10, 100];
-/// A server that is not found within this time is not there.
+/// Time after which a server that has not answered counts as absent.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Measures within the allowance; dropping the database may take as long as `grace` after that.
@@ -32,7 +32,8 @@ pub(crate) fn measure(allowance: &Allowance, grace: Duration, uri: &str) -> Mong
     match runtime {
         Ok(runtime) => {
             let results = runtime.block_on(within(allowance, grace, uri));
-            // The driver's own tasks wait for servers that may hang.
+            // Dropping the runtime could wait for the driver's own tasks, and these for a server
+            // that hangs.
             runtime.shutdown_background();
             results.unwrap_or_else(|reason| MongoResults::unknown(&reason))
         }
@@ -40,8 +41,13 @@ pub(crate) fn measure(allowance: &Allowance, grace: Duration, uri: &str) -> Mong
     }
 }
 
+/// Measures on a runtime.
+///
+/// # Errors
+///
+/// The reason why nothing can be measured.
 async fn within(allowance: &Allowance, grace: Duration, uri: &str) -> Result<MongoResults, String> {
-    // The driver's own message may repeat the address with its password, so it stays behind.
+    // The driver's own message may repeat the address with its password, so it is left out.
     let unreadable = |_| {
         "MongoDB's address cannot be read: give mongodb://[user:password@]host[:port][/?options]"
             .to_owned()
@@ -55,22 +61,27 @@ async fn within(allowance: &Allowance, grace: Duration, uri: &str) -> Result<Mon
     options.app_name = Some("kato-hardware".to_owned());
     options.server_selection_timeout = Some(PATIENCE.min(time.mul_f64(0.5)));
     options.connect_timeout = options.server_selection_timeout;
-    // Waits for the journal are the server's own affair; what the address asks for stays.
+    // The write concern is that of the server or the address. Retries are turned off, because one
+    // would be timed as part of the operation.
     options.retry_writes = Some(false);
     let client = Client::with_options(options).map_err(unreadable)?;
     let allowance = &Bounds {
         allowance: allowance.clone(),
+        // Half of the grace for operations under way, and 0.4 of it for the drop, so that the step
+        // ends in time.
         last: allowance.until + grace.mul_f64(0.5),
         is_abandoned: Rc::default(),
     };
     let ping_latency = ping(allowance, &client).await?;
+    // A name that nobody else has, so that dropping the database never removes data of others.
     let database = client.database(&format!("{PREFIX}{}", uuid::Uuid::new_v4().simple()));
     let found = work(allowance, &database).await;
-    // Whatever happened: the drop is asked for, and an answer waited for.
+    // Asked for whatever happened, also where nothing was measured: the first operation may have
+    // reached the server without an answer.
     let dropped = timeout(grace.mul_f64(0.4), async { database.drop().await }).await;
     let name = database.name();
     let left = match dropped {
-        // The server may get to it after the drop.
+        // The server may carry it out after the drop, which makes the database anew.
         Ok(Ok(())) if allowance.is_abandoned.get() => {
             Some("an operation was not finished in time and may come after".to_owned())
         }
@@ -82,6 +93,7 @@ async fn within(allowance: &Allowance, grace: Duration, uri: &str) -> Result<Mon
         ping_latency,
         ..found
     };
+    // The figures are given up for this: a database that is left behind must not be overlooked.
     if let Some(reason) = left {
         results = MongoResults::unknown(&format!(
             "the database {name} could not be dropped ({reason}): drop it by hand"
@@ -90,15 +102,20 @@ async fn within(allowance: &Allowance, grace: Duration, uri: &str) -> Result<Mon
     Ok(results)
 }
 
-/// When to begin nothing more, and when to wait no longer for what was begun: a server goes on with an operation that nobody
-/// waits for, even after the database was dropped.
+/// The bounds of operations: the time after which none is begun, and the time after which none is
+/// waited for.
+///
+/// They differ because a server goes on with an operation that nobody waits for, even after the
+/// database was dropped.
 struct Bounds {
     allowance: Allowance,
     last: Instant,
+    /// Set when an operation was not waited for; shared by all parts.
     is_abandoned: Rc<Cell<bool>>,
 }
 
 impl Bounds {
+    /// Returns bounds with a share of the time to begin in, and the same end.
     fn part(&self, share: f64) -> Self {
         Self {
             allowance: self.allowance.part(share),
@@ -107,14 +124,17 @@ impl Bounds {
         }
     }
 
+    /// Returns whether nothing more is to begin.
     fn is_over(&self) -> bool {
         self.allowance.is_over()
     }
 
+    /// Returns the time to begin in that is left.
     fn remaining(&self) -> Duration {
         self.allowance.remaining()
     }
 
+    /// Returns whether the measurement was cancelled or abandoned.
     fn is_stopped(&self) -> bool {
         self.allowance.is_stopped()
     }
@@ -139,10 +159,15 @@ impl Bounds {
     }
 }
 
+/// Measures the smallest command.
+///
+/// # Errors
+///
+/// The reason why the server cannot be measured at all.
 async fn ping(allowance: &Bounds, client: &Client) -> Result<Measured, String> {
     let allowance = &allowance.part(0.5);
     let admin = client.database("admin");
-    // The first connects.
+    // The first one connects, so it is not measured.
     let once = async { admin.run_command(doc! {"ping": 1}).await };
     if allowance.bound(once).await?.is_none() {
         return Err(if allowance.is_stopped() {
@@ -158,6 +183,7 @@ async fn ping(allowance: &Bounds, client: &Client) -> Result<Measured, String> {
     .await
 }
 
+/// Measures everything that needs a database.
 async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
     let patterns: Collection<Document> = database.collection("patterns");
     let unique = IndexOptions::builder().unique(true).build();
@@ -173,6 +199,8 @@ async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
         Ok(None) => return MongoResults::unknown("MongoDB does not make an index in time"),
         Err(reason) => return MongoResults::unknown(&reason),
     }
+    // Inserts, upserts and bulk have ranges of numbers of their own, so that none meets patterns of
+    // another.
     let insert_latency = settle(
         latency(&allowance.part(0.25), async |number| {
             patterns.insert_one(pattern(number)).await.map(|_| ())
@@ -184,7 +212,8 @@ async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
         .map_or(1, |figure| figure.validity.samples.max(1) as usize);
     let query_latency = settle(
         latency(&allowance.part(0.33), async |number| {
-            // A stride that meets all of them, out of order.
+            // A stride that meets all of them, out of order: 7919 is prime and larger than their
+            // number.
             let name = name(number * 7919 % n_patterns);
             patterns.find_one(doc! {"name": name}).await.map(|_| ())
         })
@@ -203,7 +232,7 @@ async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
     );
     let bulk_upsert = settle(bulk(allowance, database).await);
     MongoResults {
-        // Measured before.
+        // Replaced by the caller, who has measured it before.
         ping_latency: Finding::unknown(NO_TIME),
         insert_latency,
         upsert_latency,
@@ -212,6 +241,7 @@ async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
     }
 }
 
+/// Measures single operations, numbered from 0, one after the other.
 async fn latency(
     allowance: &Bounds,
     operation: impl AsyncFn(usize) -> Result<(), Error>,
@@ -231,7 +261,7 @@ async fn latency(
     Ok(meter.latency(Method::Direct, &seconds))
 }
 
-/// Commands of many upserts, half of them of patterns that are there.
+/// Measures commands of many upserts, about half of them of patterns that are there.
 async fn bulk(allowance: &Bounds, database: &Database) -> Result<Measured, String> {
     let [mut n, largest] = BULK;
     let meter = Meter::start().note(format!("at most {largest} in a command"));
@@ -258,8 +288,10 @@ async fn bulk(allowance: &Bounds, database: &Database) -> Result<Measured, Strin
             None => break,
         }
         found.push((n as f64, start.elapsed().as_secs_f64()));
+        // The second half of this command is the first half of the next.
         first += n / 2;
-        // No more than the server does in half of the time that is left.
+        // No more than the server does in half of the time that is left, because a command that is
+        // not waited for would spoil all figures.
         let each = start.elapsed() / n as u32;
         let fitting = allowance.remaining().as_nanos() / 2 / each.as_nanos().max(1);
         n = (2 * n).min(largest).min(fitting.max(1) as usize);
@@ -270,19 +302,21 @@ async fn bulk(allowance: &Bounds, database: &Database) -> Result<Measured, Strin
     Ok(meter.rate(Unit::PerSecond, Method::Direct, &found))
 }
 
+/// Turns an error into an unknown figure.
 fn settle(result: Result<Measured, String>) -> Measured {
     result.unwrap_or_else(Finding::unknown)
 }
 
-/// 40 hexadecimal digits, as a pattern's.
+/// Returns a name of 40 hexadecimal digits, as a pattern has.
 fn name(number: usize) -> String {
+    // An odd factor makes all products differ, and spreads them over the index as hashes are.
     format!(
         "{:040x}",
         (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
     )
 }
 
-/// A pattern of five tokens as KATO keeps it.
+/// Returns a pattern of five tokens as KATO stores it.
 fn pattern(number: usize) -> Document {
     doc! {
         "name": name(number),
@@ -292,14 +326,17 @@ fn pattern(number: usize) -> Document {
     }
 }
 
+/// Returns filter and update of an upsert that adds 1 to the frequency of a pattern.
 fn upsert(number: usize) -> (Document, Document) {
     let mut content = pattern(number);
+    // The filter gives the name and `$inc` the frequency; a field must not be in two operators.
     content.remove("frequency");
     content.remove("name");
     let update = doc! {"$inc": {"frequency": 1}, "$setOnInsert": content};
     (doc! {"name": name(number)}, update)
 }
 
+/// Returns the reason of a failure, without the address, which may hold a password.
 fn told(error: &Error) -> String {
     match &*error.kind {
         ErrorKind::ServerSelection { .. } => {

@@ -1,4 +1,4 @@
-//! Measures the embedded store.
+//! The measurement of the embedded store.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -18,16 +18,16 @@ use crate::{Allowance, Measured, Method, Unit};
 
 /// Patterns between two commits.
 const BATCH: usize = 20_000;
-/// Patterns above which no more are made: their names are kept to be looked up.
+/// Most patterns that are made, because their names are kept in memory to be looked up.
 const MOST: usize = 400_000;
-/// Room that so many patterns take, generously.
+/// Room on the disk that so many patterns take, with a margin.
 const ROOM: u64 = 96 << 20;
-/// Bytes that a pattern may take while segments are merged.
+/// Most bytes that a pattern takes on the disk while segments are merged.
 const PATTERN: u64 = 200;
-/// Look-ups between two looks at the clock.
+/// Patterns that are looked up between two looks at the clock.
 const STRETCH: usize = 64;
 
-/// Measures in a directory of its own below the one given.
+/// Measures the store in a directory of its own below the one given.
 pub(crate) fn measure(allowance: &Allowance, directory: &Path, seed: u64) -> StoreResults {
     match try_measure(allowance, directory, seed) {
         Ok(results) => results,
@@ -35,7 +35,13 @@ pub(crate) fn measure(allowance: &Allowance, directory: &Path, seed: u64) -> Sto
     }
 }
 
+/// Measures the store.
+///
+/// # Errors
+///
+/// The reason why nothing can be measured.
 fn try_measure(allowance: &Allowance, directory: &Path, seed: u64) -> Result<StoreResults, String> {
+    // Declared first and so dropped last: after the stores in it have closed their files.
     let dir = tempfile::Builder::new()
         .prefix(".kato-hardware-")
         .tempdir_in(directory)
@@ -46,6 +52,7 @@ fn try_measure(allowance: &Allowance, directory: &Path, seed: u64) -> Result<Sto
             )
         })?;
     let room = room::in_directory(directory, ROOM)?;
+    // The least room that is accepted, 16 MiB, is enough for two batches of either length.
     let most = MOST.min((room / PATTERN) as usize);
     let mut source = Source::new(seed);
     let [n_short, n_long] = LENGTHS;
@@ -67,7 +74,7 @@ fn try_measure(allowance: &Allowance, directory: &Path, seed: u64) -> Result<Sto
     })
 }
 
-/// Makes patterns of words.
+/// Source of patterns, made of words.
 struct Source {
     words: Words,
     vocabulary: Arc<SymbolTable>,
@@ -91,7 +98,7 @@ impl Source {
         }
     }
 
-    /// The names of a batch, and the tokens of all its patterns behind each other.
+    /// Makes a batch of patterns: their names, and the tokens of all of them one after the other.
     fn patterns(&mut self, n_tokens: usize) -> Result<(Vec<PatternName>, Vec<u32>), String> {
         let tokens: Vec<u32> = (0..BATCH * n_tokens)
             .map(|_| self.words.draw(&mut self.random) as u32)
@@ -105,7 +112,7 @@ impl Source {
     }
 }
 
-/// A store that was filled, and what that took.
+/// A store that was filled, with the figures of filling it.
 struct Filled {
     store: EmbeddedStore,
     names: Vec<PatternName>,
@@ -116,6 +123,7 @@ struct Filled {
 }
 
 impl Filled {
+    /// Fills a new store with patterns of so many tokens, until the time is up or there are enough.
     fn new(
         allowance: &Allowance,
         dir: &Path,
@@ -131,6 +139,7 @@ impl Filled {
         let (mut staging, mut writing) = (Vec::new(), Vec::new());
         let mut committing = Vec::new();
         while !allowance.is_over() && names.len() + BATCH <= most {
+            // Made before the time is taken, because naming is measured by a step of its own.
             let (batch_names, tokens) = source.patterns(n_tokens)?;
             let start = Instant::now();
             let mut batch = LearnBatch::with_vocabulary(1, Arc::clone(&source.vocabulary));
@@ -147,6 +156,7 @@ impl Filled {
             committing.push(commit);
             names.extend(batch_names);
         }
+        // What was cut short may be one batch, and its figures would not show it.
         if allowance.is_stopped() {
             return Err(crate::step::cancelled());
         }
@@ -154,18 +164,21 @@ impl Filled {
             return Err(NO_TIME.to_owned());
         }
         let distinct = store.count_patterns(0).map_err(told)? as f64;
+        // Where the size is not known, the 0 becomes an unknown figure below.
         let bytes = store.disk_bytes().unwrap_or(0) as f64;
         let [write, stage, commit, amount] = meters;
         Ok(Self {
             store,
             names,
             write: write.rate(Unit::PerSecond, Method::Direct, &writing),
+            // Staged segments are not flushed before the commit, so the cache takes them.
             stage: stage.rate(Unit::PerSecond, Method::Cached, &staging),
             commit_latency: commit.latency(Method::Direct, &committing),
             pattern_bytes: amount.amount(Unit::Bytes, bytes / distinct),
         })
     }
 
+    /// Measures look-ups by name, in random order.
     fn read(&self, allowance: &Allowance, seed: u64) -> Result<Measured, String> {
         let mut random = Random::new(seed);
         let meter = Meter::start().note(format!("of {} patterns", self.names.len()));
@@ -181,6 +194,7 @@ impl Filled {
     }
 }
 
+/// Returns the reason of a failure.
 fn told(error: impl std::fmt::Display) -> String {
     format!("the embedded store failed: {error}")
 }

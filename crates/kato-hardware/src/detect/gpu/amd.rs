@@ -1,4 +1,4 @@
-//! What `amd-smi` and `rocm-smi` answer.
+//! The answers of `amd-smi` and `rocm-smi`, and the kernel's list of AMD's cards.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(super) const ROCM_SMI_ARGUMENTS: [&str; 5] = [
     "--json",
 ];
 
-/// A list of devices, in newer versions below `gpu_data`.
+/// Parses the answer of `amd-smi`: a list of devices, in newer versions below `gpu_data`.
 pub(super) fn parse_amd_smi(text: &str) -> Option<Vec<Gpu>> {
     let answer: Value = serde_json::from_str(text.trim()).ok()?;
     let devices = answer.get("gpu_data").unwrap_or(&answer).as_array()?;
@@ -45,7 +45,7 @@ pub(super) fn parse_amd_smi(text: &str) -> Option<Vec<Gpu>> {
         .collect()
 }
 
-/// `{"value": 196592, "unit": "MB"}`, its megabytes being 2^20 bytes.
+/// Parses a size such as `{"value": 196592, "unit": "MB"}`, whose megabytes are 2^20 bytes.
 fn size(size: &Value) -> Option<u64> {
     let scale = match size.get("unit")?.as_str()? {
         "MB" => 1 << 20,
@@ -55,9 +55,11 @@ fn size(size: &Value) -> Option<u64> {
     size.get("value")?.as_u64()?.checked_mul(scale)
 }
 
-/// An object with an entry a card, `card0` and so on, and one for the system.
+/// Parses the answer of `rocm-smi`: an object with an entry for each card, `card0` and so on, and
+/// one for the system.
 pub(super) fn parse_rocm_smi(text: &str) -> Option<Vec<Gpu>> {
-    // Warnings may stand before the object; without any card there is nothing but such lines, or an empty object.
+    // Warnings may stand before the object; without any card there is nothing but such lines, or an
+    // empty object.
     let start = text.find('{')?;
     let answer: Map<String, Value> = serde_json::from_str(text[start..].trim()).ok()?;
     let driver = answer
@@ -66,6 +68,7 @@ pub(super) fn parse_rocm_smi(text: &str) -> Option<Vec<Gpu>> {
     let cards = answer.iter().filter(|(key, _)| key.starts_with("card"));
     let gpus: Option<Vec<Gpu>> = cards
         .map(|(_, card)| {
+            // Versions of the tool differ in the names of the keys.
             let names = ["Card Series", "Card series", "Card Model", "Card model"];
             let name = names.iter().find_map(|key| card.get(key)?.as_str())?;
             let bytes = card.get("VRAM Total Memory (B)").and_then(Value::as_str);
@@ -82,8 +85,10 @@ pub(super) fn parse_rocm_smi(text: &str) -> Option<Vec<Gpu>> {
     gpus
 }
 
-/// What Linux tells of cards below `sys/class/drm` without any tool; `None` without any card of AMD's.
+/// Reads the cards that Linux lists below `sys/class/drm`, without any tool; `None` without any
+/// card of AMD's.
 pub(super) fn of_kernel(root: &Path) -> Option<Vec<Gpu>> {
+    // The vendor's number in the PCI register.
     const AMD: &str = "0x1002";
     let entries = fs::read_dir(root.join("sys/class/drm")).ok()?;
     let mut devices: Vec<_> = entries

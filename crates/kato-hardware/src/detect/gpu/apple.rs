@@ -1,4 +1,4 @@
-//! What `system_profiler` answers on a Mac.
+//! The answer of `system_profiler` on a Mac.
 
 use serde_json::Value;
 
@@ -7,6 +7,7 @@ use crate::Finding;
 
 pub(super) const ARGUMENTS: [&str; 2] = ["SPDisplaysDataType", "-json"];
 
+/// Parses the answer; `None` for other text.
 pub(super) fn parse(text: &str) -> Option<Vec<Gpu>> {
     let answer: Value = serde_json::from_str(text.trim()).ok()?;
     let devices = answer.get("SPDisplaysDataType")?.as_array()?;
@@ -30,7 +31,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<Gpu>> {
         .collect()
 }
 
-/// `1536 MB`, `8 GB`.
+/// Parses a size such as `1536 MB` or `8 GB`.
 fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = text.split_once(' ')?;
     let scale = match unit {

@@ -1,4 +1,4 @@
-//! What `nvidia-smi` answers.
+//! The answer of `nvidia-smi`.
 
 use super::Gpu;
 use crate::Finding;
@@ -8,7 +8,8 @@ pub(super) const ARGUMENTS: [&str; 2] = [
     "--format=csv,noheader,nounits",
 ];
 
-/// One line a device: name, MiB of memory, version of the driver.
+/// Parses the answer, one line a device: name, MiB of memory, version of the driver; `None` for
+/// other text.
 pub(super) fn parse(text: &str) -> Option<Vec<Gpu>> {
     if text.trim_start().starts_with("No devices were found") {
         return Some(Vec::new());
@@ -16,12 +17,12 @@ pub(super) fn parse(text: &str) -> Option<Vec<Gpu>> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let gpus: Option<Vec<Gpu>> = lines
         .map(|line| {
-            // From the right: names may hold commas.
+            // From the right, because names may hold commas.
             let mut columns = line.rsplitn(3, ',').map(str::trim);
             let (driver, memory, name) = (columns.next()?, columns.next()?, columns.next()?);
             let is_number =
                 |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-            // Such as `[N/A]`, of devices that share the machine's memory.
+            // Such as `[N/A]`, for devices that share the machine's memory.
             let is_bracket = |text: &str| text.starts_with('[') && text.ends_with(']');
             if name.is_empty() || !(is_number(memory) || is_bracket(memory)) {
                 return None;
@@ -36,6 +37,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<Gpu>> {
             })
         })
         .collect();
+    // The tool says so when there is no device; an empty text is no answer.
     gpus.filter(|gpus| !gpus.is_empty())
 }
 

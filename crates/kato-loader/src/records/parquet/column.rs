@@ -11,9 +11,10 @@ use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 use crate::bad_record::{BadReason, Fault};
 use crate::records::{Sink, invalid_utf8, missing, require_id};
 
-/// How many columns an error lists.
+/// Most columns that an error lists.
 const MAX_LISTED: usize = 20;
 
+/// A column that can hold one value a row.
 pub(super) struct Column {
     /// Index among the leaves of the schema.
     pub(super) leaf: usize,
@@ -24,8 +25,10 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Finds the leaf whose path, joined by dots, is `field`; elements of lists are not looked at.
+    /// Finds the leaf whose path, joined by dots, is `field`; elements of lists are left out.
     pub(super) fn find(schema: &SchemaDescriptor, field: &str) -> Result<Self, Fault> {
+        // A repetition level above 0 means that the leaf is inside a list: a row may have any
+        // number of values.
         let matching =
             |column: &ColumnDescPtr| column.max_rep_level() == 0 && column.path().string() == field;
         match schema.columns().iter().position(matching) {
@@ -45,6 +48,8 @@ impl Column {
         }
     }
 
+    /// Returns the values of the column in a batch of rows, or `None` when the batch has another
+    /// schema.
     pub(super) fn array(&self, rows: &RecordBatch) -> Option<ArrayRef> {
         let (root, inner) = self.path.split_first()?;
         let mut array = Arc::clone(rows.column_by_name(root)?);
@@ -56,7 +61,7 @@ impl Column {
         Some(array)
     }
 
-    /// Appends the value of a row as an id.
+    /// Appends the value of a row as an id: text, or an integer in decimal digits.
     pub(super) fn push_id(
         &self,
         ids: &ArrayRef,

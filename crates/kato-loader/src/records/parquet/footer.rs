@@ -1,4 +1,5 @@
-//! The footer of a Parquet file: its schema, with strings as bytes, and its row groups, checked.
+//! Reads and checks the footer of a Parquet file: its schema, with strings as bytes, and its row
+//! groups.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::extent::Extent;
 
 /// Bytes of text that one batch of rows should hold.
 const BATCH_BYTES: u64 = 1 << 20;
+/// Rows of a batch, at most.
 const MAX_BATCH_ROWS: u64 = 1024;
 
 /// The rows of one row group.
@@ -30,21 +32,24 @@ pub(super) struct Group {
     text_bytes: u64,
 }
 
-/// Reads the footer, with all strings declared as bytes: whether a text is UTF-8 is then found row by row, instead of one bad
-/// row taking its whole batch with it.
+/// Reads the footer, with all strings declared as bytes.
+///
+/// Whether a text is UTF-8 is then found row by row, instead of one bad row taking its whole batch
+/// with it.
 pub(super) fn load(file: &ParquetInput) -> Result<ArrowReaderMetadata, ParquetError> {
     let root = with_bytes(schema(file)?)?;
-    // The embedded arrow schema would bring dictionaries, views and large offsets back; the stored column is the same for all.
+    // The embedded Arrow schema would bring dictionaries, views and large offsets back, though the
+    // stored column is the same for all of them.
     let options = ArrowReaderOptions::new()
         .with_skip_arrow_metadata(true)
         .with_offset_index_policy(PageIndexPolicy::Optional)
-        // Nothing is looked up by value, and a file has as many of these as it has row groups.
+        // Nothing is looked up by value, and a file has as many statistics as it has row groups.
         .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_parquet_schema(Arc::new(SchemaDescriptor::new(root)));
     let metadata = ArrowReaderMetadata::load(file, options)?;
-    // Views leave the bytes in the decompressed page: they are copied once, into the text.
+    // Views leave the bytes in the decompressed page: they are copied only once, into the text.
     let fields = metadata.schema().fields().iter().map(with_views);
     let schema = Schema::new_with_metadata(
         fields.collect::<Fields>(),
@@ -56,7 +61,7 @@ pub(super) fn load(file: &ParquetInput) -> Result<ArrowReaderMetadata, ParquetEr
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }
 
-/// The schema by the footer, which is not kept: it can be large.
+/// Reads the schema from the footer, which is not kept: it can be large.
 fn schema(file: &ParquetInput) -> Result<TypePtr, ParquetError> {
     let options = ParquetMetaDataOptions::new()
         .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
@@ -68,7 +73,8 @@ fn schema(file: &ParquetInput) -> Result<TypePtr, ParquetError> {
     Ok(footer.file_metadata().schema_descr().root_schema_ptr())
 }
 
-/// The same field with views in place of bytes; elements of lists, which are not read, stay as they are.
+/// Returns the same field with views in place of bytes; elements of lists, which are not read, stay
+/// as they are.
 fn with_views(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         DataType::Binary => DataType::BinaryView,
@@ -78,7 +84,7 @@ fn with_views(field: &FieldRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// The same schema without what byte arrays are said to mean.
+/// Returns the same schema without the logical types of byte arrays.
 fn with_bytes(node: TypePtr) -> Result<TypePtr, ParquetError> {
     let info = node.get_basic_info();
     let id = info.has_id().then(|| info.id());
@@ -94,11 +100,13 @@ fn with_bytes(node: TypePtr) -> Result<TypePtr, ParquetError> {
         Type::PrimitiveType { .. } => Ok(node),
         Type::GroupType { fields, .. } => {
             let fields = fields.iter().map(|field| with_bytes(Arc::clone(field)));
+            // Lists and maps keep their meaning, which says how their elements are nested.
             let mut builder = Type::group_type_builder(info.name())
                 .with_converted_type(info.converted_type())
                 .with_logical_type(info.logical_type_ref().cloned())
                 .with_id(id)
                 .with_fields(fields.collect::<Result<_, _>>()?);
+            // The root of a schema has none.
             if info.has_repetition() {
                 builder = builder.with_repetition(info.repetition());
             }
@@ -107,7 +115,11 @@ fn with_bytes(node: TypePtr) -> Result<TypePtr, ParquetError> {
     }
 }
 
-/// The row groups in order. `leaves` are the columns to be read, the text first.
+/// Returns the row groups in order. `leaves` are the columns to be read, the text first.
+///
+/// # Errors
+///
+/// When the footer contradicts itself or the size of the file, in words.
 pub(super) fn row_groups(
     metadata: &ParquetMetaData,
     leaves: [Option<usize>; 2],
@@ -122,15 +134,20 @@ pub(super) fn row_groups(
                 .columns()
                 .get(leaf)
                 .ok_or("a row group lacks a column")?;
+            // Checked before anything is read by it: a forged footer could ask for any amount of
+            // memory.
             if !lies_within(column, file_bytes) {
                 return Err("footer places a column outside the file");
             }
+            // Of the first leaf, which is the text.
             text_bytes = text_bytes.or(u64::try_from(column.uncompressed_size()).ok());
         }
         let rows = u64::try_from(group.num_rows()).ok();
         let end_row = rows
             .and_then(|rows| first_row.checked_add(rows))
             .ok_or("footer gives an impossible number of rows")?;
+        // From the footer alone, so that batches, and with them the cuts, are the same for every
+        // reader.
         let row_bytes = text_bytes.unwrap_or(0) / (end_row - first_row).max(1);
         groups.push(Group {
             first_row,
@@ -143,7 +160,9 @@ pub(super) fn row_groups(
     Ok(groups)
 }
 
+/// Returns whether a column chunk lies within the file.
 fn lies_within(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
+    // The dictionary, where there is one, stands in front of the first page of data.
     let start = column
         .dictionary_page_offset()
         .unwrap_or(column.data_page_offset());
@@ -156,22 +175,26 @@ fn lies_within(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
     }
 }
 
-/// Whether the file tells where each page of each row group lies.
+/// Returns whether the file states where each page of each row group lies.
 pub(super) fn has_page_index(metadata: &ParquetMetaData) -> bool {
     metadata.page_index().is_some()
 }
 
-/// Cuts the rows into runs of about the same size: small row groups together, large ones in pieces where that is possible.
+/// Cuts the rows into runs of about the same size: small row groups together, large ones in pieces
+/// where that is possible.
+///
 /// Pieces begin where batches do.
 pub(super) fn extents(groups: &[Group], can_cut: bool, extent_bytes: u64) -> Vec<Extent> {
     let mut extents: Vec<Extent> = Vec::new();
     let mut is_open = false;
     for group in groups {
         let rows = group.end_row - group.first_row;
+        // An extent without rows would be a block of a shuffled order in which nothing is found.
         if rows == 0 {
             continue;
         }
         match extents.last_mut() {
+            // A row group joins the run before it only if that is made of whole row groups, too.
             Some(last) if is_open && last.text_bytes + group.text_bytes <= extent_bytes => {
                 last.end = group.end_row;
                 last.records = last.records.map(|records| records + rows);
@@ -179,6 +202,8 @@ pub(super) fn extents(groups: &[Group], can_cut: bool, extent_bytes: u64) -> Vec
             }
             _ => {
                 let batch_bytes = (group.text_bytes / rows.div_ceil(group.batch_rows)).max(1);
+                // Whole batches, and at least one: a batch that two pieces shared would be decoded
+                // twice.
                 let piece = match can_cut {
                     true => group.batch_rows * (extent_bytes / batch_bytes).max(1),
                     false => rows,
@@ -202,8 +227,10 @@ pub(super) fn extents(groups: &[Group], can_cut: bool, extent_bytes: u64) -> Vec
     extents
 }
 
-/// Where the file holds the columns of some rows: whole columns of row groups that are read whole, pages of others where
-/// the file tells where they lie, and nothing of others.
+/// Returns where the file holds the columns of some rows.
+///
+/// Those are whole columns of row groups that are read whole, pages of others where the file states
+/// where they lie, and nothing of the rest.
 pub(super) fn byte_ranges(
     metadata: &ParquetMetaData,
     groups: &[Group],
@@ -225,6 +252,7 @@ pub(super) fn byte_ranges(
                 continue;
             }
             let page_index = metadata.page_index_for_row_group(index);
+            // Without an index the pages are found by their headers, and fetched as they are met.
             let Some(pages) = page_index.offset_index(leaf) else {
                 continue;
             };
@@ -239,6 +267,7 @@ pub(super) fn byte_ranges(
                     u64::try_from(page.first_row_index)
                         .map_or(u64::MAX, |row| row + group.first_row)
                 };
+                // A page ends where the next one begins; the last one ends with the row group.
                 let ends_before = pages
                     .get(at + 1)
                     .is_some_and(|next| row(next) <= wanted.start);

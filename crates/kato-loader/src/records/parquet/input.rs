@@ -23,7 +23,8 @@ pub(crate) enum ParquetInput {
     Remote(RemoteParquet),
 }
 
-/// A file on the disk, open only while it is read: a corpus may have more files than a process may have open.
+/// A file on the disk, open only while it is read: a corpus may have more files than a process may
+/// have open.
 #[derive(Clone)]
 pub(crate) struct LocalParquet {
     path: Arc<Path>,
@@ -33,6 +34,7 @@ pub(crate) struct LocalParquet {
 }
 
 impl LocalParquet {
+    /// Opens the file and notes its size and time.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -44,11 +46,12 @@ impl LocalParquet {
         })
     }
 
+    /// Returns the size when it was opened, in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// The same file, closed.
+    /// Returns the same file, closed.
     fn closed(&self) -> Self {
         Self {
             file: None,
@@ -56,9 +59,11 @@ impl LocalParquet {
         }
     }
 
-    /// Opens it again; what is found there must be what was found before.
+    /// Opens the file again, and refuses it unless size and time of change are the same as before.
     fn reopened(&self) -> Result<Self, Fault> {
         let now = Self::open(&self.path).map_err(Fault::unreadable)?;
+        // The footer that was read before says where the pages are, which another content would not
+        // match.
         if (now.len, now.modified) == (self.len, self.modified) {
             return Ok(now);
         }
@@ -68,6 +73,7 @@ impl LocalParquet {
         }))
     }
 
+    /// Returns a reader from an offset on; an error when the file is closed.
     fn read_from(&self, offset: u64) -> io::Result<At> {
         let file = self.file.clone().ok_or(io::ErrorKind::NotConnected)?;
         Ok(At { file, offset })
@@ -75,11 +81,13 @@ impl LocalParquet {
 }
 
 impl ParquetInput {
+    /// Returns whether the file is on the disk.
     pub(super) fn is_local(&self) -> bool {
         matches!(self, Self::Local(_))
     }
 
-    /// The same file for reading these ranges, which are fetched at once where it is remote.
+    /// Returns the same file for reading these ranges, which are fetched at once where it is
+    /// remote.
     pub(super) fn with_ranges(&self, ranges: Vec<Range<u64>>) -> Result<Self, Fault> {
         match self {
             Self::Local(local) => {
@@ -94,7 +102,7 @@ impl ParquetInput {
         }
     }
 
-    /// The same file without what it holds open.
+    /// Returns the same file without what it holds open.
     pub(super) fn closed(&self) -> Self {
         match self {
             Self::Local(local) => Self::Local(local.closed()),
@@ -103,7 +111,7 @@ impl ParquetInput {
         }
     }
 
-    /// What a failure of the decoder means: damage, unless bytes could not be had.
+    /// Returns what a failure of the decoder means: damage, unless bytes could not be fetched.
     #[cfg_attr(
         not(feature = "remote"),
         expect(clippy::unused_self, reason = "all files are local then")
@@ -165,10 +173,11 @@ impl ChunkReader for ParquetInput {
     }
 }
 
-/// What is read for the header of a page.
+/// Read at once for the header of a page, in bytes.
 const HEADER_BYTES: usize = 1 << 10;
 
-/// Reading from an offset without moving the file's own position, which other threads read from as well.
+/// A reader from an offset that does not move the file's own position, from which other threads
+/// read as well.
 struct At {
     file: Arc<File>,
     offset: u64,
@@ -182,6 +191,7 @@ impl Read for At {
     }
 }
 
+/// Reads from an offset, without seeking.
 #[cfg(unix)]
 fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, offset)

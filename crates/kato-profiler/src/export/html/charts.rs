@@ -7,7 +7,7 @@ use crate::export::units;
 use crate::point::{StageTimes, TimelinePoint};
 use crate::summary::ProfilingSummary;
 
-/// Steps of a chart: more are not to be told apart on a screen.
+/// Steps of a chart: more cannot be distinguished on a screen.
 const STEPS: usize = 200;
 /// Cells of a row of shades.
 const CELLS: usize = 100;
@@ -32,7 +32,7 @@ pub(super) const STATES: [StateTime; 6] = [
 /// A curve: its name, and its value at a point.
 type Curve<'a> = (&'a str, &'a dyn Fn(&TimelinePoint) -> Option<f64>);
 
-/// All charts for which there are figures.
+/// Writes all charts for which there are figures.
 pub(super) fn all(page: &mut String, summary: &ProfilingSummary) {
     let points = summary.timeline.reduced(STEPS);
     if points.is_empty() {
@@ -46,9 +46,11 @@ pub(super) fn all(page: &mut String, summary: &ProfilingSummary) {
                 .enumerate()
                 .map(|(at, (name, value))| Series {
                     name: (*name).to_owned(),
+                    // There are six colours.
                     class: format!("c{}", at % 6),
                     values: points.iter().map(value).collect(),
                 })
+                // What is not known has no curve and no entry in the legend.
                 .filter(|series| series.values.iter().any(Option::is_some))
                 .collect();
             if series.is_empty() {
@@ -62,6 +64,7 @@ pub(super) fn all(page: &mut String, summary: &ProfilingSummary) {
             };
             page.push_str(&chart.steps(&series));
         };
+    // Points may have no length, where two snapshots fell together.
     let by_second = |amount: Option<u64>, p: &TimelinePoint| {
         (p.seconds > 0.0)
             .then(|| Some(amount? as f64 / p.seconds))
@@ -112,6 +115,7 @@ pub(super) fn all(page: &mut String, summary: &ProfilingSummary) {
             ("sent", &|p| by_second(p.network_sent_bytes, p)),
         ],
     );
+    // Stalls and snapshots are read at slightly different moments, so a share may exceed 1.
     let stalled = |seconds: Option<f64>, p: &TimelinePoint| {
         (p.seconds > 0.0)
             .then(|| Some((seconds? / p.seconds).min(1.0)))
@@ -143,6 +147,7 @@ pub(super) fn all(page: &mut String, summary: &ProfilingSummary) {
         .filter(|(_, stage)| stage.items > 0)
         .map(|(at, stage)| (at, stage.name.as_str()))
         .collect();
+    // Curves are borrowed closures, so they are kept in a list of their own.
     let of = |at: usize| {
         move |p: &TimelinePoint| by_second(p.stages.get(at).map(|stage| stage.items), p)
     };
@@ -157,6 +162,7 @@ pub(super) fn all(page: &mut String, summary: &ProfilingSummary) {
     page.push_str("</section>\n");
 }
 
+/// Returns the stretches of the points.
 fn spans(points: &[TimelinePoint]) -> Vec<Span> {
     points
         .iter()
@@ -167,7 +173,7 @@ fn spans(points: &[TimelinePoint]) -> Vec<Span> {
         .collect()
 }
 
-/// The share of the stage's time in each state.
+/// Writes the share of the stage's time in each state.
 fn stage_times(page: &mut String, points: &[TimelinePoint], spans: &[Span], at: usize, name: &str) {
     let series: Vec<Series> = STATES
         .iter()
@@ -183,6 +189,7 @@ fn stage_times(page: &mut String, points: &[TimelinePoint], spans: &[Span], at: 
                 })
                 .collect(),
         })
+        // States that do not occur would only lengthen the legend.
         .filter(|series| series.values.iter().flatten().any(|share| *share > 0.0))
         .collect();
     let title = format!("What the threads of stage “{name}” did");
@@ -195,8 +202,9 @@ fn stage_times(page: &mut String, points: &[TimelinePoint], spans: &[Span], at: 
     page.push_str(&chart.stacked(&series));
 }
 
-/// How busy each core of the machine was.
+/// Writes how busy each core of the machine was.
 fn cores(page: &mut String, summary: &ProfilingSummary) {
+    // Fewer steps than the other charts: every cell is an element of its own, for each core.
     let points = summary.timeline.reduced(CELLS);
     let n_cores = points.iter().map(|p| p.core_busy.len()).max().unwrap_or(0);
     if n_cores == 0 {
@@ -221,7 +229,7 @@ fn cores(page: &mut String, summary: &ProfilingSummary) {
     page.push_str(&chart.shades(&series));
 }
 
-/// The chart in words: least and greatest value of each series.
+/// Returns the chart in words: least and greatest value of each series.
 fn described(series: &[Series], format: fn(f64) -> String) -> String {
     let mut words = String::new();
     for series in series {
@@ -240,12 +248,13 @@ fn described(series: &[Series], format: fn(f64) -> String) -> String {
     words
 }
 
-/// A stage's time by state as one bar.
+/// Returns a stage's time by state as one bar.
 pub(super) fn bar(times: &StageTimes) -> String {
     let present = times.present();
     let mut bar = "<div class=\"bar\">".to_owned();
     for (state, class, time) in STATES {
         let share = time(times) / present.max(f64::MIN_POSITIVE);
+        // Narrower parts would not be visible.
         if share > 0.002 {
             let _ = write!(
                 bar,

@@ -7,8 +7,9 @@ use crate::export::chart::escaped;
 use crate::export::units;
 use crate::summary::{LatencySummary, ProfilingSummary};
 
-/// Stages: what their threads did, and how fully they were used.
+/// Writes the stages: what their threads did, and how fully they were used.
 pub(super) fn stages(page: &mut String, summary: &ProfilingSummary) {
+    // Stages that were declared and never joined have nothing to show.
     let used = summary.stages.iter().filter(|s| s.times.present() > 0.0);
     let mut used = used.peekable();
     if used.peek().is_none() {
@@ -49,7 +50,7 @@ pub(super) fn stages(page: &mut String, summary: &ProfilingSummary) {
     page.push_str("</ul><p class=\"note\">Used: share of its threads’ time in which the stage had work in hand.</p></div>\n");
 }
 
-/// Nodes, round trips, queues.
+/// Writes nodes, round trips and queues.
 pub(super) fn rest(page: &mut String, summary: &ProfilingSummary) {
     if !summary.nodes.is_empty() {
         head(
@@ -108,6 +109,7 @@ pub(super) fn rest(page: &mut String, summary: &ProfilingSummary) {
         }
         if loopback.is_some() {
             first(page, "this machine (loopback)");
+            // Loopback has figures of its latency only.
             let mut cells = vec!["–".to_owned(); 3];
             cells.extend(latency(loopback));
             row_end(page, &cells);
@@ -136,11 +138,13 @@ pub(super) fn rest(page: &mut String, summary: &ProfilingSummary) {
     process(page, summary);
 }
 
+/// Writes the figures of process and machine.
 fn process(page: &mut String, summary: &ProfilingSummary) {
     let process = &summary.process;
     let count = |count: Option<u64>| count.map(|count| units::count(count as f64));
     let share = |share: Option<f64>| share.map(units::percent);
     let trend = summary.memory.trend;
+    // A minus sign instead of a hyphen, and units for the amount.
     let grows = |bytes: f64| match bytes < 0.0 {
         true => format!("−{}", units::bytes(-bytes)),
         false => units::bytes(bytes),
@@ -214,6 +218,7 @@ fn process(page: &mut String, summary: &ProfilingSummary) {
     ];
     page.push_str("<div class=\"narrow\">");
     head(page, "Process and machine", &["figure", "value"]);
+    // What could not be read has no row.
     for (name, value) in rows {
         if let Some(value) = value {
             first(page, name);
@@ -223,6 +228,7 @@ fn process(page: &mut String, summary: &ProfilingSummary) {
     page.push_str("</tbody></table></div></div>\n");
 }
 
+/// Returns the cells of a latency.
 fn latency(latency: Option<LatencySummary>) -> Vec<String> {
     let Some(latency) = latency else {
         return vec!["–".to_owned(); 6];
@@ -241,6 +247,7 @@ fn latency(latency: Option<LatencySummary>) -> Vec<String> {
     cells
 }
 
+/// Begins a table with its headings.
 fn head(page: &mut String, title: &str, columns: &[&str]) {
     let _ = write!(
         page,
@@ -252,10 +259,12 @@ fn head(page: &mut String, title: &str, columns: &[&str]) {
     page.push_str("</tr></thead><tbody>");
 }
 
+/// Begins a row with its first cell.
 fn first(page: &mut String, name: &str) {
     let _ = write!(page, "<tr><td>{}</td>", escaped(name));
 }
 
+/// Appends the other cells of a row and ends it.
 fn row_end(page: &mut String, cells: &[String]) {
     for cell in cells {
         let _ = write!(page, "<td>{}</td>", escaped(cell));

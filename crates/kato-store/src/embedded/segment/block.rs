@@ -4,10 +4,11 @@ use kato_model::PatternName;
 
 use super::BLOCK_PATTERNS;
 
-/// Bytes of one entry of the block index: offset, leading bytes of the first name, CRC-32.
+/// Number of bytes of one entry of the block index: offset, leading bytes of the first name,
+/// CRC-32.
 const ENTRY_BYTES: usize = 8 + 8 + 4;
 
-/// One block: where it starts, what it starts with, its checksum.
+/// The index entry of one block: its place, the beginning of its first name, its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockEntry {
     pub(super) offset: u64,
@@ -25,6 +26,7 @@ pub(super) struct BlockIndex {
 }
 
 impl BlockIndex {
+    /// Returns the bytes of an index.
     pub(super) fn encode(entries: &[BlockEntry]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
         for entry in entries {
@@ -35,9 +37,11 @@ impl BlockIndex {
         bytes
     }
 
-    /// `None` if the bytes are not an index of `n_patterns` patterns ending at `blocks_end`.
+    /// Decodes an index; `None` if the bytes are not an index of `n_patterns` patterns ending at
+    /// `blocks_end`.
     pub(super) fn decode(bytes: &[u8], n_patterns: usize, blocks_end: u64) -> Option<Self> {
         let number = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
+        // A last entry that is cut off fails in `get`, so the length needs no check of its own.
         let entries = bytes
             .chunks(ENTRY_BYTES)
             .map(|entry| {
@@ -53,6 +57,8 @@ impl BlockIndex {
             blocks_end,
             n_patterns,
         };
+        // Offsets ascend strictly, as no block is empty. Leading bytes may repeat, where different
+        // names share them.
         let ascending = index
             .entries
             .is_sorted_by(|a, b| a.offset < b.offset && a.first <= b.first);
@@ -64,7 +70,7 @@ impl BlockIndex {
             .then_some(index)
     }
 
-    /// Start and end of a block in the file.
+    /// Returns start and end of a block in the file.
     pub(super) fn range(&self, block_idx: usize) -> Option<(u64, u64)> {
         let start = self.entries.get(block_idx)?.offset;
         let end = self
@@ -74,21 +80,22 @@ impl BlockIndex {
         Some((start, end))
     }
 
-    /// Patterns in a block.
+    /// Returns the number of patterns in a block.
     pub(super) fn patterns_in(&self, block_idx: usize) -> usize {
         BLOCK_PATTERNS.min(self.n_patterns.saturating_sub(block_idx * BLOCK_PATTERNS))
     }
 
-    /// The first block that can hold names with these leading bytes or larger ones.
+    /// Returns the first block that can hold names with these leading bytes or larger ones.
     pub(super) fn first_block_for(&self, leading: u64) -> usize {
-        // Names with equal leading bytes may begin in the block before the first that starts with them.
+        // Names with equal leading bytes may begin in the block before the first that starts with
+        // them.
         self.entries
             .partition_point(|entry| entry.first < leading)
             .saturating_sub(1)
     }
 }
 
-/// The names at the front of a block's bytes.
+/// Returns one of the names at the front of a block's bytes.
 pub(super) fn name_at(block: &[u8], idx: usize) -> Option<PatternName> {
     let start = idx * PatternName::BYTES;
     let bytes = block.get(start..start + PatternName::BYTES)?;

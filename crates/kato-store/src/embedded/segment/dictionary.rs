@@ -4,11 +4,12 @@
 #[derive(Debug, Default)]
 pub(crate) struct Dictionary {
     text: String,
+    /// End of each symbol's text in `text`; always the end of a character.
     ends: Vec<usize>,
 }
 
 impl Dictionary {
-    /// Decodes every length as a little-endian `u32`, then all text. `None` if they do not add up.
+    /// Decodes every length as a little-endian `u32`, then all text; `None` if they do not add up.
     pub(super) fn decode(bytes: &[u8], n_literals: usize) -> Option<Self> {
         let (lengths, text) = bytes.split_at_checked(n_literals.checked_mul(4)?)?;
         let text = str::from_utf8(text).ok()?.to_owned();
@@ -16,6 +17,7 @@ impl Dictionary {
         let mut end = 0_usize;
         for length in lengths.chunks_exact(4) {
             end = end.checked_add(u32::from_le_bytes(length.try_into().ok()?) as usize)?;
+            // `get` slices the text at the ends, which would panic within a character.
             if !text.is_char_boundary(end) {
                 return None;
             }
@@ -24,7 +26,7 @@ impl Dictionary {
         (end == text.len()).then_some(Self { text, ends })
     }
 
-    /// The bytes of a dictionary.
+    /// Returns the bytes of a dictionary.
     pub(super) fn encode<'a>(literals: impl Iterator<Item = &'a str> + Clone) -> Vec<u8> {
         let mut bytes: Vec<u8> = literals
             .clone()
@@ -34,16 +36,19 @@ impl Dictionary {
         bytes
     }
 
+    /// Returns the number of texts.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Returns the text with this rank.
     pub(crate) fn get(&self, rank: usize) -> Option<&str> {
         let end = *self.ends.get(rank)?;
         let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
         Some(&self.text[start..end])
     }
 
+    /// Returns all texts in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).filter_map(|rank| self.get(rank))
     }

@@ -13,26 +13,27 @@ use crate::StoreError;
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     path: PathBuf,
-    /// Open whenever it is read, unless it is held.
+    /// Opens the file whenever it is read, unless it is held.
     handle: Handle,
-    /// The file, where it must be there to the end whatever becomes of its name.
+    /// The open file, once it has to be readable whatever becomes of its name.
     held: OnceLock<File>,
 }
 
 impl SegmentFile {
-    /// A file that is opened when it is read; its name must last as long.
+    /// Creates a file that is opened when it is read; its name must last as long.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = Self {
             path: path.to_owned(),
             handle: Handle::new(),
             held: OnceLock::new(),
         };
+        // A file that cannot be opened is an error now and not at the first read.
         file.with(|_| Ok(()))
             .map_err(|source| StoreError::io("open", path, source))?;
         Ok(file)
     }
 
-    /// Keeps the file open from now on, so that it can be read when its name is gone.
+    /// Keeps the file open from now on, so that it can be read after its name is removed.
     pub(super) fn hold(&self) -> Result<(), StoreError> {
         if self.held.get().is_none() {
             let file = File::open(&self.path)
@@ -43,10 +44,12 @@ impl SegmentFile {
         Ok(())
     }
 
+    /// Returns the file's path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Calls a function with the open file.
     fn with<T>(&self, read: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
         match self.held.get() {
             Some(file) => read(file),
@@ -54,6 +57,7 @@ impl SegmentFile {
         }
     }
 
+    /// Returns the size of the file.
     pub(super) fn bytes(&self) -> Result<u64, StoreError> {
         let metadata = self
             .with(File::metadata)
@@ -74,6 +78,8 @@ impl SegmentFile {
     pub(super) fn read_part(&self, part: &Part, what: &str) -> Result<Vec<u8>, StoreError> {
         let length = usize::try_from(part.bytes)
             .map_err(|_| self.corrupt(format!("its {what} is too large")))?;
+        // The numbers come from the file. They are compared with its size before memory is taken
+        // for what they announce.
         if part
             .offset
             .checked_add(part.bytes)
@@ -89,6 +95,7 @@ impl SegmentFile {
         Ok(bytes)
     }
 
+    /// Creates the error for damage of this file.
     pub(super) fn corrupt(&self, reason: impl Into<String>) -> StoreError {
         StoreError::corrupt(&self.path, reason)
     }
@@ -103,6 +110,7 @@ fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> 
 fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
     use std::os::windows::fs::FileExt;
 
+    // `seek_read` may read less than it was asked for.
     while !buffer.is_empty() {
         match file.seek_read(buffer, offset)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),

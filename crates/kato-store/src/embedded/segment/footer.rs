@@ -1,8 +1,8 @@
-//! A segment's footer: where each part lies and what the segment counts.
+//! A segment's footer: the place of each part, and what the segment counts.
 
 use serde::{Deserialize, Serialize};
 
-/// Where one part of the file lies, with its checksum.
+/// The place of one part of the file, with its checksum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) offset: u64,
@@ -25,7 +25,7 @@ pub(super) struct NodeFooter {
     pub(super) vectors: Option<Extent>,
 }
 
-/// Where the vectors of a node lie; every one has its own checksum.
+/// The place of the vectors of a node; every vector has its own checksum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Extent {
     pub(super) offset: u64,
@@ -33,13 +33,14 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Offset of the byte after the last; `None` if there is no such number.
+    /// Returns the offset of the byte after the last; `None` if there is no such number.
     pub(super) fn end(&self) -> Option<u64> {
         self.offset.checked_add(self.bytes)
     }
 }
 
-/// What a node learned, counted over learn calls; the wire's `totals` document, and the number of distinct patterns.
+/// The totals of a node, counted over learn calls, as in KATO's `totals` document, and the number
+/// of distinct patterns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeTotals {
     /// Distinct patterns in this segment.
@@ -53,7 +54,9 @@ pub(crate) struct NodeTotals {
 }
 
 impl NodeTotals {
-    /// Counts one pattern. Counts stay at the largest number rather than wrap: imported frequencies may be any.
+    /// Counts one pattern.
+    ///
+    /// Counts stay at the largest number rather than wrap: imported frequencies may be any.
     pub(super) fn count(&mut self, frequency: u64, n_symbols: u64, n_distinct: u64) {
         self.patterns += 1;
         self.observations = self.observations.saturating_add(frequency);

@@ -17,10 +17,11 @@ use super::{BLOCK_PATTERNS, Dictionary, MAGIC};
 use crate::StoreError;
 pub(crate) use vectors::VectorCursor;
 
-/// Bytes after the footer: its length, its CRC-32, the magic.
+/// Number of bytes after the footer: its length, its CRC-32, the magic.
 const TAIL_BYTES: u64 = 4 + 4 + MAGIC.len() as u64;
 
-/// A segment that can be read. Holds the block indexes in memory (0.08 bytes a pattern) and dictionaries once they are used.
+/// A segment that can be read. Holds the block indexes in memory (0.08 bytes a pattern) and
+/// dictionaries once they are used.
 #[derive(Debug)]
 pub(crate) struct Segment {
     file: SegmentFile,
@@ -28,13 +29,15 @@ pub(crate) struct Segment {
     nodes: Vec<SegmentNode>,
 }
 
+/// The part of one node that is held in memory.
 #[derive(Debug)]
 struct SegmentNode {
     index: BlockIndex,
     width: usize,
     n_below: u64,
     dictionary: OnceLock<Dictionary>,
-    /// Blocks whose checksum was seen to match, so that single names can be read without the whole block.
+    /// Blocks whose checksum was seen to match, so that single names can be read without the whole
+    /// block.
     checked: Vec<AtomicBool>,
 }
 
@@ -61,21 +64,22 @@ impl Segment {
         self.file.hold()
     }
 
-    /// The file.
+    /// Returns the file's path.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Size of the file.
+    /// Returns the size of the file.
     pub(crate) fn bytes(&self) -> Result<u64, StoreError> {
         self.file.bytes()
     }
 
-    /// What the segment counts, by node.
+    /// Returns what the segment counts, by node.
     pub(crate) fn all_totals(&self) -> impl ExactSizeIterator<Item = NodeTotals> {
         self.footer.nodes.iter().map(|node| node.totals)
     }
 
+    /// Returns what the segment counts at one node.
     pub(crate) fn totals(&self, node_idx: usize) -> NodeTotals {
         self.footer
             .nodes
@@ -84,16 +88,17 @@ impl Segment {
             .unwrap_or_default()
     }
 
-    /// Patterns of the node below: symbols from this number on are text.
+    /// Returns the number of patterns of the node below: symbols from this number on are text.
     pub(crate) fn n_below(&self, node_idx: usize) -> u64 {
         self.nodes.get(node_idx).map_or(0, |node| node.n_below)
     }
 
+    /// Returns the number of bytes of a symbol's number.
     pub(crate) fn width(&self, node_idx: usize) -> usize {
         self.nodes.get(node_idx).map_or(1, |node| node.width)
     }
 
-    /// The node's text symbols; read once.
+    /// Returns the node's text symbols, which are read once.
     pub(crate) fn dictionary(&self, node_idx: usize) -> Result<&Dictionary, StoreError> {
         let node = &self.nodes[node_idx];
         if let Some(dictionary) = node.dictionary.get() {
@@ -106,10 +111,11 @@ impl Segment {
             .and_then(|n| Dictionary::decode(&bytes, n));
         let dictionary =
             decoded.ok_or_else(|| self.file.corrupt("its dictionary does not decode"))?;
+        // Threads may read it at the same time; all of them get the first result.
         Ok(node.dictionary.get_or_init(|| dictionary))
     }
 
-    /// Sample index and id of the recorded documents, ascending.
+    /// Returns sample index and id of the recorded documents, ascending.
     pub(crate) fn documents(&self) -> Result<Vec<(u64, String)>, StoreError> {
         let bytes = self
             .file
@@ -123,7 +129,7 @@ impl Segment {
             })
     }
 
-    /// The name of the pattern with this rank.
+    /// Returns the name of the pattern with this rank.
     pub(crate) fn name_of_rank(
         &self,
         node_idx: usize,
@@ -141,6 +147,8 @@ impl Segment {
         if within >= node.index.patterns_in(block_idx) {
             return Err(self.bad_block());
         }
+        // A block is read whole once for its checksum; after that 20 bytes are enough. Relaxed will
+        // do: a thread that misses the flag only checks again.
         if !node.checked[block_idx].load(Ordering::Relaxed) {
             self.load(node_idx, block_idx, &mut BlockBuffer::default())?;
         }
@@ -150,7 +158,8 @@ impl Segment {
         Ok(PatternName::from_bytes(name))
     }
 
-    /// Finds a pattern by name and hands its record to `found`; `None` if the node has no such pattern.
+    /// Finds a pattern by name and passes its record to `found`; `None` if the node has no such
+    /// pattern.
     pub(crate) fn find<T>(
         &self,
         node_idx: usize,
@@ -159,6 +168,8 @@ impl Segment {
     ) -> Result<Option<T>, StoreError> {
         let index = &self.nodes[node_idx].index;
         let mut block = BlockBuffer::default();
+        // The index has only the leading bytes of names, so several blocks may have to be searched.
+        // Nearly always it is one.
         for block_idx in index.first_block_for(name.leading_u64())..index.entries.len() {
             if index.entries[block_idx].first > name.leading_u64() {
                 break;
@@ -172,6 +183,7 @@ impl Segment {
                 continue;
             };
             let width = self.nodes[node_idx].width;
+            // Records have various sizes, so those before it are stepped over.
             for _ in 0..position {
                 RawRecord::take(&mut records, width).ok_or_else(|| self.bad_block())?;
             }
@@ -191,6 +203,7 @@ impl Segment {
         mut found: impl FnMut(&[u8; PatternName::BYTES]),
     ) -> Result<(), StoreError> {
         let index = &self.nodes[node_idx].index;
+        // The buffer may hold a block of another segment, which `loaded` does not distinguish.
         block.loaded = None;
         for block_idx in index.first_block_for(first)..index.entries.len() {
             if index.entries[block_idx].first > last {
@@ -209,10 +222,12 @@ impl Segment {
         Ok(())
     }
 
+    /// Creates the error for a block that does not decode.
     pub(crate) fn bad_block(&self) -> StoreError {
         self.file.corrupt("a block does not decode")
     }
 
+    /// Reads a block and checks it, unless the buffer holds it already.
     fn load(
         &self,
         node_idx: usize,
@@ -222,9 +237,13 @@ impl Segment {
         if block.loaded == Some((node_idx, block_idx)) {
             return Ok(());
         }
+        // Until the new bytes are checked the buffer holds no block, so that an error leaves
+        // nothing to be used.
         block.loaded = None;
         let index = &self.nodes[node_idx].index;
         let (start, end) = index.range(block_idx).ok_or_else(|| self.bad_block())?;
+        // Offsets ascend and lie within the file, which opening has checked: a block is never
+        // larger than that.
         block.bytes.resize((end - start) as usize, 0);
         self.file.read_at(&mut block.bytes, start)?;
         if crc32fast::hash(&block.bytes) != index.entries[block_idx].crc32 {
@@ -246,6 +265,7 @@ pub(crate) struct BlockBuffer {
 }
 
 impl BlockBuffer {
+    /// Splits the block into names and records.
     fn split(&self, n_patterns: usize) -> Option<(&[[u8; PatternName::BYTES]], &[u8])> {
         let (names, records) = self
             .bytes
@@ -254,7 +274,7 @@ impl BlockBuffer {
     }
 }
 
-/// Walks one node's patterns in name order.
+/// A walk along one node's patterns in name order.
 #[derive(Debug)]
 pub(crate) struct NodeCursor {
     segment: Arc<Segment>,
@@ -270,18 +290,20 @@ pub(crate) struct NodeCursor {
 }
 
 impl NodeCursor {
-    /// Starts at the node's first pattern.
+    /// Creates a cursor at the node's first pattern.
     pub(crate) fn new(segment: Arc<Segment>, node_idx: usize) -> Result<Self, StoreError> {
         Self::from_leading(segment, node_idx, 0)
     }
 
-    /// Starts at the first pattern whose name's leading bytes are at least `leading`.
+    /// Creates a cursor at the first pattern whose name's leading bytes are at least `leading`.
     pub(crate) fn from_leading(
         segment: Arc<Segment>,
         node_idx: usize,
         leading: u64,
     ) -> Result<Self, StoreError> {
         let index = &segment.nodes[node_idx].index;
+        // Only whole blocks can be found in the index, and only from its front can a block be
+        // decoded; the names before `leading` are stepped over.
         let start = index.first_block_for(leading) * BLOCK_PATTERNS;
         let end = index.n_patterns;
         let mut cursor = Self {
@@ -301,31 +323,33 @@ impl NodeCursor {
         Ok(cursor)
     }
 
-    /// The current pattern's name; `None` past the last.
+    /// Returns the current pattern's name; `None` past the last.
     pub(crate) fn name(&self) -> Option<PatternName> {
         self.name
     }
 
-    /// The current pattern's record.
+    /// Returns the current pattern's record.
     pub(crate) fn record(&self) -> Result<RawRecord<'_>, StoreError> {
         let mut bytes = &self.block.bytes[self.record..];
         RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.bad_block())
     }
 
-    /// The current pattern's rank.
+    /// Returns the current pattern's rank.
     pub(crate) fn rank(&self) -> u64 {
         self.rank as u64
     }
 
+    /// Returns the number of bytes of a symbol's number.
     pub(crate) fn width(&self) -> usize {
         self.segment.nodes[self.node_idx].width
     }
 
+    /// Returns the segment.
     pub(crate) fn segment(&self) -> &Arc<Segment> {
         &self.segment
     }
 
-    /// Goes to the next pattern.
+    /// Moves to the next pattern.
     pub(crate) fn advance(&mut self) -> Result<(), StoreError> {
         self.rank += 1;
         self.enter()
@@ -349,11 +373,13 @@ impl NodeCursor {
         }
         self.name = name_at(&self.block.bytes, within);
         self.record = self.next_record;
+        // A forged block, checksum and all, may have fewer bytes than its names take.
         let mut bytes = self
             .block
             .bytes
             .get(self.record..)
             .ok_or_else(|| self.segment.bad_block())?;
+        // Decoded only to find the next record; `record` decodes it again for those who want it.
         let before = bytes.len();
         RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.bad_block())?;
         self.next_record += before - bytes.len();
@@ -365,6 +391,7 @@ impl NodeCursor {
     }
 }
 
+/// Reads the footer, after checking the first and the last bytes of the file.
 fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
     let bytes = file.bytes()?;
     if bytes < MAGIC.len() as u64 + TAIL_BYTES {
@@ -400,6 +427,7 @@ fn read_footer(file: &SegmentFile) -> Result<Footer, StoreError> {
         .map_err(|error| file.corrupt(format!("its footer does not decode: {error}")))
 }
 
+/// Reads the block index of a node, after checking that all its parts lie within the file.
 fn open_node(
     file: &SegmentFile,
     footer: &NodeFooter,
@@ -417,6 +445,7 @@ fn open_node(
         .ok()
         .and_then(|n_patterns| BlockIndex::decode(&bytes, n_patterns, footer.blocks_end));
     let index = decoded.ok_or_else(|| file.corrupt("its block index does not decode"))?;
+    // The width is not stored: it follows from the number of symbols, as in the writer.
     let width = width_for(n_below.saturating_add(footer.n_literals));
     let checked = index
         .entries

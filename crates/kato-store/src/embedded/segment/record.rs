@@ -1,11 +1,11 @@
 //! The bytes of one pattern's record inside a block.
 //!
-//! `varint(n_symbols << 2 | has_extras << 1 | repeated)`, then `varint(frequency)` if repeated, the symbols at the
-//! node's fixed width, and `varint(length)` + extras if there are any.
+//! `varint(n_symbols << 2 | has_extras << 1 | repeated)`, then `varint(frequency)` if repeated, the
+//! symbols at the node's fixed width, and `varint(length)` + extras if there are any.
 
 use kato_model::{AttributeLimits, Attributes, FirstSeen};
 
-/// What a record holds beside symbols and frequency.
+/// The part of a record beside symbols and frequency.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Extras {
     pub(crate) first_seen: Option<FirstSeen>,
@@ -13,11 +13,12 @@ pub(crate) struct Extras {
 }
 
 impl Extras {
+    /// Returns whether there is nothing beside symbols and frequency.
     pub(crate) fn is_empty(&self) -> bool {
         self.first_seen.is_none() && self.attributes.is_none()
     }
 
-    /// Merges what another batch says of the same pattern; commutative.
+    /// Merges what another batch holds of the same pattern; commutative.
     pub(crate) fn merge(&mut self, other: Self, limits: &AttributeLimits) {
         self.first_seen = match (self.first_seen, other.first_seen) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -30,6 +31,7 @@ impl Extras {
         }
     }
 
+    /// Appends the bytes of the extras.
     fn encode(&self, out: &mut Vec<u8>) {
         let flags = u8::from(self.first_seen.is_some()) | u8::from(self.attributes.is_some()) << 1;
         out.push(flags);
@@ -37,6 +39,7 @@ impl Extras {
             push_varint(out, seen.sample_idx);
             push_varint(out, seen.token_idx);
         }
+        // Last, because the JSON has no length of its own: it takes the rest of the extras.
         if let Some(attributes) = &self.attributes {
             let json = serde_json::to_vec(attributes)
                 .expect("maps with text keys and finite numbers are JSON");
@@ -44,6 +47,7 @@ impl Extras {
         }
     }
 
+    /// Decodes extras; `None` if the bytes are not extras.
     fn decode(mut bytes: &[u8]) -> Option<Self> {
         let (&flags, rest) = bytes.split_first()?;
         bytes = rest;
@@ -79,6 +83,7 @@ impl<'a> RawRecord<'a> {
         } else {
             1
         };
+        // The header of a forged record may announce any number of symbols.
         let symbols = take_slice(
             bytes,
             usize::try_from(header >> 2).ok()?.checked_mul(width)?,
@@ -96,8 +101,9 @@ impl<'a> RawRecord<'a> {
         })
     }
 
-    /// The extras; `None` if their bytes are not extras.
+    /// Returns the extras; `None` if their bytes are not extras.
     pub(crate) fn extras(&self) -> Option<Extras> {
+        // Extras have at least their flags, so no bytes means that there are none.
         if self.extras.is_empty() {
             Some(Extras::default())
         } else {
@@ -127,6 +133,7 @@ pub(crate) fn push_record(
     width: usize,
     extras: &Extras,
 ) {
+    // Nearly all patterns are learned once: the frequency 1 takes a bit instead of a byte.
     let repeated = frequency != 1;
     push_varint(
         out,
@@ -136,6 +143,7 @@ pub(crate) fn push_record(
         push_varint(out, frequency);
     }
     for symbol in symbols {
+        // The width holds every number of the node, so the bytes that are left out are zeros.
         out.extend_from_slice(&symbol.to_le_bytes()[..width]);
     }
     if !extras.is_empty() {
@@ -146,7 +154,7 @@ pub(crate) fn push_record(
     }
 }
 
-/// Bytes that hold every number below `count`: 1 to 4.
+/// Returns the number of bytes that hold every number below `count`: 1 to 4.
 pub(crate) fn width_for(count: u64) -> usize {
     match count {
         0..=0x100 => 1,
@@ -156,6 +164,7 @@ pub(crate) fn width_for(count: u64) -> usize {
     }
 }
 
+/// Appends an unsigned LEB128 number.
 fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -164,11 +173,13 @@ fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// Takes an unsigned LEB128 number off the front; `None` if it does not end within ten bytes.
 fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
+        // Of a tenth byte only the lowest bit fits. Writers set no others.
         value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             return Some(value);
@@ -177,6 +188,7 @@ fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+/// Takes a number of bytes off the front.
 fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;

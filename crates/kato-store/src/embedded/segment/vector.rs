@@ -1,14 +1,15 @@
-//! The bytes of one vector: its name, its number of elements, a checksum of both and the elements, then the elements.
+//! The bytes of one vector: its name, its number of elements, a checksum of both and the elements,
+//! then the elements.
 
 use kato_model::VectorName;
 
-/// Bytes before the elements.
+/// Number of bytes before the elements.
 pub(super) const HEAD_BYTES: usize = VectorName::BYTES + COUNT_BYTES + size_of::<u32>();
 
-/// Bytes of the number of elements.
+/// Number of bytes that the number of elements takes.
 const COUNT_BYTES: usize = size_of::<u64>();
 
-/// What stands before the elements of a vector.
+/// The head of a vector, which precedes its elements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     pub(super) name: VectorName,
@@ -17,6 +18,7 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// Decodes a head.
     pub(super) fn decode(bytes: &[u8; HEAD_BYTES]) -> Option<Self> {
         let (name, rest) = bytes.split_first_chunk()?;
         let (count, crc32) = rest.split_first_chunk()?;
@@ -27,7 +29,7 @@ impl Head {
         })
     }
 
-    /// Bytes of the elements; `None` where no file could hold them.
+    /// Returns the bytes of the elements; `None` where no file could hold them.
     pub(super) fn element_bytes(&self) -> Option<u64> {
         self.n_elements.checked_mul(size_of::<f64>() as u64)
     }
@@ -38,6 +40,7 @@ pub(super) fn encode(name: VectorName, vector: &[f64], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(&(vector.len() as u64).to_le_bytes());
+    // The checksum covers what precedes and what follows it, so its place is filled in at the end.
     let crc32_at = out.len();
     out.extend_from_slice(&[0; size_of::<u32>()]);
     out.extend(vector.iter().flat_map(|element| element.to_le_bytes()));
@@ -45,7 +48,7 @@ pub(super) fn encode(name: VectorName, vector: &[f64], out: &mut Vec<u8>) {
     out[crc32_at..start + HEAD_BYTES].copy_from_slice(&crc32.to_le_bytes());
 }
 
-/// The elements, if the checksum is theirs.
+/// Decodes the elements, if the checksum is theirs.
 pub(super) fn decode(head: &[u8; HEAD_BYTES], crc32: u32, elements: &[u8]) -> Option<Vec<f64>> {
     let counted = &head[..VectorName::BYTES + COUNT_BYTES];
     let (elements, rest) = elements.as_chunks();
@@ -58,6 +61,7 @@ pub(super) fn decode(head: &[u8; HEAD_BYTES], crc32: u32, elements: &[u8]) -> Op
     })
 }
 
+/// Returns the CRC-32 of the name, the number of elements and the elements.
 fn checksum(head: &[u8], elements: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(head);

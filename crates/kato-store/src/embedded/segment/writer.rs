@@ -12,7 +12,9 @@ use super::record::{Extras, push_record, width_for};
 use super::{BLOCK_PATTERNS, Dictionary, MAGIC, vector};
 use crate::StoreError;
 
-/// Writes one segment file. Call [`SegmentWriter::begin_node`], [`SegmentWriter::push`], [`SegmentWriter::end_node`] and
+/// A writer of one segment file.
+///
+/// Call [`SegmentWriter::begin_node`], [`SegmentWriter::push`], [`SegmentWriter::end_node`] and
 /// [`SegmentWriter::push_vector`] for every node in order, then [`SegmentWriter::finish`].
 pub(crate) struct SegmentWriter {
     out: BufWriter<File>,
@@ -22,6 +24,7 @@ pub(crate) struct SegmentWriter {
     node: NodeInProgress,
 }
 
+/// The node that is being written, and its block in progress.
 #[derive(Default)]
 struct NodeInProgress {
     footer: NodeFooter,
@@ -36,6 +39,7 @@ struct NodeInProgress {
 impl SegmentWriter {
     /// Starts a file that must not exist.
     pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
+        // Never over a file that is there, which may be a segment in use.
         let file =
             File::create_new(path).map_err(|source| StoreError::io("create", path, source))?;
         let mut writer = Self {
@@ -49,8 +53,8 @@ impl SegmentWriter {
         Ok(writer)
     }
 
-    /// Starts the next node with its dictionary. Symbols below the previous node's pattern count are its patterns'
-    /// ranks; from there on they are ranks in the dictionary.
+    /// Starts the next node with its dictionary. Symbols below the previous node's pattern count
+    /// are its patterns' ranks; from there on they are ranks in the dictionary.
     pub(crate) fn begin_node<'a>(
         &mut self,
         literals: impl Iterator<Item = &'a str> + Clone,
@@ -69,7 +73,8 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Patterns of the node below the one in progress, which is where its dictionary's numbers begin.
+    /// Returns the number of patterns of the node below the one in progress, which is where its
+    /// dictionary's numbers begin.
     pub(crate) fn n_below(&self) -> u64 {
         self.footer
             .nodes
@@ -77,7 +82,7 @@ impl SegmentWriter {
             .map_or(0, |below| below.totals.patterns)
     }
 
-    /// Appends a pattern. Names ascend strictly.
+    /// Appends a pattern; names must ascend strictly.
     pub(crate) fn push(
         &mut self,
         name: PatternName,
@@ -86,6 +91,7 @@ impl SegmentWriter {
         extras: &Extras,
     ) -> Result<(), StoreError> {
         let node = &mut self.node;
+        // The entry is made when a block begins; its checksum follows when the block is complete.
         if node.names.is_empty() {
             node.entries.push(BlockEntry {
                 offset: self.offset,
@@ -93,6 +99,7 @@ impl SegmentWriter {
                 crc32: 0,
             });
         }
+        // A block has all names before all records, so both grow apart until it is full.
         node.names.extend_from_slice(name.as_bytes());
         push_record(
             &mut node.records,
@@ -126,7 +133,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Appends a vector to the node that ended last. Names ascend strictly.
+    /// Appends a vector to the node that ended last; names must ascend strictly.
     pub(crate) fn push_vector(
         &mut self,
         name: VectorName,
@@ -138,6 +145,7 @@ impl SegmentWriter {
         let offset = self.offset;
         self.write(&bytes)?;
         if let Some(node) = self.footer.nodes.last_mut() {
+            // Vectors of a node follow each other without gaps, so one place describes all of them.
             let start = Extent { offset, bytes: 0 };
             node.vectors.get_or_insert(start).bytes += bytes.len() as u64;
         }
@@ -145,8 +153,8 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Writes the documents and the footer and hands the file to the operating system; it is durable only after
-    /// [`WrittenSegment::sync`].
+    /// Writes the documents and the footer and passes the file to the operating system; it is
+    /// durable only after [`WrittenSegment::sync`].
     pub(crate) fn finish<'a>(
         mut self,
         documents: impl Iterator<Item = (u64, &'a str)>,
@@ -160,6 +168,8 @@ impl SegmentWriter {
         self.footer.documents = self.write_part(&bytes)?;
         let footer = serde_json::to_vec(&self.footer).expect("the footer is plain data");
         self.write(&footer)?;
+        // A node takes some hundred bytes of the footer, so 32 bits are enough for millions of
+        // nodes.
         self.write(&(footer.len() as u32).to_le_bytes())?;
         self.write(&crc32fast::hash(&footer).to_le_bytes())?;
         self.write(&MAGIC)?;
@@ -170,6 +180,8 @@ impl SegmentWriter {
             footer,
             ..
         } = self;
+        // Empties the buffer. Dropping it would do the same and ignore an error, such as a full
+        // disk.
         let file = out
             .into_inner()
             .map_err(|error| StoreError::io("write", &path, error.into_error()))?;
@@ -182,6 +194,7 @@ impl SegmentWriter {
         })
     }
 
+    /// Writes the block in progress and completes its index entry.
     fn write_block(&mut self) -> Result<(), StoreError> {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&self.node.names);
@@ -200,6 +213,7 @@ impl SegmentWriter {
         Ok(())
     }
 
+    /// Writes a part and returns its place and checksum.
     fn write_part(&mut self, bytes: &[u8]) -> Result<Part, StoreError> {
         let part = Part {
             offset: self.offset,
@@ -210,6 +224,7 @@ impl SegmentWriter {
         Ok(part)
     }
 
+    /// Writes bytes and counts them.
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.out
             .write_all(bytes)
@@ -226,7 +241,7 @@ pub(crate) struct WrittenSegment {
     path: PathBuf,
     /// Size of the file.
     pub(crate) bytes: u64,
-    /// What it counts, by node.
+    /// Totals of each node.
     pub(crate) totals: Vec<NodeTotals>,
 }
 
@@ -239,11 +254,13 @@ impl WrittenSegment {
             .map_err(|source| StoreError::io("flush", &self.path, source))
     }
 
+    /// Returns the file's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
+/// Counts the distinct symbols.
 fn count_distinct(symbols: &[u32], scratch: &mut Vec<u32>) -> u64 {
     if symbols.len() <= 16 {
         // Chunks are short: comparing all pairs beats sorting.

@@ -1,4 +1,4 @@
-//! Walking the vectors of a node in name order, one in memory at a time.
+//! Walks along the vectors of a node in name order, one in memory at a time.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use super::Segment;
 use crate::StoreError;
 use crate::embedded::segment::vector::{self, HEAD_BYTES, Head};
 
-/// Stands at one vector of a node.
+/// A cursor at one vector of a node.
 #[derive(Debug)]
 pub(crate) struct VectorCursor {
     segment: Arc<Segment>,
-    /// Where the next vector begins, and where the last ends.
+    /// Offsets of the next vector and of the end of the last.
     next: u64,
     end: u64,
     current: Option<(VectorName, Vec<f64>)>,
 }
 
 impl VectorCursor {
-    /// Starts at the node's first vector.
+    /// Creates a cursor at the node's first vector.
     pub(crate) fn new(segment: Arc<Segment>, node_idx: usize) -> Result<Self, StoreError> {
         let vectors = segment
             .footer
@@ -37,15 +37,16 @@ impl VectorCursor {
         Ok(cursor)
     }
 
-    /// The name of the current vector; `None` past the last.
+    /// Returns the name of the current vector; `None` past the last.
     pub(crate) fn name(&self) -> Option<VectorName> {
         self.current.as_ref().map(|(name, _)| *name)
     }
 
-    /// Hands out the current vector and goes to the next.
+    /// Returns the current vector and moves to the next.
     pub(crate) fn take(&mut self) -> Result<Option<(VectorName, Vec<f64>)>, StoreError> {
         let taken = self.current.take();
         self.advance()?;
+        // Merging relies on the order, which no checksum covers.
         let ascending = match (&taken, self.name()) {
             (Some((name, _)), Some(next)) => *name < next,
             _ => true,
@@ -57,6 +58,7 @@ impl VectorCursor {
         }
     }
 
+    /// Reads the next vector.
     fn advance(&mut self) -> Result<(), StoreError> {
         self.current = None;
         if self.next == self.end {
@@ -70,6 +72,7 @@ impl VectorCursor {
             .element_bytes()
             .ok_or_else(|| self.segment.bad_vector())?;
         self.next = elements_at;
+        // Checked before memory is taken for as many elements as the head announces.
         let after = self.place_after(n_bytes)?;
         let mut elements = vec![0; n_bytes as usize];
         self.segment.file.read_at(&mut elements, elements_at)?;
@@ -80,7 +83,7 @@ impl VectorCursor {
         Ok(())
     }
 
-    /// So many bytes further on, if the vectors reach as far.
+    /// Returns the offset so many bytes further on, if the vectors reach as far.
     fn place_after(&self, n_bytes: u64) -> Result<u64, StoreError> {
         let place = self.next.checked_add(n_bytes);
         place
@@ -90,6 +93,7 @@ impl VectorCursor {
 }
 
 impl Segment {
+    /// Creates the error for a vector that does not decode.
     fn bad_vector(&self) -> StoreError {
         self.file.corrupt("a vector does not decode")
     }

@@ -1,4 +1,4 @@
-//! Walking all records of a node, for those who want the whole of it at once.
+//! Walks along all records of a node, for those who need all of them at once.
 
 use std::ops::ControlFlow;
 
