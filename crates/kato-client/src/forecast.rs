@@ -1,11 +1,12 @@
-//! What an operation does to a session, worked out on this side: needed only to recognise, in doubt, whether it acted.
+//! The effect of an operation on a session, computed on this side: needed only to recognise, in
+//! doubt, whether the operation acted.
 
 use kato_model::PatternName;
 use kato_protocol::Observation;
 
 use crate::mirror::{Mirror, exact_event, has_attributes, makes_event};
 
-/// Settings of a session that decide about learning; `None` where they are not known.
+/// The settings of a session that decide about learning; `None` where they are not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AutoLearn {
     pub(crate) max_pattern_length: Option<u64>,
@@ -22,6 +23,7 @@ pub(crate) struct Steps<'a> {
 }
 
 impl Steps<'_> {
+    /// Returns the number of observations that make an event.
     pub(crate) fn n_events(&self) -> usize {
         self.observations
             .iter()
@@ -29,13 +31,14 @@ impl Steps<'_> {
             .count()
     }
 
+    /// Returns whether any observation has emotives or metadata.
     pub(crate) fn have_attributes(&self) -> bool {
         self.observations
             .iter()
             .any(|observation| has_attributes(observation))
     }
 
-    /// Does every event hold one symbol, so that alone it teaches nothing?
+    /// Returns whether every event holds one symbol, which alone teaches nothing.
     pub(crate) fn are_single_symbols(&self) -> bool {
         let is_single = |observation: &&Observation| {
             observation.strings.len() <= 1 && observation.vectors.is_empty()
@@ -43,34 +46,41 @@ impl Steps<'_> {
         self.observations.iter().all(is_single)
     }
 
-    /// Could anything be learned, with `n_events` in the short-term memory before? Yes where it is not known.
+    /// Returns whether anything could be learned, with `n_events` in the short-term memory before;
+    /// yes if it is not known.
     pub(crate) fn may_learn(&self, n_events: usize, auto: AutoLearn) -> bool {
         let limit = match auto.max_pattern_length {
             Some(0) => false,
             Some(limit) => (n_events + self.n_events()) as u64 >= limit,
+            // A limit that is not known may be reached by any event, but not without one: KATO
+            // checks it after observations that make an event.
             None => self.n_events() > 0,
         };
         self.learn_after_each || self.learn_at_end || limit
     }
 }
 
-/// What comes of it.
+/// The effect of the steps.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Forecast {
-    /// For every observation the events left and the name that was learned automatically.
+    /// For every observation the number of events left and the name that was learned automatically.
     pub(crate) steps: Vec<(usize, Option<String>)>,
-    /// Names of all learns in order: prefixed, empty where there were too few symbols.
+    /// Names of all learns in KATO's order: prefixed, empty if there were too few symbols.
     pub(crate) learned: Vec<String>,
     /// Name of the learn in the end.
     pub(crate) last: Option<String>,
+    /// The pattern that is learned before all others.
+    first: Option<String>,
     /// The short-term memory in the end; only its length counts unless `exact`.
     pub(crate) stm: Vec<Vec<String>>,
     exact: bool,
 }
 
 impl Forecast {
-    /// What `steps` make of `mirror`. `None` where a name or a setting cannot be known on this side.
+    /// Computes the effect of `steps` on `mirror`. `None` if a name or a setting cannot be known on
+    /// this side.
     pub(crate) fn of(mirror: &Mirror, auto: AutoLearn, steps: &Steps<'_>) -> Option<Self> {
+        // The setting has to be known only where it could matter.
         let limit = if steps.may_learn(mirror.n_events(), auto) && steps.n_events() > 0 {
             usize::try_from(auto.max_pattern_length?).unwrap_or(usize::MAX)
         } else {
@@ -85,12 +95,15 @@ impl Forecast {
         for (idx, observation) in steps.observations.iter().enumerate() {
             if steps.clear_between && idx > 0 {
                 forecast.stm.clear();
+                // Whatever was unknown is gone: an empty memory is known exactly.
                 forecast.exact = true;
             }
             let mut name = None;
             if makes_event(observation) {
                 forecast.observe(observation);
                 if limit > 0 && forecast.stm.len() >= limit {
+                    // KATO's rule: after a learn ROLLING keeps the last events, one fewer than the
+                    // limit, and CLEAR keeps none.
                     let kept = if auto.rolling { limit - 1 } else { 0 };
                     name = Some(forecast.learn(kept)?);
                 }
@@ -99,6 +112,8 @@ impl Forecast {
                 let name = forecast.learn(0)?;
                 forecast.learned.push(name);
             }
+            // After the learn that follows each observation: KATO lists the automatic one last,
+            // although it happens first.
             forecast.learned.extend(name.clone());
             let name = name.filter(|name| !name.is_empty());
             forecast.steps.push((forecast.stm.len(), name));
@@ -111,36 +126,40 @@ impl Forecast {
         Some(forecast)
     }
 
-    /// The pattern that is learned first; `None` if nothing is.
+    /// Returns the pattern that is learned first; `None` if nothing is.
     pub(crate) fn first_pattern(&self) -> Option<&str> {
-        self.learned
-            .iter()
-            .map(String::as_str)
-            .find(|name| !name.is_empty())
+        // Not the first of `learned`: KATO lists an automatic learn behind a later one.
+        self.first.as_deref()
     }
 
-    /// The short-term memory in the end, if its symbols are known.
+    /// Returns the short-term memory in the end, if its symbols are known.
     pub(crate) fn exact_stm(&self) -> Option<&[Vec<String>]> {
         self.exact.then_some(self.stm.as_slice())
     }
 
+    /// Adds an event.
     fn observe(&mut self, observation: &Observation) {
         let event = exact_event(observation);
         self.exact &= event.is_some();
         self.stm.push(event.unwrap_or_default());
     }
 
+    /// Learns the short-term memory, of which the last events are kept; `None` if its symbols are
+    /// not known.
     fn learn(&mut self, kept: usize) -> Option<String> {
         if !self.exact {
             return None;
         }
         let name = pattern_name(&self.stm);
+        if self.first.is_none() && !name.is_empty() {
+            self.first = Some(name.clone());
+        }
         self.stm.drain(..self.stm.len().saturating_sub(kept));
         Some(name)
     }
 }
 
-/// The name as KATO answers it: prefixed, empty for fewer than two symbols.
+/// Returns the name as KATO answers it: prefixed, empty for fewer than two symbols.
 pub(crate) fn pattern_name(events: &[Vec<String>]) -> String {
     if events.iter().map(Vec::len).sum::<usize>() < 2 {
         return String::new();
@@ -188,6 +207,30 @@ mod tests {
         assert_eq!(forecast.stm, [["d"], ["e"]]);
         assert_eq!(forecast.steps[1], (2, None));
         assert_eq!(forecast.steps[2], (2, Some(expected[0].clone())));
+    }
+
+    #[test]
+    fn the_automatic_learn_is_first_though_it_is_listed_behind() {
+        let auto = AutoLearn {
+            max_pattern_length: Some(2),
+            rolling: true,
+        };
+        let [first, second] = [
+            Observation::strings(["a"]),
+            Observation::strings(["b", "c"]),
+        ];
+        let mut mirror = Mirror::default();
+        mirror.observed(&first, 1, 1);
+        let steps = Steps {
+            observations: vec![&second],
+            learn_after_each: true,
+            ..Steps::default()
+        };
+        let forecast = Forecast::of(&mirror, auto, &steps).expect("known");
+        let whole = pattern_name(&[vec!["a".into()], vec!["b".into(), "c".into()]]);
+        let rest = pattern_name(&[vec!["b".into(), "c".into()]]);
+        assert_eq!(forecast.learned, [rest, whole.clone()]);
+        assert_eq!(forecast.first_pattern(), Some(whole.as_str()));
     }
 
     #[test]

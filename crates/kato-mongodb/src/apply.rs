@@ -1,4 +1,5 @@
-//! Applies one bulk of upserts exactly once: in a transaction, or with a journal of what was there before.
+//! Exactly-once application of one bulk of upserts: in a transaction, or with a journal of what was
+//! there before.
 
 mod journal;
 mod transaction;
@@ -19,7 +20,7 @@ use crate::server::Server;
 use crate::sessions::Sessions;
 use crate::writer::Writer;
 
-/// What all bulks of a commit share.
+/// The state that all bulks of a commit share.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) server: Arc<Server>,
@@ -27,19 +28,20 @@ pub(crate) struct Context {
     pub(crate) run: String,
     pub(crate) lease: Arc<Lease>,
     pub(crate) sessions: Arc<Sessions>,
+    /// The commit's token, by which a transaction checks that the commit is still pending.
     pub(crate) token: ObjectId,
     pub(crate) guard: Guard,
     pub(crate) limits: AttributeLimits,
-    /// Whether counts are taken away.
+    /// Whether counts are subtracted, as when patterns are forgotten.
     pub(crate) subtract: bool,
-    /// Whether an earlier attempt may have applied some.
+    /// Whether an earlier attempt may have applied some of the bulks.
     pub(crate) replay: bool,
 }
 
-/// Upserts into one collection of one node, each of another document.
+/// A bulk of upserts into one collection of one node, each of another document.
 #[derive(Debug)]
 pub(crate) struct Bulk {
-    /// The same in every replay.
+    /// The key of its note or journal entry, the same in every replay.
     pub(crate) id: String,
     pub(crate) database: String,
     pub(crate) items: Vec<Item>,
@@ -56,40 +58,62 @@ pub(crate) async fn apply(context: Arc<Context>, bulk: Bulk) -> Result<(), Store
     Ok(())
 }
 
-/// Work that computes, on a thread that may: the others of the engine take over what waits for answers.
+/// Runs work that computes, while the engine's other threads take over what waits for answers.
 fn compute<T>(work: impl FnOnce() -> T) -> T {
+    // The engine has two worker threads. Encoding a few bulks on them would hold up all else that
+    // runs there, the renewal of the lease included. Unlike `spawn_blocking`, this lets the work
+    // borrow.
     tokio::task::block_in_place(work)
 }
 
 impl Context {
+    /// Returns the error of a writer whose lease was taken over.
     fn lease_lost(&self) -> StoreError {
         StoreError::LeaseLost {
             place: self.server.path(&self.run).display().to_string(),
         }
     }
 
-    fn target(&self, item: &Item, held: &HashMap<String, RawDocumentBuf>) -> Target {
+    /// Returns the state to write for an item, given the documents that were read, by key.
+    fn target(
+        &self,
+        bulk: &Bulk,
+        item: &Item,
+        held: &HashMap<String, RawDocumentBuf>,
+    ) -> Result<Target, StoreError> {
         let found = held.get(&*item.key()).map(|found| &**found);
-        item.target(found, self.subtract, &self.limits)
+        let target = item.target(found, self.subtract, &self.limits);
+        target.ok_or_else(|| StoreError::Corrupt {
+            path: self
+                .server
+                .path(&bulk.database)
+                .join(bulk.collection())
+                .join(&*item.key()),
+            reason: "it is no pattern, and writing over it would lose what it holds".to_owned(),
+        })
     }
 }
 
 impl Bulk {
+    /// Returns the collection that the bulk writes into.
     fn collection(&self) -> &'static str {
+        // The first item speaks for all: a bulk is sent off before items of another kind follow.
         self.items.first().map_or("", Item::collection)
     }
 
+    /// Returns the keys of the items that `wanted` picks.
     fn keys(&self, wanted: impl Fn(&Item) -> bool) -> Vec<String> {
         let items = self.items.iter().filter(|item| wanted(item));
         items.map(|item| item.key().into_owned()).collect()
     }
 
+    /// Returns a query for the documents with these keys.
     fn filter(&self, keys: &[String]) -> Document {
         let field = self.items.first().map_or("name", Item::key_field);
         doc! {field: {"$in": keys}}
     }
 
-    /// Documents by their key.
+    /// Indexes documents by their key.
     fn by_key(&self, documents: Vec<RawDocumentBuf>) -> HashMap<String, RawDocumentBuf> {
         let field = self.items.first().map_or("name", Item::key_field);
         let keyed = documents.into_iter().filter_map(|document| {
@@ -99,7 +123,8 @@ impl Bulk {
         keyed.collect()
     }
 
-    /// The command that writes; `upsert` writes one item and says whether it did. With it the number of items.
+    /// Builds the command that writes the bulk, and returns it behind the number of its upserts.
+    /// `upsert` writes one item and returns whether it did.
     fn command(
         &self,
         durable: bool,
@@ -111,6 +136,8 @@ impl Bulk {
         out.array("updates", |out| {
             for (idx, item) in self.items.iter().enumerate() {
                 let mut written = false;
+                // Numbered by what is written and not by place in the bulk: the indexes of an array
+                // are consecutive.
                 out.element_if(n_upserts, |out| {
                     written = upsert(idx, item, out);
                     written
@@ -118,7 +145,10 @@ impl Bulk {
                 n_upserts += usize::from(written);
             }
         });
+        // Unordered, so that the server goes on behind a write that fails. Every item has a
+        // document of its own, so the order does not matter.
         out.boolean("ordered", false);
+        // In a transaction the concern belongs to the commit; servers refuse it on single commands.
         if durable {
             out.document("writeConcern", |out| out.text("w", "majority"));
         }

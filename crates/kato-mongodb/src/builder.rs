@@ -1,4 +1,4 @@
-//! Creating and opening stores.
+//! Creation and opening of stores.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, RwLock};
@@ -21,7 +21,8 @@ use crate::server::Server;
 use crate::sessions::Sessions;
 use crate::store::MongoStore;
 
-/// How to reach, create and open the store of a run. Made by [`MongoStore::builder`].
+/// A builder of the store of a run: how it is reached, created and opened. Made by
+/// [`MongoStore::builder`].
 #[derive(Clone)]
 pub struct MongoStoreBuilder {
     uri: String,
@@ -58,13 +59,14 @@ impl MongoStoreBuilder {
         }
     }
 
-    /// How much of a pattern's attributes a new run keeps; an existing run has its own.
+    /// Sets how much of a pattern's attributes a new run keeps; an existing run has limits of its
+    /// own.
     #[must_use]
     pub fn limits(self, limits: AttributeLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Bulks that are with the server at once; 8 unless set, at least 1.
+    /// Sets how many bulks are with the server at once; 8 unless set, at least 1.
     #[must_use]
     pub fn max_in_flight(self, bulks: usize) -> Self {
         Self {
@@ -73,8 +75,8 @@ impl MongoStoreBuilder {
         }
     }
 
-    /// Upserts of a bulk; 1000 unless set, from 1 to 10,000. A bulk also ends at 4 MiB. In a transaction a bulk must be done
-    /// within a minute.
+    /// Sets the number of upserts in a bulk; 1000 unless set, from 1 to 10,000. A bulk also ends at
+    /// 4 MiB. In a transaction a bulk must be done within a minute.
     #[must_use]
     pub fn chunk(self, documents: usize) -> Self {
         Self {
@@ -83,32 +85,36 @@ impl MongoStoreBuilder {
         }
     }
 
-    /// How long an operation goes on trying while the server does not answer; one minute unless set.
+    /// Sets how long an operation is tried again while the server does not answer; one minute
+    /// unless set.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// How commits are kept exact; [`Guard::Auto`] unless set. A commit that a crash left to be finished goes on under the guard
-    /// that it began with.
+    /// Sets how commits are kept exact; [`Guard::Auto`] unless set. A commit that a crash left
+    /// unfinished goes on under the guard that it began with.
     #[must_use]
     pub fn guard(self, guard: Guard) -> Self {
         Self { guard, ..self }
     }
 
-    /// Whether a new run is spread over the shards of a cluster: patterns and symbols by ranges of their names, which are even,
-    /// as names are SHA-1. Needs the right to shard, and a connection to a router.
+    /// Sets whether a new run is spread over the shards of a cluster: patterns and symbols by
+    /// ranges of their names, which are even, as names are SHA-1. Needs the right to shard, and a
+    /// connection to a router.
     #[must_use]
     pub fn sharded(self, sharded: bool) -> Self {
         Self { sharded, ..self }
     }
 
-    /// Creates the store of a new run, its nodes from the bottom of the hierarchy up, and opens it for writing.
+    /// Creates the store of a new run, its nodes from the bottom of the hierarchy up, and opens it
+    /// for writing.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Exists`] when the run is there, [`StoreError::NotAKnowledgeBase`] when a node's database holds patterns of
-    /// another (see [`adopt`](Self::adopt)), [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    /// [`StoreError::Exists`] when the run is there, [`StoreError::NotAKnowledgeBase`] when a
+    /// node's database holds patterns of another (see [`adopt`](Self::adopt)),
+    /// [`StoreError::Unanswered`] and [`StoreError::Refused`].
     pub fn create(
         self,
         nodes: &[impl AsRef<str>],
@@ -122,8 +128,8 @@ impl MongoStoreBuilder {
         self.make(nodes, configuration, true)
     }
 
-    /// Makes a run of knowledge bases that are there already, such as a KATO wrote: each node by its name and the name of its
-    /// database. Nothing of them is changed until the first commit.
+    /// Makes a run of knowledge bases that exist already, such as a KATO wrote: each node by its
+    /// name and the name of its database. Nothing of them is changed until the first commit.
     ///
     /// # Errors
     ///
@@ -136,6 +142,8 @@ impl MongoStoreBuilder {
         self.make(entries(nodes), configuration, false)
     }
 
+    /// Founds a run and opens it for writing. The databases of a new run must hold no patterns,
+    /// those of an adopted one some.
     fn make(
         self,
         nodes: Vec<NodeEntry>,
@@ -149,6 +157,8 @@ impl MongoStoreBuilder {
         let (lease, record, means) = engine.run({
             let server = Arc::clone(&server);
             async move {
+                // Sessions are started before the record is written, because it names them for the
+                // next writer.
                 let means = chosen(&server, guard, in_flight).await?;
                 let (lease, record) = found(&server, &database, record, is_new, &means.1).await?;
                 Ok::<_, StoreError>((Some(lease), record, means))
@@ -161,9 +171,10 @@ impl MongoStoreBuilder {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while another process writes,
-    /// [`StoreError::Version`] when another version wrote it, [`StoreError::Meddled`] when somebody else changed what a commit was
-    /// about to change, [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while another
+    /// process writes, [`StoreError::Version`] when another version wrote it,
+    /// [`StoreError::Meddled`] when somebody else changed what a commit was about to change,
+    /// [`StoreError::Unanswered`] and [`StoreError::Refused`].
     pub fn open(self) -> Result<MongoStore, StoreError> {
         let (engine, server) = self.connect()?;
         let database = run_database(self.run.as_str());
@@ -178,6 +189,7 @@ impl MongoStoreBuilder {
         })?;
         let configuration = configuration_of(&record, &server, &database)?;
         let store = self.assemble(engine, server, record, lease, means, configuration);
+        // In this order: the upserts of an unfinished commit rely on the unique index on the name.
         store.prepare_indexes()?;
         store.settle()?;
         Ok(store)
@@ -185,13 +197,13 @@ impl MongoStoreBuilder {
 
     /// Opens the store of a run for reading, also while another process writes.
     ///
-    /// What is read while somebody writes is no snapshot: a commit shows bulk by bulk. A commit that a crash left unfinished is
-    /// waited for.
+    /// What is read while somebody writes is no snapshot: a commit shows bulk by bulk. A commit
+    /// that a crash left unfinished is waited for.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), but never [`StoreError::Locked`]; [`StoreError::Unanswered`] when nobody finishes what is
-    /// unfinished: open it for writing once.
+    /// As [`open`](Self::open), but never [`StoreError::Locked`]; [`StoreError::Unanswered`] when
+    /// nobody finishes what is unfinished: open it for writing once.
     pub fn open_read_only(self) -> Result<MongoStore, StoreError> {
         let (engine, server) = self.connect()?;
         let database = run_database(self.run.as_str());
@@ -200,6 +212,7 @@ impl MongoStoreBuilder {
         let (record, means) = engine.run({
             let (server, database) = (Arc::clone(&server), database.clone());
             async move {
+                // A reader begins no transactions, so it needs no sessions.
                 let means = chosen(&server, guard, 0).await?;
                 let record = settled(&server, &database, patience).await?;
                 Ok::<_, StoreError>((record, means))
@@ -209,12 +222,13 @@ impl MongoStoreBuilder {
         Ok(self.assemble(engine, server, record, None, means, configuration))
     }
 
-    /// Opens knowledge bases that are no run of ours, such as a KATO wrote, for reading: each node by its name and the name of its
-    /// database.
+    /// Opens knowledge bases that are no run of ours, such as a KATO wrote, for reading: each node
+    /// by its name and the name of its database.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`] when a database holds no patterns, [`StoreError::Unanswered`] and [`StoreError::Refused`].
+    /// [`StoreError::Missing`] when a database holds no patterns, [`StoreError::Unanswered`] and
+    /// [`StoreError::Refused`].
     pub fn open_foreign(self, nodes: &[(&str, &str)]) -> Result<MongoStore, StoreError> {
         let (engine, server) = self.connect()?;
         let nodes = entries(nodes);
@@ -234,7 +248,7 @@ impl MongoStoreBuilder {
         Ok(self.assemble(engine, server, record, None, means, Value::Null))
     }
 
-    /// The record of a run that begins.
+    /// Returns the record of a run that begins.
     fn record(&self, nodes: Vec<NodeEntry>, configuration: &Value) -> RunRecord {
         RunRecord {
             id: RUN.to_owned(),
@@ -257,7 +271,7 @@ impl MongoStoreBuilder {
         }
     }
 
-    /// Whether there is such a run.
+    /// Returns whether the run exists.
     ///
     /// # Errors
     ///
@@ -268,10 +282,14 @@ impl MongoStoreBuilder {
         engine.run(async move { Ok(read(&server, &database).await?.is_some()) })
     }
 
+    /// Starts the threads of a store and its client.
     pub(crate) fn connect(&self) -> Result<(Engine, Arc<Server>), StoreError> {
+        // A few connections more than bulks in flight, for reads, staging and the renewal of the
+        // lease.
         connect(&self.uri, self.patience, self.max_in_flight as u32 + 8)
     }
 
+    /// Puts an open store together, and keeps its lease renewed for as long as it is open.
     fn assemble(
         &self,
         engine: Engine,
@@ -284,14 +302,16 @@ impl MongoStoreBuilder {
         let database = run_database(self.run.as_str());
         let lease = lease.map(Arc::new);
         if let Some(lease) = &lease {
+            // The task holds the lease weakly, so that it ends once the store is dropped.
             let (server, database) = (Arc::clone(&server), database.clone());
             engine.spawn(keep(Arc::downgrade(lease), server, database));
         }
         let live = match &lease {
-            Some(_) => live_of(&record),
+            Some(_) => live_of(&record, &server)?,
+            // A reader finishes no commit: `settled` has waited until there was none.
             None => Live {
                 unsettled: false,
-                ..live_of(&record)
+                ..live_of(&record, &server)?
             },
         };
         let core = Core {
@@ -331,6 +351,8 @@ impl MongoStore {
     /// Finishes what a crash left, and clears the journal of what nobody will commit.
     fn settle(&self) -> Result<(), StoreError> {
         let core = self.core();
+        // First, because an unfinished commit reads its blobs from the journal. All that is left
+        // after it belongs to nobody: the lease is held and nothing is staged yet.
         drop(core.writable()?);
         let database = core.database.clone();
         core.ask(|server| async move {
@@ -342,6 +364,7 @@ impl MongoStore {
     }
 }
 
+/// Returns the entries of nodes, given their names and databases.
 fn entries(nodes: &[(&str, &str)]) -> Vec<NodeEntry> {
     let entry = |&(name, database): &(&str, &str)| NodeEntry {
         name: name.to_owned(),
@@ -350,6 +373,7 @@ fn entries(nodes: &[(&str, &str)]) -> Vec<NodeEntry> {
     nodes.iter().map(entry).collect()
 }
 
+/// Starts the threads of a store, and a client on them.
 pub(crate) fn connect(
     uri: &str,
     patience: Duration,
@@ -365,6 +389,7 @@ pub(crate) fn connect(
     Ok((engine, Arc::new(server)))
 }
 
+/// Reads the configuration of a record.
 fn configuration_of(
     record: &RunRecord,
     server: &Server,

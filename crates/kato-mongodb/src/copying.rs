@@ -1,4 +1,4 @@
-//! Copying a run: a note says whose databases are half copied, the record comes last.
+//! Copies of runs: a note names the databases that are half copied, and the record comes last.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::server::{Server, durable};
 
 /// Documents copied at once.
 const PAGE: i64 = 1000;
-/// The key of the note beside the record that will be.
+/// The key of the note, which is kept beside the record that will be.
 const NOTE: &str = "copying";
 
-/// The note that a copy is being made, or was when its process died.
+/// A note that a copy is being made, or was when its process died.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Copying {
     #[serde(rename = "_id")]
@@ -34,17 +34,19 @@ pub(crate) struct Copying {
 }
 
 impl Copying {
+    /// Returns the collection of the note.
     fn collection(server: &Server, database: &str) -> Collection<Self> {
         server.database(database).collection(RUN)
     }
 
+    /// Reads the note, if there is one.
     async fn note(server: &Arc<Server>, database: &str) -> Result<Option<Self>, StoreError> {
         let notes = Self::collection(server, database);
         let find = || async { Ok(notes.find_one(doc! {"_id": NOTE}).await?) };
         server.retry("look for an unfinished copy", find).await
     }
 
-    /// The databases that an interrupted copy left.
+    /// Returns the databases that an interrupted copy left; `None` when there was none.
     ///
     /// # Errors
     ///
@@ -53,6 +55,8 @@ impl Copying {
         server: &Arc<Server>,
         database: &str,
     ) -> Result<Option<Vec<String>>, StoreError> {
+        // The record is the last that a copy writes: where it is, the copy is whole, even if its
+        // note is still there.
         if read(server, database).await?.is_some() {
             return Ok(None);
         }
@@ -67,7 +71,7 @@ impl Copying {
         Ok(Some(note.databases))
     }
 
-    /// Notes that a copy is being made, after clearing away what an interrupted one left.
+    /// Notes that a copy is being made, behind clearing away what an interrupted one left.
     async fn begin(
         server: &Arc<Server>,
         database: &str,
@@ -76,6 +80,7 @@ impl Copying {
     ) -> Result<(), StoreError> {
         match Self::left(server, database).await? {
             Some(left) => {
+                // The run's own database goes last, as the note in it names the others.
                 drop_databases(server, &left).await?;
                 drop_databases(server, &[database.to_owned()]).await?;
             }
@@ -101,7 +106,8 @@ impl Copying {
             }
         };
         server.retry("copy a run", insert).await?;
-        // Ours, or that of somebody who was faster.
+        // The note may be ours, by an attempt that was not answered, or that of somebody who was
+        // faster.
         let found = Self::note(server, database).await?;
         if found.is_some_and(|found| found.owner.id == note.owner.id) {
             return Ok(());
@@ -111,6 +117,7 @@ impl Copying {
         })
     }
 
+    /// Removes the note of a copy that is whole.
     async fn end(server: &Arc<Server>, database: &str) -> Result<(), StoreError> {
         let notes = Self::collection(server, database);
         let delete = || async { Ok(notes.delete_one(doc! {"_id": NOTE}).await?) };
@@ -118,7 +125,7 @@ impl Copying {
     }
 }
 
-/// Copies a run that is held.
+/// Copies a run whose lease the caller holds.
 pub(crate) async fn copy(
     server: &Arc<Server>,
     (source, from): (&str, &RunRecord),
@@ -139,10 +146,13 @@ pub(crate) async fn copy(
     }
     let (lease, owner) = of_new(server.hello().await?.now);
     let copied = copy_as(server, (source, from), (&target, to), (&lease, owner)).await;
+    // Also after an error: as long as this process holds the note's owner, nobody could clear away
+    // what is left of the copy.
     lease.end(server, &target).await;
     copied
 }
 
+/// Copies the content, and writes the record when all of it is there.
 async fn copy_as(
     server: &Arc<Server>,
     (source, from): (&str, &RunRecord),
@@ -157,6 +167,7 @@ async fn copy_as(
         run: to.as_str().to_owned(),
         nodes: from.nodes.iter().map(node).collect(),
         owner: Some(owner.clone()),
+        // The sessions are those of the original's writer.
         sessions: Vec::new(),
         ..from.clone()
     };
@@ -176,6 +187,7 @@ async fn copy_as(
     Copying::end(server, target).await
 }
 
+/// Copies the documents of a collection, page by page in the order of their `_id`.
 async fn copy_all(
     server: &Arc<Server>,
     (from, to): (&str, &str),
@@ -192,13 +204,20 @@ async fn copy_all(
         let Some(last) = page.last() else {
             return Ok(());
         };
-        if let Ok(Some(id)) = last.get("_id") {
-            after = doc! {"_id": {"$gt": Bson::try_from(id).unwrap_or_default()}};
-        }
+        // Without the place to go on from, the rest would be left out or the page copied for ever.
+        let id = last.get("_id").ok().flatten();
+        let Some(id) = id.and_then(|id| Bson::try_from(id).ok()) else {
+            return Err(StoreError::Corrupt {
+                path: server.path(from).join(collection),
+                reason: "a document has no `_id` that can be read".to_owned(),
+            });
+        };
+        after = doc! {"_id": {"$gt": id}};
+        // The copies keep their `_id`, so a page that is sent twice adds nothing.
         let write = || async {
             match new.insert_many(&page).ordered(false).await {
                 Ok(_) => Ok(()),
-                // An attempt before was not answered, and did a part.
+                // An earlier attempt did all of it or a part, without an answer.
                 Err(error) if is_duplicate(&error) => Ok(()),
                 Err(error) => Err(Fault::from(error)),
             }
@@ -207,6 +226,7 @@ async fn copy_all(
     }
 }
 
+/// Returns whether documents that were there already are all that an insert failed on.
 fn is_duplicate(error: &mongodb::error::Error) -> bool {
     let ErrorKind::InsertMany(many) = &*error.kind else {
         return false;

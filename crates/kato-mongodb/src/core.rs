@@ -1,4 +1,4 @@
-//! What all parts of an open store share, and how commits are applied.
+//! The state that all parts of an open store share, and the steps of a commit.
 
 use std::future::Future;
 use std::sync::atomic::AtomicUsize;
@@ -23,7 +23,7 @@ use crate::sessions::Sessions;
 use crate::staged::{Source, blobs_filter};
 use crate::{extras, staged};
 
-/// An open store.
+/// The shared state of an open store.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) engine: Engine,
@@ -39,19 +39,21 @@ pub(crate) struct Core {
     /// `None` for readers.
     pub(crate) lease: Option<Arc<Lease>>,
     pub(crate) sessions: Arc<Sessions>,
+    /// The state as of the last commit. Whoever reads from the server holds the lock shared, a
+    /// commit holds it alone.
     pub(crate) live: RwLock<Live>,
-    /// Scans that commits must not show in.
+    /// Scans that later commits must not show in.
     pub(crate) scans: Mutex<Vec<Weak<scan::Source>>>,
-    /// Bytes of staged blobs at hand.
+    /// Bytes of staged blobs that are kept in memory.
     pub(crate) held: AtomicUsize,
 }
 
-/// What the last commit left.
+/// The state that the last commit left.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) checkpoint: Value,
     pub(crate) commit: i64,
-    /// Whether a commit may be decided that is not applied, or not known.
+    /// Whether a commit may be decided that is not applied, or whose decision is unknown.
     pub(crate) unsettled: bool,
 }
 
@@ -65,14 +67,14 @@ impl Core {
         self.engine.run(conversation(Arc::clone(&self.server)))
     }
 
-    /// The lease of a writer.
+    /// Returns the lease of a writer; fails for a store that was opened for reading.
     pub(crate) fn writer(&self) -> Result<&Arc<Lease>, StoreError> {
         self.lease.as_ref().ok_or_else(|| StoreError::ReadOnly {
             path: self.server.path(&self.database),
         })
     }
 
-    /// Removes blobs that no commit names, some time.
+    /// Removes blobs that no commit names, in the background.
     pub(crate) fn tidy(&self, filter: Document) {
         let journal = self.server.collection(&self.database, JOURNAL);
         self.engine.spawn_to_the_end(async move {
@@ -82,19 +84,21 @@ impl Core {
         });
     }
 
-    /// Keeps commits away while something is read, after finishing one that could not be finished.
+    /// Locks commits out while something is read, after finishing one that could not be finished.
     pub(crate) fn readable(&self) -> Result<RwLockReadGuard<'_, Live>, StoreError> {
         loop {
             let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
             if !live.unsettled {
                 return Ok(live);
             }
+            // The lock cannot be turned into that of a writer, and the next commit may fail in
+            // between: look again.
             drop(live);
             drop(self.writable()?);
         }
     }
 
-    /// Keeps everybody else away, after finishing a commit that could not be finished.
+    /// Locks everybody else out, after finishing a commit that could not be finished.
     pub(crate) fn writable(&self) -> Result<RwLockWriteGuard<'_, Live>, StoreError> {
         let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
         if live.unsettled {
@@ -113,12 +117,15 @@ impl Core {
                 path: self.server.path(&self.database),
             });
         };
+        // A new owner has finished the commit already, and may have committed more since.
         if record.owner.as_ref().map(|owner| owner.id) != Some(lease.id) {
             return Err(self.lease_lost());
         }
-        (live.checkpoint, live.commit) = (record.checkpoint(), record.commit);
+        (live.checkpoint, live.commit) = (record.checkpoint(&self.server)?, record.commit);
         if let Some(pending) = record.pending {
             self.read_scans_ahead()?;
+            // The batches were dropped with the call that failed: their blobs are read from the
+            // journal.
             let remote = pending.staged.iter().cloned().map(Source::remote);
             let sources: Vec<Source> = remote.collect();
             self.carry_out(&pending, &sources, true)?;
@@ -127,14 +134,16 @@ impl Core {
         Ok(())
     }
 
+    /// Returns the error of a writer whose lease was taken over.
     pub(crate) fn lease_lost(&self) -> StoreError {
         StoreError::LeaseLost {
             place: self.server.path(&self.database).display().to_string(),
         }
     }
 
-    /// Lets the scans that are under way read what they will show.
+    /// Makes the scans that are under way read what they have still to show.
     pub(crate) fn read_scans_ahead(&self) -> Result<(), StoreError> {
+        // Taken out, because a scan that has read ahead needs the server no more.
         let scans = std::mem::take(&mut *self.scans.lock().unwrap_or_else(PoisonError::into_inner));
         for scan in scans.iter().filter_map(Weak::upgrade) {
             scan.read_ahead(self)?;
@@ -142,7 +151,7 @@ impl Core {
         Ok(())
     }
 
-    /// Decides a commit: one update of the run's record. Then carries it out.
+    /// Decides a commit with one update of the run's record, then carries it out.
     pub(crate) fn commit(
         &self,
         live: &mut Live,
@@ -155,6 +164,8 @@ impl Core {
         let (batches, _empty): (Vec<_>, Vec<_>) =
             batches.into_iter().partition(staged::Staged::has_content);
         let is_more = action == Action::Clear || !batches.is_empty();
+        // Before the decision: a scan that cannot be saved fails the commit while the last one
+        // still holds.
         if is_more {
             self.read_scans_ahead()?;
         }
@@ -166,26 +177,33 @@ impl Core {
             guard: self.guard,
             chunk: self.chunk as i64,
         };
+        // From here on the record may name the blobs, whatever is answered, so dropping the batches
+        // must not delete them.
         batches.iter().for_each(staged::Staged::keep);
         let decided = self.decide(lease.id, &pending, is_more, &checkpoint);
         match decided {
             Ok(()) => {}
             Err(error) => {
                 if error.is_transient() {
-                    // It may be decided: the next call asks.
+                    // The update may have got through: the next call asks the record.
                     live.unsettled = true;
-                } else {
+                } else if !matches!(error, StoreError::LeaseLost { .. }) {
                     batches.iter().for_each(staged::Staged::abandon);
                 }
+                // With the lease gone, an attempt without an answer may have been the commit that
+                // the new owner now applies from these blobs: they stay until the run is opened again.
                 return Err(error);
             }
         }
+        // Decided and durable: the checkpoint holds even if applying the commit takes more than
+        // this call.
         (live.checkpoint, live.commit) = (checkpoint, pending.number);
         if is_more {
             let sources: Vec<Source> = batches.into_iter().map(staged::Staged::source).collect();
             match self.carry_out(&pending, &sources, false) {
                 Err(error) if error.is_transient() => {
-                    // Decided and durable; whoever reads or writes next carries it out to the end.
+                    // No reason to fail a commit that is decided: whoever reads or writes next
+                    // applies the rest first.
                     tracing::warn!(%error, "a commit is decided and not yet applied");
                     live.unsettled = true;
                 }
@@ -199,6 +217,8 @@ impl Core {
         Ok(())
     }
 
+    /// Decides a commit: updates the record, if this writer still owns it and knows its last
+    /// commit.
     fn decide(
         &self,
         owner: ObjectId,
@@ -212,11 +232,12 @@ impl Core {
             action: "commit",
             source: Box::new(error),
         })?;
+        // With nothing to apply the checkpoint alone changes, and no commit is left pending.
         let pending = if is_more { pending } else { doc! {}.into() };
         let mut set = doc! {
             "checkpoint": checkpoint.to_string(),
             "commit": number,
-            // By which a commit whose answer was lost is known again.
+            // By which a commit whose answer was lost is recognised.
             "token": token,
         };
         if is_more {
@@ -226,12 +247,16 @@ impl Core {
         let decided = self.ask(move |server| async move {
             let decide = || async {
                 let records = records(&server, &database).clone_with_type::<Document>();
+                // One document and one condition, so that owner, position and content change
+                // together or not at all. A writer that was replaced meanwhile matches nothing.
                 let ours = doc! {"_id": RUN, "owner.id": owner, "commit": number - 1};
                 let update = records.update_one(ours, doc! {"$set": set.clone()});
                 let updated = update.write_concern(durable()).await?;
                 if updated.matched_count == 1 {
                     return Ok(true);
                 }
+                // An earlier attempt that got through has moved the number on; the token says that
+                // it was ours.
                 let again = doc! {"_id": RUN, "owner.id": owner, "token": token};
                 Ok(records.find_one(again).await?.is_some())
             };
@@ -244,7 +269,7 @@ impl Core {
         }
     }
 
-    /// Applies a commit that is decided, and says so in the record.
+    /// Applies a commit that is decided, and notes in the record that it is applied.
     fn carry_out(
         &self,
         pending: &Pending,
@@ -263,6 +288,8 @@ impl Core {
                 })?;
             }
             Action::Learn | Action::Forget => {
+                // Bulks are counted exactly once by themselves; documents and vectors may be
+                // written any number of times.
                 bulks::apply_all(self, pending, sources, replay)?;
                 extras::apply(self, sources)?;
             }
@@ -291,6 +318,7 @@ impl Core {
         })
     }
 
+    /// Notes that a commit is applied, and clears away what it needed.
     fn finish(&self, pending: &Pending) -> Result<(), StoreError> {
         let owner = self.writer()?.id;
         let (database, number) = (self.database.clone(), pending.number);
@@ -306,6 +334,8 @@ impl Core {
         if !finished? {
             return Err(self.lease_lost());
         }
+        // Only behind that note: until then a replay needs the blobs, and the notes of the bulks.
+        // What a failure leaves here goes with the next commit or the next opening.
         let ids: Vec<ObjectId> = pending.staged.iter().map(|staged| staged.id).collect();
         if !ids.is_empty() {
             self.tidy(blobs_filter(&ids));
@@ -319,11 +349,11 @@ impl Core {
     }
 }
 
-/// What of a record a store needs, as it is when opened.
-pub(crate) fn live_of(record: &RunRecord) -> Live {
-    Live {
-        checkpoint: record.checkpoint(),
+/// Returns the part of a record that a store keeps up to date.
+pub(crate) fn live_of(record: &RunRecord, server: &Server) -> Result<Live, StoreError> {
+    Ok(Live {
+        checkpoint: record.checkpoint(server)?,
         commit: record.commit,
         unsettled: record.pending.is_some(),
-    }
+    })
 }

@@ -1,4 +1,4 @@
-//! The documents of KATO's collections as they are read: ours, and those that a KATO wrote.
+//! Reading of the documents of KATO's collections: ours, and those that a KATO wrote.
 
 use kato_model::{
     AttributeLimits, Attributes, DEFAULT_PERSISTENCE, EmotiveMap, EmotiveWindow, FirstSeen,
@@ -12,7 +12,8 @@ use crate::item::{Item, OURS};
 use crate::learned::{Learned, Word};
 use crate::paths::metadata_in;
 
-/// A count: whatever type of number it has, and exactly where it is larger than the database's integers.
+/// Returns a count, whatever numeric type it has, and exactly where it exceeds the database's
+/// integers.
 pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
     let number = match document.get(field) {
         Ok(Some(RawBsonRef::Int32(number))) => i64::from(number),
@@ -29,21 +30,24 @@ pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
             .parse()
             .ok()
     };
+    // Larger counts stop at the largest integer, and stand exactly as text beside it.
     if number == i64::MAX {
         return ours().unwrap_or(number as u64);
     }
     u64::try_from(number).unwrap_or(0)
 }
 
+/// Reads a first sighting from 16 bytes: the number of the sample, then that of the token.
 fn seen_of(bytes: &[u8]) -> Option<FirstSeen> {
     let both = u128::from_be_bytes(bytes.try_into().ok()?);
+    // Both halves have 64 bits, so the casts pick them and lose nothing.
     Some(FirstSeen {
         sample_idx: (both >> 64) as u64,
         token_idx: both as u64,
     })
 }
 
-/// The totals of a node.
+/// Returns the totals of a node.
 pub(crate) fn totals_of(document: &RawDocument) -> Totals {
     let [observations, symbols, member_symbols] =
         Item::Totals(Totals::default()).counts_in(document);
@@ -54,7 +58,7 @@ pub(crate) fn totals_of(document: &RawDocument) -> Totals {
     }
 }
 
-/// A symbol with its counts; `None` when the document has no name.
+/// Returns a symbol with its counts; `None` when the document has no name.
 pub(crate) fn symbol_of(document: &RawDocument) -> Option<(Symbol, SymbolCounts)> {
     let symbol = Symbol::from(document.get_str("name").ok()?);
     let counts = SymbolCounts {
@@ -64,13 +68,13 @@ pub(crate) fn symbol_of(document: &RawDocument) -> Option<(Symbol, SymbolCounts)
     Some((symbol, counts))
 }
 
-/// Name and frequency of a pattern.
+/// Returns name and frequency of a pattern; `None` when the document is none.
 pub(crate) fn frequency_of(document: &RawDocument) -> Option<(PatternName, u64)> {
     let name = document.get_str("name").ok()?.parse().ok()?;
     Some((name, count_in(document, "frequency")))
 }
 
-/// A pattern; `None` when the document is none.
+/// Returns the pattern of a document; `None` when it is none.
 pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
     let (name, frequency) = frequency_of(document)?;
     let (mut symbols, mut lengths) = (Vec::new(), Vec::new());
@@ -79,9 +83,12 @@ pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
         for symbol in event.ok()?.as_array()? {
             symbols.push(Symbol::from(symbol.ok()?.as_str()?));
         }
+        // Documents have at most 16 MiB, so the symbols of an event are far fewer than 2^32.
         lengths.push((symbols.len() - before) as u32);
     }
     let mut pattern = StoredPattern::new(name, symbols, frequency);
+    // Lengths are kept only where they say something, as batches do; else equal patterns would
+    // differ.
     if lengths.iter().any(|&length| length != 1) {
         pattern.event_lengths = Some(lengths.into());
     }
@@ -92,14 +99,14 @@ pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
     let whole = ours.and_then(|ours| ours.get_str("attributes").ok());
     if let Some(text) = whole {
         let attributes: Attributes = serde_json::from_str(text).ok()?;
-        // What a KATO learned since stands in its own place only.
+        // A KATO does not know this field, so what it learned since stands in its own fields only.
         pattern.metadata.merge(attributes.metadata, None);
         pattern.emotives = attributes.emotives;
         pattern.affinity = attributes.affinity;
         return Some(pattern);
     }
     let positions = ours.and_then(|ours| ours.get_array("positions").ok());
-    // `{}` for none, as KATO writes it.
+    // KATO writes `{}` for none, and an array otherwise.
     if let Ok(Some(RawBsonRef::Array(maps))) = document.get("emotives") {
         pattern.emotives = window_of(maps, positions)?;
     }
@@ -109,6 +116,7 @@ pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
     Some(pattern)
 }
 
+/// Returns the metadata of a document; empty where it has none.
 fn metadata_of(document: &RawDocument) -> Option<Metadata> {
     match document.get_document("metadata") {
         Ok(metadata) => metadata_in(metadata),
@@ -116,6 +124,7 @@ fn metadata_of(document: &RawDocument) -> Option<Metadata> {
     }
 }
 
+/// Rebuilds a window of emotives from its maps, and from their positions where these are known.
 fn window_of(maps: &RawArray, positions: Option<&RawArray>) -> Option<EmotiveWindow> {
     let position = |idx: usize| {
         let pair = positions?.get_array(idx).ok()?;
@@ -124,21 +133,25 @@ fn window_of(maps: &RawArray, positions: Option<&RawArray>) -> Option<EmotiveWin
     };
     let mut window = EmotiveWindow::default();
     let n_maps = maps.into_iter().count();
+    // As wide as the list, so that nothing falls out of it: the run's limit is applied when more is
+    // learned. An empty list has no width, and needs none.
     let persistence = n_maps.try_into().unwrap_or(DEFAULT_PERSISTENCE);
     for (idx, map) in maps.into_iter().enumerate() {
-        // What KATO learned has no position: older than what training learns, in the order given.
+        // Maps that a KATO added have no position: they count as older than all that training
+        // learns, in the order given.
         let position = position(idx).unwrap_or((0, idx as u64));
         window.learn(position, map_of(map.ok()?.as_document()?)?, persistence);
     }
     Some(window)
 }
 
-/// The sums of emotives of a symbol.
+/// Returns the sums of a symbol's emotives; empty where there are none.
 pub(crate) fn emotive_sums_in(document: &RawDocument) -> EmotiveMap {
     let sums = document.get_document("emotives").ok();
     sums.and_then(map_of).unwrap_or_default()
 }
 
+/// Reads a map of emotives; `None` when a value is no number.
 fn map_of(map: &RawDocument) -> Option<EmotiveMap> {
     let mut emotives = EmotiveMap::new();
     for entry in map {
@@ -154,9 +167,10 @@ fn map_of(map: &RawDocument) -> Option<EmotiveMap> {
     Some(emotives)
 }
 
-/// A stored pattern as if a batch had taught it, so that more can be merged into it.
+/// Returns a stored pattern as if a batch had taught it, so that more can be merged into it.
 pub(crate) fn learned_of(pattern: StoredPattern) -> Learned {
     let attributes = Attributes {
+        // Frequency and event lengths have fields of their own in `Learned`.
         extra_frequency: 0,
         event_lengths: None,
         metadata: pattern.metadata,
@@ -173,18 +187,17 @@ pub(crate) fn learned_of(pattern: StoredPattern) -> Learned {
     }
 }
 
-/// What a document holds once a batch's part is added to it.
+/// Returns what a document holds once a batch's part is added to it; `None` when what it holds
+/// cannot be read, and would be lost.
 pub(crate) fn merged(
     held: Option<&RawDocument>,
     learned: &Learned,
     limits: &AttributeLimits,
-) -> Learned {
-    match held.and_then(pattern_of) {
-        Some(held) => {
-            let mut merged = learned_of(held);
-            merged.merge(learned.clone(), limits);
-            merged
-        }
-        None => learned.clone(),
-    }
+) -> Option<Learned> {
+    let Some(held) = held else {
+        return Some(learned.clone());
+    };
+    let mut merged = learned_of(pattern_of(held)?);
+    merged.merge(learned.clone(), limits);
+    Some(merged)
 }

@@ -1,4 +1,4 @@
-//! What a commit adds to one document of KATO's collections, and how it is written.
+//! What a commit adds to one document of KATO's collections, and the updates that write it.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use crate::learned::{Learned, Word};
 use crate::paths::Placed;
 use crate::writer::Writer;
 
-/// What KATO has no place for.
+/// The sub-document for what KATO has no place for.
 pub(crate) const OURS: &str = "kato_rs";
 
-/// The numbers of a document; of a pattern the first is its frequency.
+/// The counts of a document; of a pattern the first is its frequency.
 pub(crate) type Counts = [u64; 3];
 
-/// What a commit adds to one document.
+/// The part of a commit that concerns one document.
 #[derive(Debug, Clone)]
 pub(crate) enum Item {
     Pattern(Learned),
@@ -27,23 +27,25 @@ pub(crate) enum Item {
     Totals(Totals),
 }
 
-/// What a commit counts for a symbol.
+/// The counts that a commit adds to a symbol.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SymbolSum {
     pub(crate) counts: SymbolCounts,
-    /// For every emotive the sum of the means that the learns of the symbol's patterns carried, as KATO adds them up.
+    /// For every emotive the sum of the means that the learns of the symbol's patterns carried, as
+    /// KATO adds them up.
     pub(crate) emotives: EmotiveMap,
 }
 
 impl SymbolSum {
+    /// Adds the counts of another part.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.counts.merge(other.counts);
         add_emotives(&mut self.emotives, &other.emotives);
     }
 }
 
-/// A document as it was found and as it is to be. Writing it twice, or late, does what writing it once does: it is written only
-/// over what was found.
+/// A document as it was found and as it is to be. Writing it twice, or late, does what writing it
+/// once does: it is written only over what was found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Target {
     /// `None` when there is no document yet.
@@ -56,6 +58,7 @@ pub(crate) struct Target {
 }
 
 impl Item {
+    /// Returns the collection of the document.
     pub(crate) fn collection(&self) -> &'static str {
         match self {
             Self::Pattern(_) => PATTERNS,
@@ -64,7 +67,7 @@ impl Item {
         }
     }
 
-    /// The field that tells documents apart.
+    /// Returns the field that identifies a document in its collection.
     pub(crate) fn key_field(&self) -> &'static str {
         match self {
             Self::Totals(_) => "class",
@@ -72,6 +75,7 @@ impl Item {
         }
     }
 
+    /// Returns the document's key.
     pub(crate) fn key(&self) -> Cow<'_, str> {
         match self {
             Self::Pattern(learned) => Cow::Owned(learned.name().to_string()),
@@ -80,6 +84,7 @@ impl Item {
         }
     }
 
+    /// Returns the names of the document's counts, in the order of `Counts`.
     fn count_fields(&self) -> &'static [&'static str] {
         match self {
             Self::Pattern(_) => &["frequency"],
@@ -92,6 +97,7 @@ impl Item {
         }
     }
 
+    /// Returns the counts that the commit adds.
     fn counts(&self) -> Counts {
         match self {
             Self::Pattern(learned) => [learned.frequency, 0, 0],
@@ -100,7 +106,7 @@ impl Item {
         }
     }
 
-    /// The numbers that a document holds.
+    /// Returns the counts that a document holds.
     pub(crate) fn counts_in(&self, document: &RawDocument) -> Counts {
         let mut counts = [0; 3];
         for (count, field) in counts.iter_mut().zip(self.count_fields()) {
@@ -109,19 +115,23 @@ impl Item {
         counts
     }
 
-    /// Whether it must be merged with what the document holds, beyond adding numbers.
+    /// Returns whether the item must be merged with what the document holds, beyond adding numbers.
     pub(crate) fn needs_merging(&self) -> bool {
+        // Metadata and emotives follow rules that no update operator has: sorted unions, and
+        // windows by position.
         matches!(self, Self::Pattern(learned) if learned.attributes.is_some())
     }
 
-    /// Whether numbers are so large that adding them on the server may overflow.
+    /// Returns whether counts are so large that adding them on the server may overflow.
     pub(crate) fn is_large(&self) -> bool {
+        // About 2^48, far below 2^63, from where on an increment would be cut off. Smaller ones
+        // that overflow a sum are refused by the server.
         self.counts()
             .iter()
             .any(|&count| count > u64::from(u32::MAX) << 16)
     }
 
-    /// Bytes of its upsert, roughly and always the same.
+    /// Returns the bytes of the item's upsert, roughly and always the same.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Pattern(learned) => learned.document_bytes(),
@@ -133,13 +143,14 @@ impl Item {
         }
     }
 
-    /// The document as it is to be, from what was found.
+    /// Returns the document as it is to be, given what was found; `None` when that is no document
+    /// of a pattern and more would have to be merged into it.
     pub(crate) fn target(
         &self,
         found: Option<&RawDocument>,
         subtract: bool,
         limits: &AttributeLimits,
-    ) -> Target {
+    ) -> Option<Target> {
         let before = found.map(|found| self.counts_in(found));
         let mut after = before.unwrap_or_default();
         for (sum, count) in after.iter_mut().zip(self.counts()) {
@@ -151,7 +162,7 @@ impl Item {
         }
         let merged = match self {
             Self::Pattern(learned) if self.needs_merging() => {
-                Some(Box::new(merged(found, learned, limits)))
+                Some(Box::new(merged(found, learned, limits)?))
             }
             _ => None,
         };
@@ -166,12 +177,18 @@ impl Item {
             let held = found.map(emotive_sums_in).unwrap_or_default();
             add_emotives(&mut emotives, &held);
         }
-        Target {
+        Some(Target {
             before,
             after,
             merged,
             emotives,
-        }
+        })
+    }
+
+    /// Returns whether the end of a forget has deleted the document, once a target is reached.
+    pub(crate) fn is_deleted_at(&self, target: &Target) -> bool {
+        // A symbol that no pattern holds any more; see `bulks::apply_all`.
+        matches!(self, Self::Symbol(..)) && target.after[0] == 0
     }
 
     /// Writes an upsert that adds to whatever the document holds, or takes away from it.
@@ -189,6 +206,8 @@ impl Item {
                 }
             });
             if let Self::Pattern(learned) = self {
+                // As KATO's own upsert: the content, and empty emotives and metadata, only where
+                // there is no document yet.
                 out.document("$setOnInsert", |out| {
                     write_content(learned, out);
                     write_attributes(&Attributes::default(), out);
@@ -213,6 +232,8 @@ impl Item {
         });
         let is_new = target.before.is_none();
         out.document("u", |out| {
+            // What is new is inserted. If the document has appeared meanwhile, `$setOnInsert`
+            // leaves it as it is, and comparing the counts finds that out.
             let set = if is_new { "$setOnInsert" } else { "$set" };
             out.document(set, |out| {
                 let whole = target.merged.as_deref();
@@ -234,7 +255,7 @@ impl Item {
             });
             let is_plain_now = |merged: &Learned| !is_new && !has_ours(merged);
             if target.merged.as_deref().is_some_and(is_plain_now) {
-                // What an earlier build kept there has its place in KATO's fields.
+                // What earlier builds kept there has its place in KATO's fields.
                 out.document("$unset", |out| out.text(OURS, ""));
             }
             if let Self::Pattern(learned) = self
@@ -243,13 +264,15 @@ impl Item {
                 write_first_seen(learned, out);
             }
         });
+        // A document that was found and is gone was removed by somebody else: it is not made again.
         out.boolean("upsert", is_new);
     }
 }
 
-/// A condition that a number is what was found; one that is not there was read as nothing.
+/// Writes a condition that a count is what was found; one that was not there was read as zero.
 fn write_condition(field: &str, count: u64, out: &mut Writer) {
     if count == 0 {
+        // `null` also matches documents without the field.
         out.document(field, |out| {
             out.array("$in", |out| {
                 out.integer("0", 0);
@@ -264,7 +287,7 @@ fn write_condition(field: &str, count: u64, out: &mut Writer) {
     }
 }
 
-/// The server keeps the earliest.
+/// Writes a first sighting, of which the server keeps the earliest.
 fn write_first_seen(learned: &Learned, out: &mut Writer) {
     if let Some(seen) = learned.first_seen {
         out.document("$min", |out| {
@@ -273,14 +296,14 @@ fn write_first_seen(learned: &Learned, out: &mut Writer) {
     }
 }
 
-/// Sums of a symbol's emotives; of keys that would be taken for paths there are none.
+/// Writes the sums of a symbol's emotives, except those whose keys would be taken for paths.
 fn write_sums<'a>(sums: impl Iterator<Item = (&'a String, f64)>, out: &mut Writer) {
     for (key, sum) in sums.filter(|(key, _)| is_plain(key)) {
         out.double(&format!("emotives.{key}"), sum);
     }
 }
 
-/// A pattern that was merged with what its document held, but for its content.
+/// Writes a pattern that was merged with what its document held, except for its content.
 fn write_whole(merged: &Learned, out: &mut Writer) {
     out.integer("frequency", shown(merged.frequency));
     let attributes = merged.attributes.as_deref().cloned().unwrap_or_default();
@@ -290,6 +313,7 @@ fn write_whole(merged: &Learned, out: &mut Writer) {
     }
 }
 
+/// Writes what never changes of a pattern: its events and its length.
 fn write_content(learned: &Learned, out: &mut Writer) {
     out.array("pattern_data", |out| {
         for (event_idx, event) in learned.events().enumerate() {
@@ -300,16 +324,20 @@ fn write_content(learned: &Learned, out: &mut Writer) {
             });
         }
     });
+    // Symbols and not events, as in KATO.
     out.integer("length", learned.symbols.len() as i64);
 }
 
-/// Whether the key of an emotive can stand in KATO's own place: servers refuse the others, or take them for paths.
+/// Returns whether the key of an emotive can stand in KATO's own place: servers refuse the others,
+/// or take them for paths.
 fn is_plain(key: &str) -> bool {
     !key.is_empty() && !key.starts_with('$') && !key.contains(['.', '\0'])
 }
 
+/// Writes emotives and metadata in KATO's own fields.
 fn write_attributes(attributes: &Attributes, out: &mut Writer) {
     if attributes.emotives.is_empty() {
+        // `{}` for none, as KATO writes it, although some are an array.
         out.document("emotives", |_| {});
     } else {
         out.array("emotives", |out| {
@@ -323,13 +351,14 @@ fn write_attributes(attributes: &Attributes, out: &mut Writer) {
     });
 }
 
+/// Writes the emotives whose keys can stand in KATO's own place.
 fn write_map(map: &EmotiveMap, out: &mut Writer) {
     for (key, value) in map.iter().filter(|(key, _)| is_plain(key)) {
         out.double(key, *value);
     }
 }
 
-/// Whether KATO's own places hold all of it.
+/// Returns whether KATO's own places hold all of it.
 fn fits(attributes: &Attributes) -> bool {
     let entries = attributes.emotives.entries().iter();
     let maps = entries.map(|entry| &entry.emotives);
@@ -338,7 +367,7 @@ fn fits(attributes: &Attributes) -> bool {
     keys.all(|key| is_plain(key)) && Placed::new(&attributes.metadata).is_whole
 }
 
-/// Whether there is something that KATO has no place for.
+/// Returns whether there is something that KATO has no place for.
 fn has_ours(merged: &Learned) -> bool {
     let attributes = merged.attributes.as_deref();
     merged.frequency > i64::MAX as u64
@@ -349,6 +378,7 @@ fn has_ours(merged: &Learned) -> bool {
         })
 }
 
+/// Writes what KATO has no place for.
 fn write_ours(merged: &Learned, attributes: &Attributes, out: &mut Writer) {
     if merged.frequency > i64::MAX as u64 {
         out.text("frequency", &merged.frequency.to_string());
@@ -356,12 +386,14 @@ fn write_ours(merged: &Learned, attributes: &Attributes, out: &mut Writer) {
     if let Some(seen) = merged.first_seen {
         out.binary("first_seen", &seen_key(seen));
     }
+    // The JSON text holds all attributes, so positions and affinity are not written again.
     if !fits(attributes) {
         let text = serde_json::to_string(attributes).expect("keys are text and values finite");
         out.text("attributes", &text);
         return;
     }
     if !attributes.emotives.is_empty() {
+        // As text, because positions are unsigned and the database's integers end earlier.
         out.array("positions", |out| {
             for (idx, entry) in attributes.emotives.entries().iter().enumerate() {
                 out.array_at(idx, |out| {
@@ -376,11 +408,12 @@ fn write_ours(merged: &Learned, attributes: &Attributes, out: &mut Writer) {
     }
 }
 
-/// A count as the database shows it: its integers end earlier than ours.
+/// Returns a count as the database shows it: its integers end earlier than ours.
 fn shown(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+/// Writes a count, and as text beside it what the database's integers do not hold.
 fn write_count(field: &str, count: u64, out: &mut Writer) {
     out.integer(field, shown(count));
     if count > i64::MAX as u64 {
@@ -388,7 +421,8 @@ fn write_count(field: &str, count: u64, out: &mut Writer) {
     }
 }
 
-/// A first sighting in bytes whose order is that of sightings, so that the server keeps the earliest.
+/// Returns a first sighting as bytes whose order is that of sightings, so that the server keeps the
+/// earliest.
 fn seen_key(seen: FirstSeen) -> [u8; 16] {
     let both = u128::from(seen.sample_idx) << 64 | u128::from(seen.token_idx);
     both.to_be_bytes()

@@ -1,4 +1,4 @@
-//! The record of a run: what is committed, what of it is still being applied, and who writes.
+//! The record of a run: what is committed, what of it is still to be applied, and who writes.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Guard;
-use crate::layout::RUN;
+use crate::layout::{RUN, run_database};
 use crate::server::Server;
 
-/// The format of what lies beside KATO's own collections.
+/// The version of what is kept beside KATO's own collections.
 pub(crate) const FORMAT: i64 = 1;
 
 /// The one document of the collection `run`.
@@ -27,22 +27,22 @@ pub(crate) struct RunRecord {
     pub(crate) run: String,
     /// From the bottom of the hierarchy up.
     pub(crate) nodes: Vec<NodeEntry>,
-    /// JSON: the database's numbers are not JSON's.
+    /// JSON text, because the database's numbers are not those of JSON.
     pub(crate) configuration: String,
     pub(crate) persistence: i64,
     pub(crate) metadata_values: Option<i64>,
-    /// JSON.
+    /// JSON text.
     pub(crate) checkpoint: String,
     /// Number of the last commit.
     pub(crate) commit: i64,
-    /// What the last commit has still to apply.
+    /// The last commit, as long as it is not applied.
     pub(crate) pending: Option<Pending>,
     pub(crate) owner: Option<Owner>,
     /// Sessions of the last writer, which may have left transactions open.
     #[serde(default)]
     pub(crate) sessions: Vec<Document>,
     pub(crate) sharded: bool,
-    /// What others keep about the run: JSON.
+    /// A value that a caller keeps with the run, as JSON text.
     #[serde(default)]
     pub(crate) manifest: Option<String>,
 }
@@ -58,17 +58,17 @@ pub(crate) struct NodeEntry {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Pending {
     pub(crate) number: i64,
-    /// By which the writer knows its own commit again.
+    /// The token by which its writer recognises it.
     pub(crate) token: ObjectId,
     pub(crate) action: Action,
     pub(crate) staged: Vec<StagedRecord>,
-    /// A replay has to go by the same.
+    /// The guard that it began with, which a replay keeps.
     pub(crate) guard: Guard,
-    /// Upserts a bulk: a replay has to cut the same bulks.
+    /// Upserts in a bulk, because a replay has to cut the same bulks.
     pub(crate) chunk: i64,
 }
 
-/// What a commit does.
+/// The kind of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Action {
@@ -77,7 +77,7 @@ pub(crate) enum Action {
     Clear,
 }
 
-/// A staged batch: how many blobs it has of each kind.
+/// A staged batch: its number of blobs of each kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StagedRecord {
     pub(crate) id: ObjectId,
@@ -86,19 +86,20 @@ pub(crate) struct StagedRecord {
     pub(crate) documents: i64,
 }
 
-/// Who may write, and until when if nothing is heard.
+/// The process that may write, and the end of its lease unless it is renewed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Owner {
     pub(crate) id: ObjectId,
     pub(crate) host: String,
     pub(crate) pid: i64,
-    /// When the process began, in seconds: numbers of processes are used again.
+    /// The start of the process in seconds, because numbers of processes are used again.
     pub(crate) started: i64,
-    /// By the server's clock.
+    /// The end of the lease by the server's clock.
     pub(crate) expires: DateTime,
 }
 
 impl RunRecord {
+    /// Returns how much of a pattern's attributes the run keeps.
     pub(crate) fn limits(&self) -> AttributeLimits {
         let number = |value: i64| usize::try_from(value).ok().and_then(NonZeroUsize::new);
         let default = AttributeLimits::default();
@@ -108,16 +109,26 @@ impl RunRecord {
         }
     }
 
-    pub(crate) fn checkpoint(&self) -> Value {
-        serde_json::from_str(&self.checkpoint).unwrap_or(Value::Null)
+    /// Returns the checkpoint of the last commit.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] when it cannot be read: a `null` in its place would say that nothing
+    /// was committed yet, and the corpus would be learned a second time.
+    pub(crate) fn checkpoint(&self, server: &Server) -> Result<Value, StoreError> {
+        serde_json::from_str(&self.checkpoint).map_err(|error| StoreError::Corrupt {
+            path: server.path(&run_database(&self.run)).join(RUN),
+            reason: format!("its checkpoint is no JSON: {error}"),
+        })
     }
 
+    /// Returns the value that a caller kept with the run.
     pub(crate) fn manifest(&self) -> Option<Value> {
         serde_json::from_str(self.manifest.as_deref()?).ok()
     }
 }
 
-/// The collection of the record.
+/// Returns the collection of the record.
 pub(crate) fn records(server: &Server, database: &str) -> Collection<RunRecord> {
     server.database(database).collection(RUN)
 }

@@ -1,4 +1,4 @@
-//! The runs of a server: listed, found, copied, deleted.
+//! The runs of a server: listed, discovered, copied and deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,33 +20,34 @@ use crate::server::Server;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MongoRun {
-    /// Its name.
+    /// The name.
     pub run: RunName,
-    /// Its nodes from the bottom of the hierarchy up.
+    /// The names of the nodes, from the bottom of the hierarchy up.
     pub nodes: Vec<String>,
     /// The databases of the nodes.
     pub databases: Vec<String>,
-    /// What its creator said of it.
+    /// The configuration that its creator gave.
     pub configuration: serde_json::Value,
     /// The checkpoint of its last commit.
     pub checkpoint: serde_json::Value,
-    /// What was kept about it with [`MongoRuns::set_manifest`].
+    /// The value that was kept about it with [`MongoRuns::set_manifest`].
     pub manifest: Option<serde_json::Value>,
-    /// Whether a process writes it now.
+    /// Whether a process has it open for writing.
     pub in_use: bool,
 }
 
-/// Databases of nodes that no run of ours has, such as a KATO made: grouped by what stands before the last `_` of the node's id.
+/// Databases of nodes that belong to no run of ours, such as a KATO made, grouped by what comes
+/// before the last `_` of the node's id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiscoveredRun {
-    /// What the names begin with; empty when they have no `_`.
+    /// The common beginning of the node ids; empty when they have no `_`.
     pub run: String,
-    /// Each node's name, and its database; in order of the names.
+    /// The name and the database of each node, in the order of the databases' names.
     pub nodes: Vec<(String, String)>,
 }
 
-/// All runs of a server.
+/// The runs of a server.
 ///
 /// ```no_run
 /// use kato_mongodb::MongoRuns;
@@ -74,6 +75,7 @@ impl MongoRuns {
         Ok(Self { engine, server })
     }
 
+    /// Runs a conversation with the server while the calling thread waits.
     fn ask<T: Send + 'static, F>(&self, conversation: impl FnOnce(Arc<Server>) -> F) -> T
     where
         F: Future<Output = T> + Send + 'static,
@@ -81,16 +83,18 @@ impl MongoRuns {
         self.engine.run(conversation(Arc::clone(&self.server)))
     }
 
-    /// All runs, by name.
+    /// Returns all runs, ordered by name.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Unanswered`], [`StoreError::Refused`], and [`StoreError::Version`] when another version wrote one.
+    /// [`StoreError::Unanswered`], [`StoreError::Refused`], and [`StoreError::Version`] when
+    /// another version wrote one.
     pub fn list(&self) -> Result<Vec<MongoRun>, StoreError> {
         self.ask(|server| async move {
             let now = server.hello().await?.now;
             let mut runs = Vec::new();
             for record in all(&server).await? {
+                // A record with a name that no run can have is none of ours.
                 let Ok(run) = record.run.parse() else {
                     continue;
                 };
@@ -103,7 +107,8 @@ impl MongoRuns {
                         .map(|node| node.database.clone())
                         .collect(),
                     configuration: serde_json::from_str(&record.configuration).unwrap_or_default(),
-                    checkpoint: record.checkpoint(),
+                    // A list shows damaged runs as well; opening one says what is wrong with it.
+                    checkpoint: record.checkpoint(&server).unwrap_or_default(),
                     manifest: record.manifest(),
                     in_use: record
                         .owner
@@ -116,7 +121,8 @@ impl MongoRuns {
         })
     }
 
-    /// Knowledge bases that belong to no run of ours: databases whose names end in `_kato`.
+    /// Returns the knowledge bases that belong to no run of ours: databases whose names end in
+    /// `_kato`.
     ///
     /// # Errors
     ///
@@ -134,6 +140,8 @@ impl MongoRuns {
             let mut found: Vec<DiscoveredRun> = Vec::new();
             for database in databases {
                 let id = database.strip_suffix(NODE_SUFFIX).unwrap_or(&database);
+                // Node ids of a run are `{run}_{node}`, and names of runs may hold `_` as well: the
+                // last one decides.
                 let (run, node) = id.rsplit_once('_').unwrap_or(("", id));
                 let node = (node.to_owned(), database.clone());
                 match found.iter_mut().find(|found| found.run == run) {
@@ -148,7 +156,8 @@ impl MongoRuns {
         })
     }
 
-    /// What was kept about a run with [`set_manifest`](Self::set_manifest); `None` when nothing was.
+    /// Returns the value that was kept about a run with [`set_manifest`](Self::set_manifest);
+    /// `None` when there is none.
     ///
     /// # Errors
     ///
@@ -158,7 +167,8 @@ impl MongoRuns {
         self.ask(|server| async move { manifest::read(&server, &database).await })
     }
 
-    /// Keeps a value of the caller's about a run, such as how it was made; also while a process writes the run.
+    /// Keeps a value of the caller's about a run, such as how it was made. It can be set while a
+    /// process writes the run.
     ///
     /// # Errors
     ///
@@ -172,13 +182,13 @@ impl MongoRuns {
         self.ask(|server| async move { manifest::write(&server, &database, manifest).await })
     }
 
-    /// Deletes a run: the databases of its nodes, then its own; or what an interrupted copy left. Whatever interrupts it, deleting
-    /// again finishes it.
+    /// Deletes a run: the databases of its nodes, then its own; or what an interrupted copy left.
+    /// Whatever interrupts it, deleting again finishes it.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while a process writes it, and as
-    /// [`list`](Self::list).
+    /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while a process
+    /// writes it, and as [`list`](Self::list).
     pub fn delete(&self, run: &RunName) -> Result<(), StoreError> {
         let database = run_database(run.as_str());
         self.ask(|server| async move {
@@ -189,7 +199,8 @@ impl MongoRuns {
             let holding = Holding::take(&server, &database).await?;
             let mut dropped = drop_databases(&server, &holding.databases()).await;
             if dropped.is_ok() {
-                // Last, and the lease with it: until then the run is there to be deleted again.
+                // Last, and the lease with it: until then the record says what is still to be
+                // deleted.
                 dropped = drop_databases(&server, std::slice::from_ref(&database)).await;
             }
             holding.end().await;
@@ -197,15 +208,17 @@ impl MongoRuns {
         })
     }
 
-    /// Copies a run under another name, with its checkpoint and manifest. The copy appears when it is complete; what an
-    /// interrupted copy left is written over. Nobody can write the run meanwhile.
+    /// Copies a run under another name, with its checkpoint and manifest. The copy appears when it
+    /// is complete; what an interrupted copy left is written over. Nobody can write the run
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while a process writes either,
-    /// [`StoreError::Exists`] when the other name is taken, [`StoreError::NotAKnowledgeBase`] when databases of that name are
-    /// another's, [`StoreError::Unanswered`] when the last commit is not finished (open it for writing once), and as
-    /// [`list`](Self::list).
+    /// [`StoreError::Missing`] when there is no such run, [`StoreError::Locked`] while a process
+    /// writes either, [`StoreError::Exists`] when the other name is taken,
+    /// [`StoreError::NotAKnowledgeBase`] when databases of that name are another's,
+    /// [`StoreError::Unanswered`] when the last commit is not finished (open it for writing once),
+    /// and as [`list`](Self::list).
     pub fn copy(&self, from: &RunName, to: &RunName) -> Result<(), StoreError> {
         let (source, to) = (run_database(from.as_str()), to.clone());
         self.ask(|server| async move {
@@ -217,7 +230,7 @@ impl MongoRuns {
     }
 }
 
-/// The records of all runs.
+/// Reads the records of all runs.
 async fn all(server: &Arc<Server>) -> Result<Vec<RunRecord>, StoreError> {
     let mut found = Vec::new();
     for database in server.database_names().await? {

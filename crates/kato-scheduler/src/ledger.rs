@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::TrainError;
 
-/// An open ledger. Entries are flushed before the commit that counts them, and what a crash left behind the last commit
-/// is cut off when the run resumes.
+/// An open ledger. Entries are flushed before the commit that counts them, and what a crash left
+/// behind the last commit is cut off when the run resumes.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     file: File,
@@ -18,8 +18,9 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the ledger of a run whose last commit counts `bytes` bytes of it, and cuts off what lies behind them. A file
-    /// that is not there starts a ledger of its own, so that a run may go on after its ledger was moved away.
+    /// Opens the ledger of a run whose last commit counts `bytes` bytes of it, and cuts off what
+    /// lies behind them. A file that is not there starts a ledger of its own, so that a run may go
+    /// on after its ledger was moved away.
     pub(crate) fn open(path: &Path, bytes: u64) -> Result<Self, TrainError> {
         let failed = |source| TrainError::Ledger {
             path: path.to_owned(),
@@ -32,6 +33,8 @@ impl Ledger {
             .open(path)
             .map_err(failed)?;
         let found = file.metadata().map_err(failed)?.len();
+        // Shorter than the last commit counts, and not new: entries are lost, and going on would
+        // hide it.
         if (1..bytes).contains(&found) {
             return Err(TrainError::LedgerCut {
                 path: path.to_owned(),
@@ -41,9 +44,12 @@ impl Ledger {
         }
         let bytes = bytes.min(found);
         if found > bytes {
+            // These entries were never committed: their samples are read again, and listed again if
+            // they fail.
             file.set_len(bytes).map_err(failed)?;
         }
         file.seek(SeekFrom::End(0)).map_err(failed)?;
+        // A flush of the entries alone would not keep the name of a new file over a power cut.
         sync_parent(path).map_err(failed)?;
         Ok(Self {
             file,
@@ -59,10 +65,11 @@ impl Ledger {
         }
         let mut lines = Vec::new();
         for entry in entries {
-            // Entries are plain data of this workspace; one that had no JSON form would be a bug, not an input.
-            if serde_json::to_writer(&mut lines, entry).is_ok() {
-                lines.push(b'\n');
-            }
+            serde_json::to_writer(&mut lines, entry).map_err(|error| TrainError::Ledger {
+                path: self.path.clone(),
+                source: error.into(),
+            })?;
+            lines.push(b'\n');
         }
         let written = self
             .file

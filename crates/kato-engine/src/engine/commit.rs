@@ -1,4 +1,4 @@
-//! Writing what was learned since the last commit to the store.
+//! Commits: what was learned since the last one is written to the store.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -13,50 +13,64 @@ use crate::EngineError;
 use crate::node::NodeMemory;
 use crate::pending::{Learned, Pending};
 
-/// Memory of a batch above which it is staged.
+/// Bytes of a batch above which it is staged, which bounds the memory that a commit takes.
 const BATCH_BYTES: usize = 64 << 20;
 
-/// What an engine has learned and not yet made durable; made by [`Engine::begin_commit`](crate::Engine::begin_commit).
+/// A commit of what an engine has learned and not yet made durable; begun by
+/// [`Engine::begin_commit`](crate::Engine::begin_commit).
 ///
-/// Until it is finished or dropped, no other commit of the engine begins. Dropping it gives everything back.
+/// Until it is finished or dropped, no other commit of the engine begins. Dropping it gives
+/// everything back.
 #[must_use = "nothing is durable before `finish`"]
 pub struct PendingCommit {
     turn: Turn,
+    /// What each node hands over, parallel to the nodes.
     parts: Vec<Arc<Pending>>,
+    /// Whether it succeeded, so that nothing is given back.
     is_done: bool,
 }
 
 impl PendingCommit {
+    /// Waits for the turn and takes what all nodes have pending.
     pub(super) fn begin(shared: &Arc<Shared>) -> Self {
         let turn = Turn::take(shared);
-        let parts = shared.nodes.iter().map(|cell| cell.write().begin_commit());
+        // Node by node: what is learned meanwhile is in this commit or in the next. From the top
+        // down, so that no commit holds a pattern whose parts are only in the next one.
+        let parts = shared.nodes.iter().rev();
+        let mut parts: Vec<_> = parts.map(|cell| cell.write().begin_commit()).collect();
+        parts.reverse();
         Self {
-            parts: parts.collect(),
+            parts,
             turn,
             is_done: false,
         }
     }
 
-    /// Whether nothing was learned since the last commit.
+    /// Returns whether nothing was learned since the last commit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.iter().all(|part| part.is_empty())
     }
 
-    /// Makes it durable together with the checkpoint. In memory does nothing.
+    /// Makes what was learned durable together with the checkpoint. In memory does nothing.
     ///
     /// # Errors
     ///
-    /// [`EngineError::Store`]; the last commit still holds, nothing that was learned is lost, and the next commit tries again.
+    /// [`EngineError::Store`]; the last commit still holds, nothing that was learned is lost, and
+    /// the next commit tries again.
     pub fn finish(self, checkpoint: Value) -> Result<(), EngineError> {
         self.finish_with(Some(checkpoint))
     }
 
+    /// Finishes with a checkpoint, or with the store's own where there is none.
     fn finish_with(mut self, checkpoint: Option<Value>) -> Result<(), EngineError> {
         let shared = &self.turn.shared;
-        if let Some(store) = shared.store()
-            && !(checkpoint.is_none() && self.is_empty())
-        {
+        // In memory nothing else has what is pending: it goes back to the nodes.
+        let Some(store) = shared.store() else {
+            return Ok(());
+        };
+        // A checkpoint of the caller's is committed even if nothing was learned.
+        if checkpoint.is_some() || !self.is_empty() {
             shared.write(store, &self.parts, checkpoint)?;
         }
         self.is_done = true;
@@ -67,6 +81,8 @@ impl PendingCommit {
 impl Drop for PendingCommit {
     fn drop(&mut self) {
         let shared = &self.turn.shared;
+        // Also after an error and a panic, so that what was not committed returns to the nodes. The
+        // turn ends after this, when the field is dropped.
         let calls: u64 = self.parts.iter().map(|part| part.calls()).sum();
         for (cell, part) in shared.nodes.iter().zip(self.parts.drain(..)) {
             cell.write().end_commit(part, self.is_done, &shared.limits);
@@ -85,13 +101,18 @@ impl fmt::Debug for PendingCommit {
     }
 }
 
-/// The right to commit or clear, which one at a time has.
+/// The exclusive right to commit or clear.
+///
+/// A flag with a condition variable and not a mutex guard, which would borrow the engine that a
+/// [`PendingCommit`] owns a handle of.
 struct Turn {
     shared: Arc<Shared>,
 }
 
 impl Turn {
+    /// Waits until no commit or clear is under way, and takes the right.
     fn take(shared: &Arc<Shared>) -> Self {
+        // The flag is valid whatever panicked while it was locked.
         let committing = shared.committing.lock();
         let committing = committing.unwrap_or_else(PoisonError::into_inner);
         let waited = shared.committed.wait_while(committing, |taken| *taken);
@@ -106,6 +127,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let committing = self.shared.committing.lock();
         *committing.unwrap_or_else(PoisonError::into_inner) = false;
+        // One suffices, as whoever wakes notifies the next when its own turn ends.
         self.shared.committed.notify_one();
     }
 }
@@ -129,10 +151,12 @@ impl Shared {
         PendingCommit::begin(self).finish_with(checkpoint)
     }
 
-    /// Empties all nodes, durably where there is a store; without a checkpoint the store keeps its own.
+    /// Empties all nodes, durably where there is a store; without a checkpoint the
+    /// store keeps its own.
     pub(crate) fn clear(self: &Arc<Self>, checkpoint: Option<Value>) -> Result<(), EngineError> {
         let _turn = Turn::take(self);
-        // All at once, so that no learn is forgotten in the store alone.
+        // All nodes at once, so that no learn is forgotten in the store alone. This cannot
+        // deadlock: everybody else locks one node at a time.
         let mut memories: Vec<_> = self.nodes.iter().map(|cell| cell.write()).collect();
         if let Some(store) = self.store() {
             let checkpoint = checkpoint.unwrap_or_else(|| store.checkpoint());
@@ -140,13 +164,16 @@ impl Shared {
                 .clear(checkpoint)
                 .map_err(EngineError::store("forget what was learned"))?;
         }
+        // After the store, so that an error leaves everything as it was.
         for memory in &mut memories {
             **memory = NodeMemory::default();
         }
+        // Still under the locks, without which no learn is counted.
         self.uncommitted.store(0, Ordering::Relaxed);
         Ok(())
     }
 
+    /// Writes what the nodes handed over to the store, as one commit.
     fn write(
         &self,
         store: &dyn PatternStore,
@@ -165,7 +192,7 @@ impl Shared {
     }
 }
 
-/// Turns pending learns into staged batches.
+/// A writer that turns pending learns into staged batches.
 struct Writer<'a> {
     shared: &'a Shared,
     store: &'a dyn PatternStore,
@@ -183,9 +210,11 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Adds what one node handed over.
     fn node(&mut self, node_idx: usize, part: &Pending) -> Result<(), EngineError> {
+        // In any order: a batch is sorted by name when it is sealed.
         for (name, learned) in part.learned() {
-            // One lock a pattern, so that sessions learn on meanwhile.
+            // Locked for each pattern anew, so that sessions can learn meanwhile.
             let events = self.shared.cell(node_idx).read().index().events(name);
             let events = events
                 .expect("nothing is forgotten during a commit, and pending patterns were learned");
@@ -197,6 +226,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Adds all pending learns of one pattern.
     fn pattern(
         &mut self,
         node_idx: usize,
@@ -212,7 +242,8 @@ impl<'a> Writer<'a> {
         let ids = ids.into_iter().map(BatchSymbol::Literal);
         let occurrence = self.batch.learn(node_idx, name, ids);
         let attributes = Attributes {
-            // Learning it above counts one.
+            // Learning it above counts one. There is at least one, as what is pending for a store
+            // was counted by the learn that brought it.
             extra_frequency: learned.count - 1,
             event_lengths: event_lengths(events),
             ..learned.attributes.as_deref().cloned().unwrap_or_default()
@@ -223,6 +254,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Stages the batch, if it is not empty, and begins a new one.
     fn stage(&mut self) -> Result<(), EngineError> {
         let batch = std::mem::replace(&mut self.batch, empty_batch(self.shared));
         if !batch.is_empty() {
@@ -238,7 +270,7 @@ fn empty_batch(shared: &Shared) -> LearnBatch {
     LearnBatch::new(shared.nodes.len()).with_limits(shared.limits)
 }
 
-/// The lengths, unless every event holds one symbol.
+/// Returns the lengths of the events, unless every event holds one symbol.
 fn event_lengths(events: &[Event]) -> Option<Box<[u32]>> {
     if events.iter().all(|event| event.len() == 1) {
         return None;

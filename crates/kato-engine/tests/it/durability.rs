@@ -275,6 +275,23 @@ fn a_commit_has_what_was_learned_before_it_began_and_gives_back_what_it_does_not
 }
 
 #[test]
+fn finishing_a_commit_in_memory_loses_nothing() {
+    let engine = Engine::in_memory(&["node0"]);
+    let node = engine.node("node0").unwrap();
+    let mut session = node.session(SessionConfig::default());
+    let book = MetadataValue::Text("1".to_owned());
+    let observation = Observation::strings(["a", "b"]).with_metadata("book", book);
+    session
+        .observe(observation.with_emotive("joy", 0.5))
+        .unwrap();
+    let name = session.learn().unwrap().name().unwrap();
+    let before = node.pattern(&name).unwrap();
+    engine.begin_commit().finish(json!(1)).unwrap();
+    assert_eq!(node.pattern(&name).unwrap(), before);
+    assert!(before.unwrap().metadata.values("book").eq(["1"]));
+}
+
+#[test]
 fn recorded_lessons_make_a_node_the_same_again() {
     for scope in [AttributeScope::Session, AttributeScope::Pattern] {
         let mut options = EngineOptions::default();

@@ -1,4 +1,5 @@
-//! A bulk with a journal: what its documents held and will hold is written down, and every update holds only for what was found.
+//! Application of a bulk with a journal: what its documents held and will hold is written down, and
+//! every update holds only for what was found.
 
 use std::collections::HashMap;
 
@@ -13,11 +14,14 @@ use crate::layout::APPLIED;
 use crate::learned::{decode, encode};
 use crate::writer::Writer;
 
-/// Keys looked up at once: some servers compare every document with every key.
+/// Keys that are looked up at once: some servers compare every document with every key.
 const KEYS_AT_ONCE: usize = 100;
 
+/// Applies a bulk so that doing it again, or an update that comes late, changes nothing.
 pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreError> {
     let server = &context.server;
+    // Only a replay can find an entry: ids of bulks begin with the number of their commit, and
+    // bulks are sent only once the commit is decided.
     let known = if context.replay {
         server
             .retry("read the journal", || recorded(context, bulk))
@@ -34,16 +38,17 @@ pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreErr
                 .await?
         }
     };
+    // Nothing of a new bulk can be there already, so its first attempt goes without comparing.
     if !is_replay && once(context, bulk, &targets).await? {
         return Ok(());
     }
-    // What an attempt that was not answered has done is seen by comparing.
+    // What an unanswered attempt has done is found out by comparing.
     server
         .retry("apply a commit", || complete(context, bulk, &targets))
         .await
 }
 
-/// Sends the bulk; `false` when it is unknown what of it was done.
+/// Sends the bulk once; returns `false` when it is unknown what of it was done.
 async fn once(context: &Context, bulk: &Bulk, targets: &[Target]) -> Result<bool, StoreError> {
     check_lease(context)?;
     let (n_items, command) = compute(|| {
@@ -54,13 +59,17 @@ async fn once(context: &Context, bulk: &Bulk, targets: &[Target]) -> Result<bool
     });
     let n_new = targets.iter().filter(|target| target.before.is_none());
     match context.server.write(&bulk.database, command, None).await {
+        // `n` counts the documents that matched or were inserted. An update whose condition does
+        // not hold any more lowers it; a new document that was there already is counted, but not as
+        // inserted.
         Ok(reply) => Ok(number(&reply, "n") == n_items && upserted(&reply) == n_new.count()),
-        // Single writes that failed are met again when all are compared.
+        // Single writes that failed are seen again when all are compared.
         Err(fault) if fault.is_transient() || matches!(fault, Fault::Write { .. }) => Ok(false),
         Err(fault) => Err(context.server.refused("apply a commit", fault)),
     }
 }
 
+/// Returns a count of a reply, in whichever integer type the server sent it.
 fn number(reply: &Document, field: &str) -> usize {
     let number = reply
         .get(field)
@@ -68,12 +77,15 @@ fn number(reply: &Document, field: &str) -> usize {
     number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
 }
 
+/// Returns the number of documents that an update inserted.
 fn upserted(reply: &Document) -> usize {
     reply.get_array("upserted").map_or(0, Vec::len)
 }
 
-/// A writer without lease stops; what it sent before holds only for what it found.
+/// Fails unless the lease is certain to be held.
 fn check_lease(context: &Context) -> Result<(), StoreError> {
+    // Without transactions no server rejects the updates of a former owner, so the writer stops by
+    // itself. What it sent before is harmless: it holds only for what was found.
     if context.lease.is_certain() {
         Ok(())
     } else {
@@ -81,6 +93,7 @@ fn check_lease(context: &Context) -> Result<(), StoreError> {
     }
 }
 
+/// Returns the targets that an earlier attempt wrote down; `None` when it did not get that far.
 async fn recorded(context: &Context, bulk: &Bulk) -> Result<Option<Vec<Target>>, Fault> {
     let collection = context.server.collection(&context.run, APPLIED);
     let Some(document) = collection.find_one(doc! {"_id": &bulk.id}).await? else {
@@ -88,6 +101,8 @@ async fn recorded(context: &Context, bulk: &Bulk) -> Result<Option<Vec<Target>>,
     };
     let blob = document.get_binary("targets").ok();
     let targets: Option<Vec<Target>> = compute(|| blob.and_then(|blob| decode(blob.bytes)));
+    // A replay cuts the same bulks, and targets belong to items by place, so another number is
+    // damage.
     match targets.filter(|targets| targets.len() == bulk.items.len()) {
         Some(targets) => Ok(Some(targets)),
         None => Err(Fault::Store(StoreError::Corrupt {
@@ -103,10 +118,14 @@ async fn recorded(context: &Context, bulk: &Bulk) -> Result<Option<Vec<Target>>,
 
 /// Reads what the documents hold and writes down what they will hold.
 async fn record(context: &Context, bulk: &Bulk) -> Result<Vec<Target>, Fault> {
+    // No update of this bulk has been sent yet, so this is the state before it.
     let held = held(context, bulk, true).await?;
     let (targets, command) = compute(|| {
-        let items = bulk.items.iter();
-        let targets: Vec<Target> = items.map(|item| context.target(item, &held)).collect();
+        let targets = bulk
+            .items
+            .iter()
+            .map(|item| context.target(bulk, item, &held));
+        let targets = targets.collect::<Result<Vec<Target>, StoreError>>()?;
         let blob = encode(&targets)?;
         let mut out = Writer::new();
         out.text("insert", APPLIED);
@@ -116,6 +135,8 @@ async fn record(context: &Context, bulk: &Bulk) -> Result<Vec<Target>, Fault> {
                 out.binary("targets", &blob);
             });
         });
+        // On the disks of a majority before the first update is sent: without its entry, an update
+        // could not be distinguished from somebody else's.
         out.document("writeConcern", |out| {
             out.text("w", "majority");
             out.boolean("j", true);
@@ -123,13 +144,15 @@ async fn record(context: &Context, bulk: &Bulk) -> Result<Vec<Target>, Fault> {
         Ok::<_, StoreError>((targets, out.finish()))
     })?;
     match context.server.write(&context.run, command, None).await {
-        // An attempt that was not answered; nothing was applied since.
+        // An earlier attempt got through without an answer. Nothing was applied since, so it wrote
+        // down these very targets.
         Err(fault) if fault.code() == Some(DUPLICATE_KEY) => Ok(targets),
         written => written.map(|_| targets),
     }
 }
 
-/// The documents that the items are about: `whole` where they are merged with ours, else only numbers.
+/// Returns the documents of the items by key. Those that are merged are `whole` if asked for; of
+/// all others only the counts and sums are read.
 async fn held(
     context: &Context,
     bulk: &Bulk,
@@ -138,6 +161,8 @@ async fn held(
     let mut held = HashMap::new();
     for merging in [true, false] {
         let keys = bulk.keys(|item| item.needs_merging() == merging);
+        // Content and metadata are most of a document and are not compared. `emotives` stay in,
+        // because the sums of a symbol are computed from them.
         let projection = doc! {"pattern_data": 0, "metadata": 0};
         let place = (bulk.database.as_str(), bulk.collection());
         for keys in keys.chunks(KEYS_AT_ONCE) {
@@ -155,6 +180,8 @@ async fn held(
 async fn complete(context: &Context, bulk: &Bulk, targets: &[Target]) -> Result<(), Fault> {
     const ROUNDS: usize = 3;
 
+    // Every round reads again: what an unanswered update did, or one that came late, shows then. An
+    // update that was answered and never shows counts as interference, so that the loop ends.
     for round in 0..=ROUNDS {
         let held = held(context, bulk, false).await?;
         let mut meddled = None;
@@ -162,7 +189,12 @@ async fn complete(context: &Context, bulk: &Bulk, targets: &[Target]) -> Result<
             bulk.command(true, |idx, item, out| {
                 let target = &targets[idx];
                 let now = held.get(&*item.key()).map(|found| item.counts_in(found));
-                // Counts at their largest do not tell whether the rest is written: once more.
+                // A replay finds the symbols gone that an earlier attempt at a forget deleted last.
+                if now.is_none() && context.subtract && item.is_deleted_at(target) {
+                    return false;
+                }
+                // Counts that are the same before and after, such as saturated ones, do not say
+                // whether the rest is written: it is written once more.
                 let is_told = target.before != Some(target.after) || round > 0;
                 if now == Some(target.after) && is_told {
                     return false;
@@ -175,6 +207,7 @@ async fn complete(context: &Context, bulk: &Bulk, targets: &[Target]) -> Result<
                 true
             })
         });
+        // Nothing of this round is sent: writing on would mix the commit with foreign changes.
         if let Some(key) = meddled {
             let place = context.server.path(&bulk.database).join(bulk.collection());
             return Err(Fault::Store(StoreError::Meddled {

@@ -1,4 +1,4 @@
-//! A bulk and the note that it is applied in one transaction.
+//! Application of a bulk and the note that it is applied, in one transaction.
 
 use std::collections::HashMap;
 
@@ -14,27 +14,32 @@ use crate::item::Item;
 use crate::layout::{APPLIED, RUN};
 use crate::server::durable;
 
-/// What an attempt came to.
+/// The result of an attempt.
 enum Outcome {
     Applied,
-    /// By an earlier attempt.
+    /// An earlier attempt had applied the bulk.
     Found,
-    /// A sum that no integer of the database holds.
+    /// A sum does not fit into the integers of the database.
     Overflow,
 }
 
+/// Applies a bulk in a transaction, repeated for as long as the server may answer.
 pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreError> {
     let server = &context.server;
     let mut session = context.sessions.take(server).await?;
+    // Increments need no reading and are enough for ordinary counts. Being careful means to read
+    // every document and to write sums that saturate.
     let mut careful = bulk.items.iter().any(Item::is_large);
     let outcome = loop {
-        // One session for all attempts: a new transaction ends one that a lost connection left behind.
+        // One session for all attempts: a new transaction in it ends one that a lost connection
+        // left behind. `retry` runs them one after the other, so the lock is always free.
         let shared = tokio::sync::Mutex::new(&mut session);
         let attempt = || async {
             let mut session = shared.lock().await;
             let outcome = transaction(context, bulk, careful, &mut session).await;
             if !matches!(outcome, Ok(Outcome::Applied)) {
-                // The next transaction ends it anyway; this frees its locks sooner.
+                // The next transaction of the session ends it anyway; this frees its documents
+                // sooner.
                 let _ = session.abort_transaction().await;
             }
             outcome
@@ -44,6 +49,8 @@ pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreErr
             outcome => break outcome,
         }
     };
+    // Also after an error: the record of the run names these sessions, and the next writer can end
+    // no others.
     context.sessions.put(session);
     if let Outcome::Found = outcome? {
         Counters::add(&server.counters.replays, 1);
@@ -51,6 +58,7 @@ pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreErr
     Ok(())
 }
 
+/// Makes one attempt: checks the ownership of the run, notes the bulk, writes it, and commits.
 async fn transaction(
     context: &Context,
     bulk: &Bulk,
@@ -65,13 +73,16 @@ async fn transaction(
         .write_concern(durable())
         .build();
     session.start_transaction().with_options(options).await?;
-    // Reads the record in the same snapshot: a writer that lost its lease, however long ago, applies nothing.
+    // Reads the record in the same snapshot: a writer that lost its lease, however long ago,
+    // applies nothing. Nor does one whose commit is finished, which is when the notes go.
     let ours = doc! {"_id": RUN, "owner.id": context.lease.id, "pending.token": context.token};
     let records = server.collection(&context.run, RUN);
     let found = records.find_one(ours).projection(doc! {"_id": 1});
     if found.session(&mut *session).await?.is_none() {
         return Err(context.lease_lost().into());
     }
+    // The note comes first: a bulk that is applied already costs one insert, and of two attempts at
+    // the same time one fails here.
     let marker = rawdoc! {"insert": APPLIED, "documents": [{"_id": bulk.id.as_str()}]};
     match server.write(&context.run, marker, Some(session)).await {
         Err(fault) if fault.code() == Some(DUPLICATE_KEY) => return Ok(Outcome::Found),
@@ -79,16 +90,24 @@ async fn transaction(
     };
     let held = held(context, bulk, careful, session).await?;
     let (_, command) = compute(|| {
-        bulk.command(false, |_, item, out| {
-            if careful || item.needs_merging() {
-                item.write_target(&context.target(item, &held), out);
-            } else {
-                item.write_increment(context.subtract, out);
+        let target = |item: &Item| {
+            let is_read_first = careful || item.needs_merging();
+            is_read_first
+                .then(|| context.target(bulk, item, &held))
+                .transpose()
+        };
+        let targets = bulk.items.iter().map(target);
+        let targets = targets.collect::<Result<Vec<_>, StoreError>>()?;
+        Ok::<_, StoreError>(bulk.command(false, |idx, item, out| {
+            match &targets[idx] {
+                Some(target) => item.write_target(target, out),
+                None => item.write_increment(context.subtract, out),
             }
             true
-        })
-    });
+        }))
+    })?;
     match server.write(&bulk.database, command, Some(session)).await {
+        // The server refuses an increment that leaves its 64-bit integers.
         Err(Fault::Write { code, .. }) if !careful && code == BAD_VALUE => {
             return Ok(Outcome::Overflow);
         }
@@ -98,7 +117,7 @@ async fn transaction(
     Ok(Outcome::Applied)
 }
 
-/// The documents that have to be read before they are written.
+/// Returns the documents that have to be read before they are written, by key.
 async fn held(
     context: &Context,
     bulk: &Bulk,
@@ -119,13 +138,16 @@ async fn held(
     Ok(bulk.by_key(documents))
 }
 
-/// Commits; asks again while the answer is unknown, which servers take for the same commit.
+/// Commits the transaction; asks again while the outcome is unknown, which servers take for the
+/// same commit.
 async fn commit(session: &mut ClientSession) -> Result<(), Fault> {
     const ATTEMPTS: usize = 3;
 
     let mut attempt = 1;
     loop {
         match session.commit_transaction().await {
+            // Behind the last attempt `retry` begins a new transaction, which finds the note if
+            // this one was committed after all.
             Err(error)
                 if attempt < ATTEMPTS
                     && error.contains_label(mongodb::error::UNKNOWN_TRANSACTION_COMMIT_RESULT) =>

@@ -1,8 +1,10 @@
-//! What was sent to a stock server and is in no commit: a file that is written before anything is sent.
+//! The journal of what was sent to a stock server and is in no commit: a file that is written
+//! before anything is sent.
 //!
-//! A line is the CRC-32 of a record in hexadecimal digits, a blank, and the record as JSON. *Planned* records reach the disk before
-//! their learn calls are sent; *arrived* records need not, because a lost one only means that somebody asks. A line that a crash left
-//! half-written is cut off; anything else that does not fit is damage, and an error.
+//! A line is the CRC-32 of a record in hexadecimal digits, a blank, and the record as JSON.
+//! *Planned* records reach the disk before their learn calls are sent; *arrived* records need not,
+//! because a lost one only means that somebody asks. A line that a crash left half-written is cut
+//! off; anything else that does not fit is damage, and an error.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{File, OpenOptions};
@@ -46,6 +48,7 @@ enum Record {
     Doubted { level: usize, names: Vec<String> },
 }
 
+/// A learn call: the pattern's name, and its metadata if there is any.
 #[derive(Debug, Serialize, Deserialize)]
 struct PlannedCall(
     String,
@@ -58,12 +61,12 @@ impl From<&Doubtful> for PlannedCall {
     }
 }
 
-/// What is known of one level of documents that go together.
+/// The progress of one level of documents that go together.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// What was planned, in the order in which it is sent.
+    /// The calls that were planned, in the order in which they are sent.
     pub(crate) calls: Vec<Doubtful>,
-    /// Which of it the server is known to have learned.
+    /// Whether the server is known to have learned each of them.
     pub(crate) arrived: Vec<bool>,
 }
 
@@ -72,7 +75,8 @@ pub(crate) struct Progress {
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
-    /// Why a record could not be written: half a line may stand in the end, which nothing may follow.
+    /// The reason why a record could not be written: half a line may stand at the end, which
+    /// nothing may follow.
     broken: Option<String>,
     works: BTreeMap<WorkKey, Progress>,
     /// Sessions that may be at work, with their level.
@@ -114,10 +118,12 @@ impl Journal {
         };
         let mut whole = 0;
         for line in text.split_inclusive(|byte| *byte == b'\n') {
-            let is_last = whole + line.len() == text.len();
             match parse(line) {
                 Some(record) => journal.take_in(record),
-                None if is_last => break,
+                // The end of the file: a crash came before the line was flushed, so nothing was
+                // sent because of it. A whole line was flushed and may have been acted on, so it is
+                // not left out however late it is.
+                None if !line.ends_with(b"\n") => break,
                 None => {
                     let reason = format!(
                         "it is damaged at byte {whole}: put a copy back, or begin a new run under another name"
@@ -127,6 +133,7 @@ impl Journal {
             }
             whole += line.len();
         }
+        // Cut off, because a record that followed it would make a damaged line in the middle.
         if whole < text.len() {
             let cut = || -> io::Result<()> {
                 journal.file.set_len(whole as u64)?;
@@ -137,23 +144,24 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Whether nothing was ever planned that is still kept.
+    /// Returns whether nothing was ever planned that is still kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.works.is_empty()
     }
 
-    /// What is known of a work; nothing, where nothing was planned.
+    /// Returns the progress of a work; `None` where nothing was planned.
     pub(crate) fn progress(&self, key: WorkKey) -> Option<&Progress> {
         self.works.get(&key)
     }
 
-    /// Sessions in which a process may have left something at work, of a level.
+    /// Returns the sessions of a level in which a process may have left something at work.
     pub(crate) fn sessions(&self, level: usize) -> Vec<String> {
         let of_level = |(id, of): (&String, &usize)| (*of == level).then(|| id.clone());
         self.sessions.iter().filter_map(of_level).collect()
     }
 
-    /// Works of a level from a document on, with calls that were planned and are not known to have arrived.
+    /// Returns the works of a level from a document on that have calls which were planned and are
+    /// not known to have arrived.
     pub(crate) fn open_works(&self, level: usize, from: u64) -> Vec<WorkKey> {
         let is_open = |(key, progress): (&WorkKey, &Progress)| {
             let open = progress.arrived.iter().any(|arrived| !arrived);
@@ -162,7 +170,8 @@ impl Journal {
         self.works.iter().filter_map(is_open).collect()
     }
 
-    /// Learn calls by pattern that are known to have arrived, of works of a level from a document on.
+    /// Returns how many learn calls of each pattern are known to have arrived, in works of a level
+    /// from a document on.
     pub(crate) fn arrived(&self, level: usize, from: u64) -> HashMap<PatternName, u64> {
         let mut n: HashMap<PatternName, u64> = HashMap::new();
         for ((_, _), progress) in self
@@ -178,7 +187,7 @@ impl Journal {
         n
     }
 
-    /// Patterns whose counts are to be compared in the end, by level.
+    /// Returns the patterns whose counts are to be compared in the end, by level.
     pub(crate) fn doubted(&self) -> &BTreeMap<usize, BTreeSet<PatternName>> {
         &self.doubted
     }
@@ -204,15 +213,16 @@ impl Journal {
         self.sync()
     }
 
-    /// Nothing is at work in a session any more, nor will be.
+    /// Notes that nothing is at work in a session any more, nor will be.
     pub(crate) fn close_session(&mut self, id: &str) -> Result<(), TrainError> {
+        // Not flushed: if the line is lost, the session is waited for once more.
         match self.sessions.contains_key(id) {
             true => self.append([Record::Closed { id: id.to_owned() }]),
             false => Ok(()),
         }
     }
 
-    /// Planned calls, by place, have arrived.
+    /// Notes that planned calls, by place, have arrived.
     pub(crate) fn arrive(
         &mut self,
         (work, level): WorkKey,
@@ -254,7 +264,8 @@ impl Journal {
         self.file.sync_data().map_err(failed("write", &self.path))
     }
 
-    /// Forgets works before a document: they are in a commit, and so is the one that a damaged commit would go back to.
+    /// Forgets works before a document: they are in a commit, and so is the one that a damaged
+    /// commit would go back to.
     pub(crate) fn forget_before(&mut self, document: u64) -> Result<(), TrainError> {
         self.works.retain(|(work, _), _| *work >= document);
         self.rewrite()
@@ -266,6 +277,7 @@ impl Journal {
         self.rewrite()
     }
 
+    /// Replaces the file by one of what is kept.
     fn rewrite(&mut self) -> Result<(), TrainError> {
         let records = self.records();
         replace_file_by(&self.path, |file| {
@@ -273,6 +285,7 @@ impl Journal {
                 .iter()
                 .try_for_each(|record| file.write_all(&line(record)?))
         })?;
+        // The old handle leads to the file that was replaced.
         self.file = OpenOptions::new()
             .append(true)
             .open(&self.path)
@@ -280,7 +293,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Everything, as records.
+    /// Returns everything that is kept, as records.
     fn records(&self) -> Vec<Record> {
         let mut records = Vec::new();
         for (id, level) in &self.sessions {
@@ -297,8 +310,10 @@ impl Journal {
         for ((work, level), progress) in &self.works {
             let (work, level) = (*work, *level);
             let calls = progress.calls.iter().map(PlannedCall::from).collect();
+            // Ahead of the records about its places, which mean nothing without it.
             records.push(Record::Planned { work, level, calls });
             let mut begin = None;
+            // One place more than there is ends the last range.
             for place in 0..=progress.arrived.len() {
                 let arrived = progress.arrived.get(place) == Some(&true);
                 match (arrived, begin) {
@@ -319,6 +334,7 @@ impl Journal {
         records
     }
 
+    /// Appends records to the file, then takes them in.
     fn append(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), TrainError> {
         let mut text = Vec::new();
         let mut taken = Vec::new();
@@ -326,6 +342,7 @@ impl Journal {
             text.extend(line(&record).map_err(failed("write", &self.path))?);
             taken.push(record);
         }
+        // A whole line behind half a line would be part of a damaged one.
         if let Some(reason) = &self.broken {
             let reason = format!("an earlier record could not be written: {reason}");
             return Err(refused("write", &self.path, reason));
@@ -335,15 +352,18 @@ impl Journal {
             self.broken = Some(error.to_string());
             failed("write", &self.path)(error)
         })?;
+        // Behind the writing: nothing counts as known that the file does not say.
         taken.into_iter().for_each(|record| self.take_in(record));
         Ok(())
     }
 
+    /// Adds a record to what is known.
     fn take_in(&mut self, record: Record) {
         match record {
             Record::Planned { work, level, calls } => {
                 let progress = self.works.entry((work, level)).or_default();
                 for PlannedCall(name, metadata) in calls {
+                    // The checksum holds, so the name is as this program wrote it and parses.
                     if let Ok(name) = name.parse() {
                         progress.calls.push(Doubtful { name, metadata });
                         progress.arrived.push(false);
@@ -373,6 +393,7 @@ impl Journal {
     }
 }
 
+/// Returns the line of a record.
 fn line(record: &Record) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(record)?;
     let mut line = format!("{:08x} ", crc32fast::hash(&json)).into_bytes();
@@ -381,6 +402,7 @@ fn line(record: &Record) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
+/// Reads a line; `None` when it is not whole, or damaged.
 fn parse(line: &[u8]) -> Option<Record> {
     let line = line.strip_suffix(b"\n")?;
     let (sum, json) = line.split_at_checked(9)?;
@@ -475,7 +497,8 @@ mod tests {
             assert_eq!(state(&again), state(&read), "cut at {cut}");
         }
         let first = text.iter().position(|byte| *byte == b'\n').unwrap();
-        for at in [0, 9, first - 1] {
+        // The last line, too: its calls may have been sent.
+        for at in [0, 9, first - 1, text.len() - 2] {
             let mut damaged = text.clone();
             damaged[at] ^= 1;
             std::fs::write(&path, damaged).unwrap();
