@@ -164,7 +164,7 @@ impl MongoStoreBuilder {
                 Ok::<_, StoreError>((Some(lease), record, means))
             }
         })?;
-        Ok(self.assemble(engine, server, record, lease, means, configuration))
+        self.assemble(engine, server, record, lease, means, configuration)
     }
 
     /// Opens the store of a run for writing, and finishes what a crash left unfinished.
@@ -188,7 +188,7 @@ impl MongoStoreBuilder {
             }
         })?;
         let configuration = configuration_of(&record, &server, &database)?;
-        let store = self.assemble(engine, server, record, lease, means, configuration);
+        let store = self.assemble(engine, server, record, lease, means, configuration)?;
         // In this order: the upserts of an unfinished commit rely on the unique index on the name.
         store.prepare_indexes()?;
         store.settle()?;
@@ -219,7 +219,7 @@ impl MongoStoreBuilder {
             }
         })?;
         let configuration = configuration_of(&record, &server, &database)?;
-        Ok(self.assemble(engine, server, record, None, means, configuration))
+        self.assemble(engine, server, record, None, means, configuration)
     }
 
     /// Opens knowledge bases that are no run of ours, such as a KATO wrote, for reading: each node
@@ -245,7 +245,7 @@ impl MongoStoreBuilder {
             sharded: false,
             ..self.record(nodes, &Value::Null)
         };
-        Ok(self.assemble(engine, server, record, None, means, Value::Null))
+        self.assemble(engine, server, record, None, means, Value::Null)
     }
 
     /// Returns the record of a run that begins.
@@ -298,7 +298,7 @@ impl MongoStoreBuilder {
         lease: Option<Lease>,
         (guard, sessions): (Guard, Sessions),
         configuration: Value,
-    ) -> MongoStore {
+    ) -> Result<MongoStore, StoreError> {
         let database = run_database(self.run.as_str());
         let lease = lease.map(Arc::new);
         if let Some(lease) = &lease {
@@ -330,7 +330,7 @@ impl MongoStoreBuilder {
             scans: Mutex::default(),
             held: AtomicUsize::new(0),
         };
-        MongoStore::new(core, self.run.clone(), configuration)
+        Ok(MongoStore::new(core, self.run.clone(), configuration))
     }
 }
 
