@@ -178,6 +178,34 @@ fn connections_cut_in_the_middle_of_an_answer_lose_and_double_nothing() {
 }
 
 #[test]
+fn a_forget_that_is_cut_before_its_end_is_carried_out_once() {
+    let Some(direct) = server() else { return };
+    // The note that a commit is applied: everything before it is done when it gets lost.
+    let cutter = Cutter::start_before(address_of(&direct), b"\x0apending\0");
+    let through = format!("mongodb://{}/?directConnection=true", cutter.address);
+    let lessons = lessons();
+    let expected = uninterrupted(&lessons);
+    let names = expected.scan_frequencies(0).unwrap();
+    let names = names.map(|pattern| pattern.map(|(name, _)| name));
+    // All of the lower node, so that none of its symbols is left.
+    let names = [names.collect::<Result<Vec<_>, _>>().unwrap(), Vec::new()];
+    expected.forget(&names, json!("forgotten")).unwrap();
+    for guard in [Guard::Transaction, Guard::Journal] {
+        let run = fresh_run();
+        let created = builder(&direct, &run, guard).create(&["node0", "node1"], json!(0));
+        drop(created.unwrap());
+        drop(train(&direct, &run, guard, &lessons).unwrap());
+        let store = builder(&through, &run, guard).patience(Duration::from_secs(2));
+        let store = store.open().unwrap();
+        store.forget(&names, json!("forgotten")).unwrap();
+        drop(store);
+        let store = builder(&direct, &run, guard).open().unwrap();
+        assert_eq!(store.checkpoint(), json!("forgotten"), "{guard:?}");
+        assert_same_content(&store, &expected, (N_COMMITS * PER_COMMIT) as u64);
+    }
+}
+
+#[test]
 fn a_killed_server_loses_and_doubles_nothing() {
     if !is_installed() {
         return;

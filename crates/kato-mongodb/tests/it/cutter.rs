@@ -15,6 +15,12 @@ pub(crate) struct Cutter {
 
 impl Cutter {
     pub(crate) fn start(to: SocketAddr) -> Self {
+        Self::start_before(to, b"")
+    }
+
+    /// A proxy that cuts every connection over which these bytes would go to the server; none if
+    /// there are no bytes.
+    pub(crate) fn start_before(to: SocketAddr, words: &'static [u8]) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let left = Arc::new(AtomicU64::new(u64::MAX));
@@ -28,19 +34,20 @@ impl Cutter {
                     (client.try_clone().unwrap(), server.try_clone().unwrap()),
                     (server, client),
                 );
-                thread::spawn(move || forward(up, None));
+                thread::spawn(move || forward(up, None, words));
                 let left = Arc::clone(&shared);
-                thread::spawn(move || forward(down, Some(&left)));
+                thread::spawn(move || forward(down, Some(&left), b""));
             }
         });
         Self { address, left }
     }
 }
 
-fn forward((mut from, mut to): (TcpStream, TcpStream), left: Option<&AtomicU64>) {
+fn forward((mut from, mut to): (TcpStream, TcpStream), left: Option<&AtomicU64>, words: &[u8]) {
     let mut buffer = [0; 512];
     while let Ok(n) = from.read(&mut buffer) {
-        if n == 0 {
+        let has_words = || buffer[..n].windows(words.len()).any(|part| part == words);
+        if n == 0 || (!words.is_empty() && has_words()) {
             break;
         }
         if let Some(left) = left {
