@@ -197,7 +197,9 @@ fn a_forget_that_is_cut_before_its_end_is_carried_out_once() {
         drop(train(&direct, &run, guard, &lessons).unwrap());
         let store = builder(&through, &run, guard).patience(Duration::from_secs(2));
         let store = store.open().unwrap();
+        cutter.cut_before.store(0, Ordering::SeqCst);
         store.forget(&names, json!("forgotten")).unwrap();
+        assert!(cutter.cut_before.load(Ordering::SeqCst) > 0);
         drop(store);
         let store = builder(&direct, &run, guard).open().unwrap();
         assert_eq!(store.checkpoint(), json!("forgotten"), "{guard:?}");

@@ -11,6 +11,8 @@ pub(crate) struct Cutter {
     pub(crate) address: SocketAddr,
     /// Bytes until the next cut; `u64::MAX` for none.
     pub(crate) left: Arc<AtomicU64>,
+    /// Connections that were cut because of what they would have carried.
+    pub(crate) cut_before: Arc<AtomicU64>,
 }
 
 impl Cutter {
@@ -25,6 +27,8 @@ impl Cutter {
         let address = listener.local_addr().unwrap();
         let left = Arc::new(AtomicU64::new(u64::MAX));
         let shared = Arc::clone(&left);
+        let cut_before = Arc::new(AtomicU64::new(0));
+        let cuts = Arc::clone(&cut_before);
         thread::spawn(move || {
             for client in listener.incoming() {
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(to)) else {
@@ -34,12 +38,17 @@ impl Cutter {
                     (client.try_clone().unwrap(), server.try_clone().unwrap()),
                     (server, client),
                 );
-                thread::spawn(move || forward(up, None, words));
+                let cuts = Arc::clone(&cuts);
+                thread::spawn(move || forward(up, None, (words, &cuts)));
                 let left = Arc::clone(&shared);
-                thread::spawn(move || forward(down, Some(&left), b""));
+                thread::spawn(move || forward(down, Some(&left), (b"", &AtomicU64::new(0))));
             }
         });
-        Self { address, left }
+        Self {
+            address,
+            left,
+            cut_before,
+        }
     }
 }
 
@@ -47,7 +56,11 @@ fn forward((mut from, mut to): (TcpStream, TcpStream), left: Option<&AtomicU64>,
     let mut buffer = [0; 512];
     while let Ok(n) = from.read(&mut buffer) {
         let has_words = || buffer[..n].windows(words.len()).any(|part| part == words);
-        if n == 0 || (!words.is_empty() && has_words()) {
+        if n == 0 {
+            break;
+        }
+        if !words.is_empty() && has_words() {
+            cuts.fetch_add(1, Ordering::SeqCst);
             break;
         }
         if let Some(left) = left {
