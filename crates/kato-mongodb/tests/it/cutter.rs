@@ -52,7 +52,11 @@ impl Cutter {
     }
 }
 
-fn forward((mut from, mut to): (TcpStream, TcpStream), left: Option<&AtomicU64>, words: &[u8]) {
+fn forward(
+    (mut from, mut to): (TcpStream, TcpStream),
+    left: Option<&AtomicU64>,
+    (words, cuts): (&[u8], &AtomicU64),
+) {
     let mut buffer = [0; 512];
     while let Ok(n) = from.read(&mut buffer) {
         let has_words = || buffer[..n].windows(words.len()).any(|part| part == words);
