@@ -7,7 +7,8 @@ use crate::sample_text;
 /// Seed of every corpus that is measured on.
 const SEED: u64 = 1;
 
-/// Documents of about 500 tokens each, `n_bytes` and a little more in all: always the same for the same sample text.
+/// Returns documents of about 500 tokens each, `n_bytes` and a little more in all: always the same
+/// for the same sample text.
 ///
 /// # Panics
 ///

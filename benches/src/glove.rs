@@ -5,8 +5,8 @@ use std::io::{self, Write};
 /// Seed of every text that is measured on.
 const SEED: u64 = 1;
 
-/// Writes words with vectors of `dims` numbers, five digits behind the point as GloVe has them: always the same ones, about
-/// 8.4 bytes a number.
+/// Writes words with vectors of `dims` numbers, five digits behind the point as GloVe has them:
+/// always the same ones, about 8.4 bytes a number.
 ///
 /// # Errors
 ///
@@ -14,7 +14,8 @@ const SEED: u64 = 1;
 pub fn write_glove(n_words: u64, dims: u64, output: &mut impl Write) -> io::Result<()> {
     let mut state = SEED;
     let mut draw = || {
-        // Knuth's generator; its upper bits are random enough for digits.
+        // Knuth's linear congruential generator (MMIX), whose upper bits are random enough for
+        // digits.
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);

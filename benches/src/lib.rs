@@ -1,5 +1,7 @@
-//! The workspace's benches: what they measure with. The suites are in `benches/`, other engines in `compare/`, a test of
-//! scale in `scale.sh`; `docs/benchmarks.md` has the results.
+//! Tools of the workspace's benches.
+//!
+//! The suites are in `benches/`, other engines in `compare/`, a test of scale in `scale.sh`;
+//! `docs/benchmarks.md` has the results.
 
 mod corpus;
 mod glove;

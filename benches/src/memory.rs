@@ -1,7 +1,7 @@
-//! What this process has used of memory.
+//! Memory that this process has used.
 
-/// Most bytes that this process has had resident at once, as Linux counts them (`VmHWM`); mapped files are part of it. `None`
-/// on other systems.
+/// Returns the most bytes that this process has had resident at once, as Linux counts them
+/// (`VmHWM`); mapped files are part of it. `None` on other systems.
 #[must_use]
 pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -1,4 +1,5 @@
-//! Patterns without text: chunks of random tokens under names made from numbers, so that only the store works.
+//! Patterns without text: chunks of random tokens under names made from numbers, so that only the
+//! store works.
 
 use std::sync::Arc;
 
@@ -8,10 +9,10 @@ use kato_tokenizer::gpt2;
 /// Tokens of a pattern: a chunk of the lowest level.
 pub const N_SYMBOLS: usize = 5;
 
-/// One learn call in this many repeats an earlier one: between the 4 and 18 % of real text.
+/// Learn calls of which one repeats an earlier one. Real text repeats between 4 and 18 %.
 const REPEAT_EVERY: u64 = 10;
 
-/// A stream of learn calls at one node, the same in every run.
+/// Stream of learn calls at one node, the same in every run.
 #[derive(Debug)]
 pub struct RandomPatterns {
     vocabulary: Arc<SymbolTable>,
@@ -32,13 +33,15 @@ impl Default for RandomPatterns {
 }
 
 impl RandomPatterns {
-    /// A batch of the next `n_calls` learn calls.
+    /// Returns a batch of the next `n_calls` learn calls.
     #[must_use]
     pub fn batch(&mut self, n_calls: u64) -> LearnBatch {
         let mut batch = LearnBatch::with_vocabulary(1, Arc::clone(&self.vocabulary));
         for call in self.next..self.next + n_calls {
             let pattern = pattern_of(call);
             let tokens: [u32; N_SYMBOLS] = std::array::from_fn(|idx| {
+                // A function of the pattern, not of the call, so that a repeat has the same tokens.
+                // The remainder fits, as the vocabulary is numbered by 32 bits.
                 (mix(pattern, idx as u64) % self.vocabulary.len() as u64) as u32
             });
             batch.learn_tokens(name_of(pattern), &tokens);
@@ -47,7 +50,7 @@ impl RandomPatterns {
         batch
     }
 
-    /// Names of learned patterns, in random order.
+    /// Returns names of learned patterns, in random order.
     #[must_use]
     pub fn names(&self, n_names: u64) -> Vec<PatternName> {
         (0..n_names)
@@ -56,10 +59,10 @@ impl RandomPatterns {
     }
 }
 
-/// The pattern of a learn call, by the number of the first call that learned it.
+/// Returns the pattern of a learn call, by the number of the first call that learned it.
 fn pattern_of(call: u64) -> u64 {
     match call % REPEAT_EVERY {
-        // A call whose own number is not a repeat, anywhere before this one.
+        // Any call before this one that is no repeat itself, so that one step leads to the pattern.
         0 if call > 0 => match mix(call, 78) % call {
             earlier if earlier % REPEAT_EVERY == 0 => earlier + 1,
             earlier => earlier,
@@ -68,9 +71,10 @@ fn pattern_of(call: u64) -> u64 {
     }
 }
 
-/// Stands for a SHA-1.
+/// Returns a name that stands for a SHA-1: as evenly spread, without its cost.
 fn name_of(pattern: u64) -> PatternName {
     let mut bytes = [0; PatternName::BYTES];
+    // From 1000 on, because the tokens come from the same pattern and the first numbers.
     for (part, word) in bytes.chunks_mut(size_of::<u64>()).zip(1000..) {
         part.copy_from_slice(&mix(pattern, word).to_be_bytes()[..part.len()]);
     }

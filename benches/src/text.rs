@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 
 use kato_examples::repository::own_text;
 
-/// Names the folder with real text, as for the tests.
+/// Variable that names the folder with real text, as for the tests.
 const CORPUS_DIR: &str = "KATO_CORPUS_DIR";
 
-/// The text files of the folder that `KATO_CORPUS_DIR` names, else the repository's README and documentation.
+/// Returns the text files of the folder that `KATO_CORPUS_DIR` names, else the repository's README
+/// and documentation.
 ///
-/// Results on the repository's own text are for comparison with themselves: it is small, so every cache stays warm.
+/// Results on the repository's own text are for comparison with themselves: it is small, so every
+/// cache stays warm.
 ///
 /// # Panics
 ///
-/// When `KATO_CORPUS_DIR` names a folder without text, or a file cannot be read: a bench cannot go on without.
+/// When `KATO_CORPUS_DIR` names a folder without text, or a file cannot be read: a bench cannot go
+/// on without.
 #[must_use]
 pub fn sample_text() -> String {
     let mut files = Vec::new();
@@ -23,6 +26,7 @@ pub fn sample_text() -> String {
             .iter()
             .for_each(|path| list_text(path, &mut files)),
     }
+    // Directories are listed in any order; the text has to be the same in every run.
     files.sort();
     assert!(
         !files.is_empty(),

@@ -1,11 +1,11 @@
-//! How much memory a target takes: hostile input must not cost more than it may.
+//! Memory that a target takes: hostile input must not cost more than it may.
 
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
-/// Runs something that takes so many bytes at most, in a process that does nothing else meanwhile.
+/// Runs something that may take this many bytes, in a process that does nothing else meanwhile.
 ///
 /// # Panics
 ///

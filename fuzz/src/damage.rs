@@ -1,19 +1,22 @@
-//! What becomes of files on bad disks and in bad hands: bytes turned, overwritten, lost, doubled, cut off.
+//! Damage to files, as by bad disks and bad hands: bytes turned, overwritten, lost, doubled, cut
+//! off.
 
 use crate::input::Input;
 
-/// Edits at most.
+/// Edits of a file at most.
 const EDITS: usize = 4;
 
-/// Damages a file; whether it differs now.
+/// Damages a file, and returns whether it differs now.
 pub(crate) fn damage(input: &mut Input<'_>, file: &mut Vec<u8>) -> bool {
     let before = file.clone();
     for _ in 0..=input.below(EDITS) {
         edit(input, file);
     }
+    // Edits may undo one another, or change nothing.
     *file != before
 }
 
+/// Makes one edit.
 fn edit(input: &mut Input<'_>, file: &mut Vec<u8>) {
     let at = place(input, file.len());
     let rest = file.len() - at;
@@ -38,7 +41,7 @@ fn edit(input: &mut Input<'_>, file: &mut Vec<u8>) {
             drop(file.splice(at..at, bytes));
         }
         5 => {
-            // A part once more, somewhere.
+            // A part is repeated somewhere else.
             let part = file[at..at + n].to_vec();
             let to = place(input, file.len());
             drop(file.splice(to..to, part));
@@ -47,7 +50,8 @@ fn edit(input: &mut Input<'_>, file: &mut Vec<u8>) {
     }
 }
 
-/// A place in so many bytes, their end included; often near an end, where lengths and checksums are.
+/// Chooses a place in this many bytes, their end included; often near an end, where lengths and
+/// checksums are.
 fn place(input: &mut Input<'_>, n: usize) -> usize {
     let near = input.below(64).min(n);
     match input.below(4) {

@@ -1,5 +1,7 @@
-//! Requests of strangers: whatever they send, the server answers, never with an error of its own, and takes no more memory than
-//! bodies are charged.
+//! Fuzz target for requests of strangers.
+//!
+//! Whatever they send, the server answers, never with an error of its own, and takes no more memory
+//! than bodies are charged.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -14,10 +16,11 @@ use tower_service::Service as _;
 use crate::allocated::within;
 use crate::input::Input;
 
-/// Requests to one server at most.
+/// Requests to one server, at most.
 const REQUESTS: usize = 5;
 
-/// Memory of a request beside that of its body: a thread, an answer, what the first one of its kind makes.
+/// Memory of a request beside that of its body: a thread, an answer, what the first one of its kind
+/// makes.
 const MEMORY: usize = 6 << 20;
 
 const ROUTES: [(&str, &str); 16] = [
@@ -39,7 +42,7 @@ const ROUTES: [(&str, &str); 16] = [
     ("GET", "/metrics/TEXT?minutes=NUMBER"),
 ];
 
-/// What bodies are made of: keys that mean something somewhere.
+/// Keys of bodies, each of which means something somewhere.
 const KEYS: [&str; 32] = [
     "strings",
     "vectors",
@@ -94,7 +97,7 @@ pub fn http(bytes: &[u8]) {
         .expect("there is room for one");
     let router = Server::builder(service).router();
     let mut router = router.expect("there is no token that could be wrong");
-    // Of the answers to earlier requests something stays.
+    // Something stays of the answers to earlier requests, so that the charges add up.
     let mut charged = MEMORY;
     for _ in 0..=input.below(REQUESTS) {
         let (method, template) = input.choose(&ROUTES);
@@ -123,13 +126,14 @@ pub fn http(bytes: &[u8]) {
         let request = request.expect("its target is percent-encoded");
         let status = within(charged, || RUNTIME.block_on(answer(router.call(request))));
         assert!(
+            // 503 and 507 are refusals: a limit was reached.
             status < 500 || matches!(status, 503 | 507),
             "{status}: {method} {target} {shown}"
         );
     }
 }
 
-/// The status of an answer that was read to its end.
+/// Returns the status of an answer that was read to its end.
 async fn answer<E: std::fmt::Debug>(
     response: impl Future<Output = Result<Response<Body>, E>>,
 ) -> u16 {
@@ -145,16 +149,19 @@ async fn answer<E: std::fmt::Debug>(
     head.status.as_u16()
 }
 
-/// What a body is charged (docs/server.md, what bounds what).
+/// Returns what a body is charged (docs/server.md, what bounds what).
 fn charge(body: &[u8]) -> usize {
     let count = |wanted: &[u8]| body.iter().filter(|byte| wanted.contains(byte)).count();
     10 * body.len() + 128 * (1 + count(b",[:")) + 768 * count(b"{")
 }
 
+/// Makes the path and query of a request.
 fn target(input: &mut Input<'_>, template: &str) -> String {
     let mut target = template.to_owned();
     if target.contains("TEXT") {
         let mut text = String::new();
+        // Every byte is escaped, so that any text is a segment of a path. An empty one would be
+        // another route.
         for byte in input.text().bytes() {
             write!(text, "%{byte:02X}").expect("a string takes everything");
         }
@@ -174,6 +181,7 @@ fn target(input: &mut Input<'_>, template: &str) -> String {
     target.replace("NUMBER", &number.replace(' ', "%20"))
 }
 
+/// Makes a body: any bytes, none, many times the same, or JSON, damaged or not.
 fn body(input: &mut Input<'_>) -> Vec<u8> {
     match input.below(10) {
         0 => input.bytes(),
@@ -191,7 +199,7 @@ fn body(input: &mut Input<'_>) -> Vec<u8> {
     }
 }
 
-/// The same small thing many times: what is cheap to send and dear to keep.
+/// Makes the same small thing many times, which is cheap to send and expensive to keep.
 fn repeated(input: &mut Input<'_>) -> String {
     let n = 1 << input.below(14);
     let mut item = String::new();
@@ -206,7 +214,9 @@ fn repeated(input: &mut Input<'_>) -> String {
     }
 }
 
+/// Makes a value of JSON, or what looks like one.
 fn value(input: &mut Input<'_>, depth: usize, out: &mut String) {
+    // Behind this depth there are no more lists and objects, so that a value ends.
     let kinds = if depth > 5 { 5 } else { 9 };
     match input.below(kinds) {
         0 => out.push_str(input.choose(&["null", "true", "false"])),

@@ -1,4 +1,4 @@
-//! From bytes to input: small numbers, odd numbers, hostile texts, events.
+//! Turns bytes into input: small numbers, odd numbers, hostile texts, events.
 
 use arbitrary::Unstructured;
 use kato_model::Event;
@@ -23,7 +23,7 @@ const ODD: [&str; 16] = [
     "VCTR|b98534b32c1d7489d4ce1a48724aa65aeecbdba9",
 ];
 
-/// Numbers at the edges of what doubles are.
+/// Numbers at the edges of what doubles can be.
 const NUMBERS: [f64; 12] = [
     0.0,
     1.0,
@@ -39,41 +39,45 @@ const NUMBERS: [f64; 12] = [
     f64::NEG_INFINITY,
 ];
 
-/// Choices made by bytes; behind the last byte, always the first choice.
+/// Choices made by bytes. Behind the last byte it is always the first choice.
 pub(crate) struct Input<'a>(Unstructured<'a>);
 
 impl<'a> Input<'a> {
+    /// Creates the choices that some bytes make.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(Unstructured::new(bytes))
     }
 
+    /// Returns whether all bytes were used.
     pub(crate) fn is_at_end(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A number below `n`.
+    /// Chooses a number below `n`, or 0 if `n` is 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0
             .int_in_range(0..=n.saturating_sub(1))
             .unwrap_or_default()
     }
 
-    /// Yes, once in `n`.
+    /// Chooses yes once in `n`.
     pub(crate) fn is_one_in(&mut self, n: usize) -> bool {
+        // The last choice means yes, so that input which has ended says no.
         self.below(n) == n - 1
     }
 
+    /// Chooses one of some values.
     pub(crate) fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 
-    /// Up to `most` items.
+    /// Makes up to `most` items.
     pub(crate) fn list<T>(&mut self, most: usize, mut item: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let n = self.below(most + 1);
         (0..n).map(|_| item(self)).collect()
     }
 
-    /// Any double, often one at an edge.
+    /// Makes any double, often one at an edge.
     pub(crate) fn number(&mut self) -> f64 {
         match self.below(4) {
             0 => self.choose(&NUMBERS),
@@ -83,7 +87,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Any text.
+    /// Makes any text.
     pub(crate) fn text(&mut self) -> String {
         match self.below(4) {
             0 => self.choose(&ODD).to_owned(),
@@ -100,26 +104,27 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A symbol: mostly one of `n_frequent` letters, so that patterns have something in common.
+    /// Makes a symbol, mostly one of `n_frequent` letters, so that patterns have something in
+    /// common.
     pub(crate) fn symbol(&mut self, n_frequent: usize) -> String {
         match self.below(16) {
             15 => self.text(),
             14 => self.choose(&ODD).to_owned(),
             _ => {
-                // The lesser of two: early letters are frequent, as words are in text.
+                // The lesser of two draws: early letters are frequent, as some words are in text.
                 let letter = self.below(n_frequent).min(self.below(n_frequent));
                 char::from(b'a' + (letter % 26) as u8).to_string()
             }
         }
     }
 
-    /// Any bytes, most of them few.
+    /// Makes any bytes, mostly few.
     pub(crate) fn bytes(&mut self) -> Vec<u8> {
         let most = if self.is_one_in(8) { 600 } else { 12 };
         self.list(most, |input| input.0.arbitrary().unwrap_or_default())
     }
 
-    /// Mostly short events of mostly one symbol.
+    /// Makes mostly short lists of events, mostly of one symbol each.
     pub(crate) fn events(&mut self, n_frequent: usize) -> Vec<Event> {
         let most = match self.below(24) {
             23 => 150,

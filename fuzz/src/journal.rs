@@ -1,4 +1,5 @@
-//! Damaged directories of a service: what was acknowledged is there, or it is told that it is not.
+//! Fuzz target for damaged directories of a service: what was acknowledged is there, or the service
+//! says that it is not.
 
 use std::fs;
 use std::io;
@@ -12,13 +13,13 @@ use crate::allocated::within;
 use crate::damage::damage;
 use crate::input::Input;
 
-/// Memory that opening and reading a small directory takes at most: most of it is the journal's own.
+/// Memory that opening and reading a small directory may take. Most of it is the journal's own.
 const MEMORY: usize = 160 << 20;
 
-/// Ends a write in a log of the journal.
+/// End of a write in a log of the journal.
 const TRAILER: &[u8] = b"FJL\x03";
 
-/// A directory, file by file, and what it knows.
+/// Directory, file by file, and what it knows.
 struct Written {
     files: Vec<(PathBuf, Vec<u8>)>,
     session: String,
@@ -27,6 +28,7 @@ struct Written {
 
 static WRITTEN: LazyLock<Written> = LazyLock::new(|| write().expect("a directory is made"));
 
+/// Teaches a node a pattern, and returns the session and the pattern's name.
 fn teach(service: &Service, node: &str) -> Result<(String, String), ServiceError> {
     let session = service
         .create_session(NewSession::of(node))?
@@ -46,7 +48,8 @@ fn teach(service: &Service, node: &str) -> Result<(String, String), ServiceError
     Ok((session, name.unwrap_or_default()))
 }
 
-/// A folded node, one that is in the journal alone, and a session with something in its short-term memory.
+/// Writes a directory with a folded node, one that is in the journal alone, and a session with
+/// something in its short-term memory.
 fn write() -> Result<Written, Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let service = Service::open(dir.path(), ServiceOptions::default())?;
@@ -60,7 +63,7 @@ fn write() -> Result<Written, Box<dyn std::error::Error>> {
             .observe(&session, Observation::strings([word]), None)?
             .wait()?;
     }
-    // Not closed: as after a kill.
+    // Not closed, as after a kill, so that the journal is not folded.
     drop(service);
     let mut files = Vec::new();
     read_all(dir.path(), Path::new(""), &mut files)?;
@@ -71,6 +74,7 @@ fn write() -> Result<Written, Box<dyn std::error::Error>> {
     })
 }
 
+/// Reads all files below a directory, in the order of their names.
 fn read_all(root: &Path, below: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
     let mut entries: Vec<_> = fs::read_dir(root.join(below))?.collect::<io::Result<_>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -81,7 +85,8 @@ fn read_all(root: &Path, below: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) -> i
             continue;
         }
         let mut bytes = fs::read(root.join(&path))?;
-        // A log is made with room for more; the room is all zeros.
+        // A log is made with room for more, which is all zeros. Without it, most damage would hit
+        // nothing.
         let used = bytes
             .iter()
             .rposition(|&byte| byte != 0)
@@ -92,7 +97,8 @@ fn read_all(root: &Path, below: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) -> i
     Ok(())
 }
 
-/// Opens and asks a directory of which some files were damaged, exchanged or removed.
+/// Opens a directory of which some files were damaged, exchanged or removed, and asks for
+/// everything in it.
 ///
 /// # Panics
 ///
@@ -116,7 +122,7 @@ pub fn journal(bytes: &[u8]) {
             ask(&service, &changes);
         }
     });
-    // What is left is served, or not, and nothing panics.
+    // With losses accepted, what is left is served or not, and nothing panics.
     within(MEMORY, || {
         let options = ServiceOptions::default().with_accept_losses(true);
         if let Ok(service) = Service::open(dir.path(), options) {
@@ -127,7 +133,7 @@ pub fn journal(bytes: &[u8]) {
     });
 }
 
-/// Asks for everything: it is as it was written, or there is an error, or a loss is told.
+/// Asks for everything: it is as it was written, or there is an error, or a loss is reported.
 fn ask(service: &Service, changes: &[String]) {
     let written = &*WRITTEN;
     let frequency = |node| {
@@ -143,19 +149,22 @@ fn ask(service: &Service, changes: &[String]) {
         .as_ref()
         .map_or_else(|error| !is_missing(error), |n| *n == 3);
     let is_told = !service.losses().is_empty();
+    // A reported loss may explain anything; without one, every answer must be right or an error.
     assert!(
         is_told || is_known(&folded) && is_known(&taught) && is_remembered,
         "a loss in silence: {folded:?}, {taught:?}, {remembered:?}, after {changes:?}"
     );
 }
 
-/// A session that was acknowledged is not just unknown.
+/// Returns whether an error says that a session is unknown, which one that was acknowledged must
+/// not be.
 fn is_missing(error: &ServiceError) -> bool {
     matches!(error, ServiceError::SessionNotFound { .. })
 }
 
-/// Changes a file; what was done.
+/// Changes a file, and returns what was done.
 fn change(input: &mut Input<'_>, files: &mut Vec<(PathBuf, Vec<u8>)>) -> String {
+    // Logs have what was acknowledged last, so that they are changed more often than the rest.
     let logs: Vec<usize> = (0..files.len())
         .filter(|&idx| files[idx].0.extension().is_some_and(|found| found == "jnl"))
         .collect();
@@ -193,6 +202,7 @@ fn exchange_writes(input: &mut Input<'_>, log: &mut Vec<u8>) {
         .filter(|(_, found)| *found == TRAILER)
         .map(|(at, _)| at + TRAILER.len())
         .collect();
+    // Each write stays as it was written, so that no checksum of its own can show the change.
     ends.insert(0, 0);
     let mut writes: Vec<Vec<u8>> = ends
         .windows(2)

@@ -1,4 +1,5 @@
-//! Fuzz targets: functions that take any bytes, make hostile input of them, and panic where the crates break a promise.
+//! Fuzz targets: functions that take any bytes, make hostile input of them, and panic where the
+//! crates break a promise.
 //!
 //! * [`names`]: names, their text, and everything else that turns bytes into names and back.
 //! * [`matching`]: blocks, common subsequences and likeness of texts, against textbook versions.
@@ -8,8 +9,8 @@
 //! * [`journal`]: a service's directory of which files were damaged, exchanged or removed.
 //! * [`segment`]: knowledge bases that were damaged, or forged with checksums that are right.
 //!
-//! The same functions run in two ways: guided by coverage under `cargo fuzz`, and on seeded random input and the files of
-//! `seeds/` under `cargo test`. `CONTRIBUTING.md` says how.
+//! The same functions run in two ways: guided by coverage under `cargo fuzz`, and on seeded random
+//! input and the files of `seeds/` under `cargo test`. `CONTRIBUTING.md` says how.
 
 mod allocated;
 mod damage;
@@ -52,7 +53,8 @@ pub const TARGETS: [(&str, Target); 7] = [
     ("segment", segment),
 ];
 
-/// Runs a target on the content of files, for example of those in which a fuzzer left what it found.
+/// Calls a target with the content of files, such as those in which a fuzzer has left what it
+/// found.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Matching, against textbook versions.
+//! Fuzz target for matching, compared with textbook versions.
 
 use kato_prediction::matching::{
     CharacterProfile, LcsProfile, character_similarity, fuzzy_matches, lcs_length, matching_blocks,
@@ -8,7 +8,7 @@ use kato_prediction::matching::{
 use crate::input::Input;
 use crate::naive;
 
-/// Blocks, common subsequences and likeness of texts.
+/// Checks blocks, common subsequences and likeness of texts.
 ///
 /// # Panics
 ///
@@ -23,10 +23,10 @@ pub fn matching(bytes: &[u8]) {
     }
 }
 
-/// Two sequences over few symbols: unrelated, edited, or repetitive.
+/// Makes two sequences over few symbols: unrelated, edited, or repetitive.
 fn sequences(input: &mut Input<'_>) -> (Vec<u8>, Vec<u8>) {
     let n_symbols = 1 + input.below(9);
-    // From about 64 on, the methods of long sequences are used.
+    // From about 64 symbols on, the methods for long sequences are used.
     let most = input.choose(&[8, 20, 40, 72]);
     let symbols = |input: &mut Input<'_>| input.list(most, |input| input.below(n_symbols) as u8);
     let pattern = symbols(input);
@@ -52,6 +52,7 @@ fn sequences(input: &mut Input<'_>) -> (Vec<u8>, Vec<u8>) {
     (pattern, state)
 }
 
+/// Checks everything about two sequences.
 fn check_sequences(pattern: &[u8], state: &[u8]) {
     let blocks = matching_blocks(pattern, state);
     let triples: Vec<_> = blocks
@@ -65,7 +66,8 @@ fn check_sequences(pattern: &[u8], state: &[u8]) {
     assert_eq!(lcs_length(state, pattern), lcs);
     assert_eq!(LcsProfile::new(pattern).length(state), lcs);
 
-    // What the search relies on.
+    // The search relies on these: blocks never match more than the common subsequence, and that
+    // never more than the symbols in common.
     let matched: usize = blocks.iter().map(|block| block.len).sum();
     assert!(matched <= lcs && lcs <= naive::overlap(pattern, state));
     assert_eq!(matched == 0, lcs == 0);
@@ -73,6 +75,7 @@ fn check_sequences(pattern: &[u8], state: &[u8]) {
     assert!((0.0..=1.0).contains(&similarity), "{similarity}");
 }
 
+/// Checks the likeness of texts, and which symbol is most like another.
 fn texts(input: &mut Input<'_>) {
     let (a, b) = (input.text(), input.text());
     let similarity = naive::character_similarity(&a, &b);
@@ -89,7 +92,7 @@ fn texts(input: &mut Input<'_>) {
     assert_eq!(found.len(), state.len());
     for (symbol, found) in state.iter().zip(found) {
         let likeness = |idx: usize| naive::character_similarity(pattern[idx], symbol);
-        // The first of the best.
+        // Of equally good ones the first, as KATO takes it.
         let best = (1..pattern.len()).fold(0, |best, idx| {
             if likeness(idx) > likeness(best) {
                 idx

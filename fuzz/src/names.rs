@@ -1,4 +1,5 @@
-//! Names: what the literal says, what is read back, and the fast ways to the same name.
+//! Fuzz target for names: what the literal says, what is read back, and the fast ways to the same
+//! name.
 
 use kato_model::{
     Event, LiteralTable, NameScratch, Pattern, PatternName, Symbol, SymbolTable, VectorName,
@@ -9,7 +10,7 @@ use sha1::{Digest, Sha1};
 use crate::input::Input;
 use crate::literal_reader::read_events;
 
-/// Names of patterns, vectors and nodes, and their texts.
+/// Checks names of patterns, vectors and nodes, and their texts.
 ///
 /// # Panics
 ///
@@ -24,6 +25,7 @@ pub fn names(bytes: &[u8]) {
     }
 }
 
+/// Checks names of patterns against an independent reader and an independent hash.
 fn events(input: &mut Input<'_>) {
     let events = input.list(6, |input| input.list(4, Input::text));
     let mut literal = String::new();
@@ -39,12 +41,13 @@ fn events(input: &mut Input<'_>) {
     round_trips(name);
 }
 
-/// One symbol an event, from tables of prepared text.
+/// Checks the ways to a name from tables of prepared text, with one symbol an event.
 fn prepared(input: &mut Input<'_>) {
     let symbols = input.list(12, Input::text);
     let table = LiteralTable::new(&symbols);
     let mut scratch = NameScratch::default();
-    // Used before, so that leftovers would show.
+    // Used for two lists, so that leftovers of the first would show in the second. An id may be one
+    // that the table does not have.
     let ids = input.list(40, |input| input.below(symbols.len() + 1) as u32);
     for ids in [&ids[..], &ids[ids.len() / 2..]] {
         let events: Option<Vec<[&String; 1]>> = ids
@@ -78,7 +81,7 @@ fn prepared(input: &mut Input<'_>) {
     }
 }
 
-/// Texts that are names, or nearly.
+/// Checks texts that are names, or nearly.
 fn texts(input: &mut Input<'_>) {
     let digits: String = input
         .list(41, |input| {
@@ -114,6 +117,7 @@ fn texts(input: &mut Input<'_>) {
     );
 }
 
+/// Checks names of vectors.
 fn vectors(input: &mut Input<'_>) {
     let most = input.choose(&[3, 20, 1100]);
     let vectors = input.list(3, |input| input.list(most, Input::number));
@@ -123,6 +127,7 @@ fn vectors(input: &mut Input<'_>) {
         assert!(text.starts_with('[') && text.ends_with(']'), "{text}");
         assert!(text.lines().all(|line| line.len() <= 76), "{text}");
         let n_shown = text[1..text.len() - 1].split_whitespace().count();
+        // Beyond 1000 numbers numpy prints the first three, three dots and the last three.
         let n_expected = if vector.len() > 1000 { 7 } else { vector.len() };
         assert_eq!(n_shown, n_expected, "{text}");
         let name = VectorName::of_vector(vector);
@@ -135,6 +140,7 @@ fn vectors(input: &mut Input<'_>) {
     );
 }
 
+/// Checks that a name survives all ways of writing and reading it.
 fn round_trips(name: PatternName) {
     assert_eq!(name.to_string().parse(), Ok(name));
     let symbol = name.prefixed().to_string();

@@ -1,4 +1,5 @@
-//! One node's index: whatever it learned in whatever order, it answers as a full scan does, and consistently.
+//! Fuzz target for the index of a node: whatever it has learned in whatever order, it answers as a
+//! full scan does.
 
 mod knowledge;
 
@@ -20,7 +21,8 @@ const FILTERS: [Filter; 5] = [
     Filter::Rapidfuzz,
 ];
 
-/// Indexes taught the same in different ways, and predictions for states with settings of any value.
+/// Checks indexes that are taught the same in different ways, by predictions for states with
+/// settings of any value.
 ///
 /// # Panics
 ///
@@ -51,7 +53,7 @@ pub fn prediction(bytes: &[u8]) {
     }
 }
 
-/// Settings, about half of them odd in something.
+/// Makes settings, about half of them odd in something.
 fn config(input: &mut Input<'_>) -> PredictionConfig {
     let mut config = PredictionConfig {
         recall_threshold: input.choose(&[0.1, 0.0, 0.05, 0.3, 0.5, 1.0]),
@@ -80,6 +82,7 @@ fn config(input: &mut Input<'_>) -> PredictionConfig {
     config
 }
 
+/// Makes settings of filters.
 fn filters(input: &mut Input<'_>) -> FilterSettings {
     let ratio = |input: &mut Input<'_>, default: f64| match input.below(3) {
         0 => default,
@@ -100,6 +103,7 @@ fn filters(input: &mut Input<'_>) -> FilterSettings {
     }
 }
 
+/// Checks an answer against what predictions promise.
 fn check(index: &PatternIndex, state: &[Event], config: &PredictionConfig, answer: &Predictions) {
     let n_state = n_symbols(state);
     let predictions = &answer.predictions;
@@ -108,15 +112,18 @@ fn check(index: &PatternIndex, state: &[Event], config: &PredictionConfig, answe
     assert_eq!(names.len(), predictions.len());
     for prediction in predictions {
         check_one(index, n_state, prediction);
-        // Fails for no threshold that is not a number, as nothing reaches that.
+        // Nothing reaches a threshold of NaN, so that none may be predicted with it. A state of one
+        // symbol has no threshold.
         let reaches = prediction.similarity >= config.recall_threshold;
         assert!(n_state == 1 || reaches, "{prediction:?}");
     }
+    // A state of one symbol is ranked by potential, whatever the settings say, as in KATO.
     let metric = match n_state {
         1 => RankMetric::Potential,
         _ => config.rank_sort_algo,
     };
     let value = |p: &Prediction| p.metric(metric).unwrap_or(f64::NEG_INFINITY);
+    // Strictly: ties go by name, so that there is only one right order.
     assert!(predictions.is_sorted_by(|a, b| (value(b), a.name) < (value(a), b.name)));
     let futures = &answer.future_potentials;
     assert!(futures.is_sorted_by(|a, b| a.aggregate_potential >= b.aggregate_potential));
@@ -127,6 +134,7 @@ fn check(index: &PatternIndex, state: &[Event], config: &PredictionConfig, answe
     assert!(total < 1.0 + 1e-9, "{total}");
 }
 
+/// Checks a prediction against the index.
 fn check_one(index: &PatternIndex, n_state: usize, prediction: &Prediction) {
     let p = prediction;
     assert_eq!(index.events(&p.name).as_ref(), Some(&p.sequence));
@@ -145,6 +153,7 @@ fn check_one(index: &PatternIndex, n_state: usize, prediction: &Prediction) {
     assert!((-1.0..=1.0).contains(&p.snr), "{p:?}");
 }
 
+/// Counts the symbols of some events.
 fn n_symbols(events: &[Event]) -> usize {
     events.iter().map(Event::len).sum()
 }

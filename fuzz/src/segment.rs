@@ -1,4 +1,5 @@
-//! Damaged and forged knowledge bases: they are read as they were written, or refused.
+//! Fuzz target for damaged and forged knowledge bases: they are read as they were written, or
+//! refused.
 
 use std::fs;
 use std::io;
@@ -16,10 +17,11 @@ use crate::input::Input;
 
 const NODES: [&str; 2] = ["node0", "node1"];
 
-/// Memory that reading takes, beside what is in proportion to the files.
+/// Memory that reading may take, beside what is in proportion to the files.
 const MEMORY: usize = 4 << 20;
 
-/// A file of numbers whose checksums are right is as good as any, however far apart they are: this many bytes for one of the file.
+/// Memory that a byte of the files may cost. A file with right checksums is as good as any, however
+/// far apart its numbers are.
 const MEMORY_PER_BYTE: usize = 256;
 
 /// Length and checksum of the footer, and the magic.
@@ -29,7 +31,7 @@ const TAIL: usize = 16;
 const ENTRY: usize = 20;
 const ENTRY_CRC: usize = 16;
 
-/// A knowledge base as it was written.
+/// Knowledge base as it was written.
 struct Written {
     manifest: Value,
     segment_name: String,
@@ -39,6 +41,7 @@ struct Written {
 
 static WRITTEN: LazyLock<Written> = LazyLock::new(|| write().expect("a knowledge base is made"));
 
+/// Writes the knowledge base that all inputs damage.
 fn write() -> Result<Written, Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let store = EmbeddedStore::create(dir.path(), &NODES, json!({}))?;
@@ -48,6 +51,7 @@ fn write() -> Result<Written, Box<dyn std::error::Error>> {
         let [lower, upper] = NODES;
         let mut session = engine.node(lower)?.session(SessionConfig::default());
         for place in 0..2 + round % 4 {
+            // Words and lengths repeat after 100 rounds, so that patterns have frequencies above 1.
             let word = format!("word{}", (round * 7 + place * place) % 50);
             session.observe(Observation::strings([word]).with_emotive("joy", round as f64))?;
         }
@@ -84,7 +88,7 @@ fn write() -> Result<Written, Box<dyn std::error::Error>> {
     })
 }
 
-/// Everything that there is to read, read; what export says.
+/// Reads everything that export reads, and returns what it says.
 fn export(dir: &Path) -> Result<[Vec<u8>; 2], Box<dyn std::error::Error>> {
     let store = EmbeddedStore::open_read_only(dir)?;
     let mut exported = [const { Vec::new() }; 2];
@@ -95,7 +99,7 @@ fn export(dir: &Path) -> Result<[Vec<u8>; 2], Box<dyn std::error::Error>> {
     Ok(exported)
 }
 
-/// As [`export`], by all the other ways.
+/// Reads a knowledge base by all other ways than export.
 fn read(dir: &Path) -> Result<(), StoreError> {
     let store = EmbeddedStore::open_read_only(dir)?;
     for base in KnowledgeBase::all(&store) {
@@ -105,6 +109,7 @@ fn read(dir: &Path) -> Result<(), StoreError> {
         for entry in base.scan_frequencies()? {
             names.push(entry?.0);
         }
+        // Some of them, from all parts of the segment: all would make a run slow.
         for name in names.iter().step_by(37) {
             base.pattern(name)?;
             base.trace(name)?;
@@ -117,11 +122,13 @@ fn read(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Opens and reads a knowledge base whose segment or manifest was damaged, or forged with checksums that are right.
+/// Opens and reads a knowledge base whose segment or manifest was damaged, or forged with right
+/// checksums.
 ///
 /// # Panics
 ///
-/// When damage passes as something that was written, or reading takes more memory than the files account for.
+/// When damage passes as something that was written, or reading takes more memory than the files
+/// account for.
 pub fn segment(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let written = &*WRITTEN;
@@ -132,7 +139,7 @@ pub fn segment(bytes: &[u8]) {
         false => damage(&mut input, &mut segment),
     };
     let mut manifest = written.manifest.clone();
-    // Otherwise most damage would be seen at once by the size.
+    // Otherwise most damage would show at once by the size.
     if input.below(4) > 0 {
         manifest["segments"][0]["bytes"] = json!(segment.len());
     }
@@ -141,6 +148,8 @@ pub fn segment(bytes: &[u8]) {
     let most = MEMORY + MEMORY_PER_BYTE * segment.len();
     let exported = within(most, || export(dir.path()));
     let all = within(most, || read(dir.path()));
+    // A forgery may say something else than what was written. It must only be read, or refused, in
+    // bounded memory.
     if let Ok(exported) = exported
         && !is_forged
         && !is_manifest_forged
@@ -152,6 +161,7 @@ pub fn segment(bytes: &[u8]) {
     }
 }
 
+/// Writes a knowledge base into a directory of its own.
 fn lay_out(manifest: &Value, name: &str, segment: &[u8]) -> io::Result<TempDir> {
     let dir = tempfile::tempdir()?;
     let segments: PathBuf = dir.path().join("segments");
@@ -166,7 +176,8 @@ fn lay_out(manifest: &Value, name: &str, segment: &[u8]) -> io::Result<TempDir> 
     Ok(dir)
 }
 
-/// Damages the parts or the footer of a segment, and makes all checksums right again.
+/// Damages the parts or the footer of a segment, makes all checksums right again, and returns
+/// whether it differs.
 fn forge(input: &mut Input<'_>, segment: &mut Vec<u8>) -> bool {
     let Some((parts, mut footer)) = split(segment) else {
         return false;
@@ -181,9 +192,10 @@ fn forge(input: &mut Input<'_>, segment: &mut Vec<u8>) -> bool {
     if input.below(3) > 0 {
         let n = parts.len();
         is_forged |= damage(input, &mut parts);
-        // Places stay what they are.
+        // The offsets in the footer still hold for the parts that were not changed.
         parts.resize(n, 0);
     }
+    // Behind the right checksums are the checks that plain damage never reaches.
     mend(&mut parts, &mut footer);
     let footer = footer.to_string();
     parts.extend_from_slice(footer.as_bytes());
@@ -194,6 +206,7 @@ fn forge(input: &mut Input<'_>, segment: &mut Vec<u8>) -> bool {
     is_forged
 }
 
+/// Splits a segment into its parts and its footer.
 fn split(segment: &[u8]) -> Option<(&[u8], Value)> {
     let tail = segment.len().checked_sub(TAIL)?;
     let n = u32::from_le_bytes(segment[tail..].first_chunk().copied()?) as usize;
@@ -202,7 +215,7 @@ fn split(segment: &[u8]) -> Option<(&[u8], Value)> {
     Some((&segment[..start], footer))
 }
 
-/// Puts an odd number in the place of one.
+/// Replaces one number of a document by an odd one, and returns whether it differs.
 fn forge_number(input: &mut Input<'_>, value: &mut Value) -> bool {
     let odd = [
         0,
@@ -224,6 +237,8 @@ fn forge_number(input: &mut Input<'_>, value: &mut Value) -> bool {
         1 => old.wrapping_sub(1),
         _ => input.choose(&odd),
     };
+    // Counts down to the number, in the order of the document. Where its replacement is the same
+    // number, the next one is tried.
     fn visit(value: &mut Value, idx: &mut usize, replace: &mut dyn FnMut(u64) -> u64) -> bool {
         match value {
             Value::Number(number) => {
@@ -244,6 +259,7 @@ fn forge_number(input: &mut Input<'_>, value: &mut Value) -> bool {
     visit(value, &mut idx, &mut |old| old_or(old, input))
 }
 
+/// Counts the numbers of a document.
 fn count_numbers(value: &Value) -> usize {
     match value {
         Value::Number(_) => 1,
@@ -253,9 +269,11 @@ fn count_numbers(value: &Value) -> usize {
     }
 }
 
-/// Makes the checksums of blocks, indexes, dictionaries and documents right, where their places are.
+/// Makes the checksums of blocks, indexes, dictionaries and documents right, as far as they are
+/// where they should be.
 fn mend(parts: &mut [u8], footer: &mut Value) {
     let nodes = footer["nodes"].as_array().cloned().unwrap_or_default();
+    // Blocks first: their checksums are in the index, whose own checksum is in the footer.
     for node in nodes {
         mend_blocks(parts, &node);
     }
@@ -271,6 +289,7 @@ fn mend(parts: &mut [u8], footer: &mut Value) {
     mend_part(&mut footer["documents"]);
 }
 
+/// Makes the checksums of a node's blocks right.
 fn mend_blocks(parts: &mut [u8], node: &Value) {
     let Some(index) = range_of(&node["index"], parts.len()) else {
         return;
@@ -296,6 +315,7 @@ fn mend_blocks(parts: &mut [u8], node: &Value) {
     }
 }
 
+/// Returns the range of a part, if it lies in the `n` bytes of the segment.
 fn range_of(part: &Value, n: usize) -> Option<std::ops::Range<usize>> {
     let start = usize::try_from(part["offset"].as_u64()?).ok()?;
     let end = start.checked_add(usize::try_from(part["bytes"].as_u64()?).ok()?)?;

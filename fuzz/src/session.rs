@@ -1,4 +1,5 @@
-//! Sessions over a node: whatever is asked of them, they remember what they should, or refuse and remember what they did.
+//! Fuzz target for the sessions of a node: whatever is asked of them, they remember what they
+//! should, or refuse and remember what they did.
 
 mod model;
 mod steps;
@@ -14,10 +15,10 @@ use crate::input::Input;
 
 const NODE: &str = "node0";
 
-/// Most steps of one run, so that long input does not mean slow runs.
+/// Steps of a run at most, so that long input does not make it slow.
 const STEPS: usize = 60;
 
-/// Two sessions of one node, asked for anything in any order, with a model of everything beside them.
+/// Checks two sessions of one node, asked for anything in any order, against a model of everything.
 ///
 /// # Panics
 ///
@@ -37,26 +38,27 @@ pub fn session(bytes: &[u8]) {
     world.check();
 }
 
-/// An engine, two sessions of its node, and what they should remember.
+/// Engine, two sessions of its node, and what they should remember.
 struct World {
     options: EngineOptions,
-    /// `None` in memory.
+    /// Store that the engine is over; `None` in memory.
     store: Option<Arc<MemoryStore>>,
     engine: Engine,
     sessions: [Observer; 2],
     knowledge: Knowledge,
-    /// What a crash leaves.
+    /// Knowledge that a crash leaves.
     committed: Knowledge,
     finalized: bool,
 }
 
-/// A session and what it should remember.
+/// Session and what it should remember.
 struct Observer {
     session: kato_engine::Session,
     memory: Memory,
 }
 
 impl World {
+    /// Makes an engine and two sessions that have observed nothing.
     fn new(input: &mut Input<'_>) -> Self {
         let options = options(input);
         let store = input
@@ -94,7 +96,8 @@ impl World {
         self.knowledge.check(&node(&self.engine));
     }
 
-    /// Predictions of all sessions must not depend on how the node came to its knowledge.
+    /// Opens the store again, and checks that predictions do not depend on how the node came to its
+    /// knowledge.
     fn reopen(&mut self) {
         let before = self
             .sessions
@@ -106,7 +109,8 @@ impl World {
         self.commit();
         self.replace_engine();
         for (observer, before) in self.sessions.iter().zip(before) {
-            // What `finalize_training` computed is not kept, and sums of affinities have no order.
+            // What `finalize_training` has computed is not kept, and affinities are sums of
+            // doubles, whose last bits depend on the order.
             if !self.finalized && observer.session.config().affinity_emotive.is_none() {
                 assert_eq!(observer.session.predict(), before);
             }
@@ -114,6 +118,7 @@ impl World {
         self.finalized = false;
     }
 
+    /// Commits, so that nothing is left to lose.
     fn commit(&mut self) {
         assert!(self.engine.commit().is_ok());
         if self.store.is_some() {
@@ -122,7 +127,7 @@ impl World {
         }
     }
 
-    /// Opens the store again; the sessions go on with the new engine.
+    /// Opens the store with a new engine, with which the sessions go on.
     fn replace_engine(&mut self) {
         self.engine = open(self.store.as_ref(), self.options);
         for observer in &mut self.sessions {
@@ -131,7 +136,7 @@ impl World {
         }
     }
 
-    /// Writes both sessions as JSON and goes on with what is read back.
+    /// Writes both sessions as JSON, and goes on with what is read back.
     fn store_sessions(&mut self) {
         for observer in &mut self.sessions {
             let (config, state) = observer.session.clone().into_parts();
@@ -139,7 +144,8 @@ impl World {
             let read = serde_json::from_str(&json).expect("it was just written");
             assert_eq!(state, read);
             let json = serde_json::to_string(&config).expect("configurations are plain data");
-            // JSON has no numbers that are none.
+            // JSON has no NaN and no infinity: they are written as `null`, which cannot be read
+            // back.
             let read_config = match serde_json::from_str::<SessionConfig>(&json) {
                 Ok(read) => read,
                 Err(error) => {
@@ -155,6 +161,7 @@ impl World {
     }
 }
 
+/// Makes options of an engine, some with limits that small input reaches.
 fn options(input: &mut Input<'_>) -> EngineOptions {
     let mut options = EngineOptions::default();
     options.sort_symbols = !input.is_one_in(4);
@@ -172,6 +179,7 @@ fn options(input: &mut Input<'_>) -> EngineOptions {
     options
 }
 
+/// Opens an engine over a store, or in memory.
 fn open(store: Option<&Arc<MemoryStore>>, options: EngineOptions) -> Engine {
     match store {
         None => Engine::in_memory_with(&[NODE], options),
@@ -182,6 +190,7 @@ fn open(store: Option<&Arc<MemoryStore>>, options: EngineOptions) -> Engine {
     }
 }
 
+/// Returns the node of an engine.
 fn node(engine: &Engine) -> kato_engine::Node {
     engine.node(NODE).expect("engines are made with this node")
 }

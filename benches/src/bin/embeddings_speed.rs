@@ -1,11 +1,13 @@
-//! How long it takes to open word vectors: from text, from the cache, and beside it to read the cache's bytes.
+//! Measures how long it takes to open word vectors: from text, from the cache, and beside it to
+//! read the cache's bytes.
 //!
 //! ```text
 //! cargo run --release -p kato-benches --bin embeddings_speed -- --make vectors.txt
 //! cargo run --release -p kato-benches --bin embeddings_speed -- vectors.txt
 //! ```
 //!
-//! Prints one JSON object. `benches/compare/embeddings.sh` runs it beside Python; `docs/embeddings.md` has the results.
+//! Prints one JSON object. `benches/compare/embeddings.sh` runs it beside Python;
+//! `docs/embeddings.md` has the results.
 #![expect(clippy::print_stdout, reason = "a program reports to its user")]
 
 use std::fs::File;
@@ -44,6 +46,7 @@ fn main() -> Result<()> {
         kato_benches::write_glove(args.words, args.dims, &mut file)?;
         return Ok(file.flush()?);
     }
+    // On the disk of the text, not on a temporary one, which may be memory.
     let folder = tempfile::tempdir_in(args.file.parent().unwrap_or(Path::new(".")))?;
     let cache = folder.path().join("cache");
     let builder = || {
@@ -54,15 +57,17 @@ fn main() -> Result<()> {
         }
     };
     let (parse_s, embeddings) = timed(|| builder().open())?;
+    // Compared with Python's sum, to show that both have read the same numbers.
     let sum: f64 = embeddings.matrix().iter().map(|&x| f64::from(x)).sum();
     let (words, dims, bytes) = (
         embeddings.len(),
         embeddings.dims(),
         embeddings.report().bytes,
     );
+    // Otherwise the peak memory would be that of two texts.
     drop(embeddings);
     let (parse_and_cache_s, _) = timed(|| builder().with_cache(&cache).open())?;
-    // Everything is in the page cache by now.
+    // Everything is in the page cache by now: this is the least that opening the cache could take.
     let (read_s, cache_bytes) = timed(|| read(&cache))?;
     let (cached_s, cached) = timed(|| builder().with_cache(&cache).open())?;
     ensure!(
@@ -90,6 +95,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// Does some work, and returns how many seconds it took as well.
 fn timed<T, E>(work: impl FnOnce() -> std::result::Result<T, E>) -> Result<(f64, T)>
 where
     anyhow::Error: From<E>,
@@ -99,7 +105,8 @@ where
     Ok((started.elapsed().as_secs_f64(), done))
 }
 
-/// Reads a file from front to back into one small buffer: the least that any use of its bytes costs.
+/// Reads a file from front to back into one small buffer: the least that any use of its bytes
+/// costs.
 fn read(path: &Path) -> std::io::Result<u64> {
     let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 20];

@@ -1,11 +1,13 @@
-//! How fast documents come out of files: rows, bytes of text, seconds and peak memory for each file.
+//! Measures how fast documents come out of files: rows, bytes of text, seconds and peak memory for
+//! each file.
 //!
 //! ```text
 //! cargo run --release -p kato-benches --bin load_speed -- corpus.parquet corpus.jsonl
 //! ```
 //!
-//! Prints one JSON object a file. Peak memory is that of the process so far: measure one file a run to have its own.
-//! `benches/compare/load_vs_datasets.py` reads the same files with Python's `datasets`.
+//! Prints one JSON object a file. Peak memory is that of the process so far: measure one file a run
+//! to have its own. `benches/compare/load_vs_datasets.py` reads the same files with Python's
+//! `datasets`.
 #![expect(clippy::print_stdout, reason = "a program reports to its user")]
 
 use std::path::{Path, PathBuf};
@@ -46,6 +48,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// Reads a file once.
 fn measure(file: &Path, args: &Args) -> Result<Value> {
     let started = Instant::now();
     let mut loader = StreamingDatasetLoader::builder()

@@ -1,10 +1,12 @@
-//! How much of a server's upserts a store keeps: stage and commit of a real batch beside raw bulks of the same documents.
+//! Measures how much of a server's upserts a store keeps: stage and commit of a real batch beside
+//! raw bulks of the same documents.
 //!
 //! ```text
 //! KATO_SECANTUSD=…/secantusd-py cargo run --release -p kato-benches --bin mongodb_speed
 //! ```
 //!
-//! Prints one JSON object a repetition and the share over all. With `--uri` it measures a server that runs already.
+//! Prints one JSON object a repetition and the share over all. With `--uri` it measures a server
+//! that runs already.
 #![expect(clippy::print_stdout, reason = "a program reports to its user")]
 
 use std::sync::Arc;
@@ -94,6 +96,7 @@ fn main() -> Result<()> {
                 "speed_{}_{repetition}",
                 if is_store { "store" } else { "raw" }
             );
+            // Also for the raw bulks: both write into collections with the same indexes.
             let store = create(name.clone())?;
             let seconds = if is_store {
                 let batch = batch()?;
@@ -133,7 +136,7 @@ struct Bulk {
     n_upserts: usize,
 }
 
-/// What a store writes, as plain bulks.
+/// Returns what a store writes, as plain bulks.
 fn raw_bulks(nodes: &[&str], batch: SealedBatch, chunk: usize) -> Result<Vec<Bulk>> {
     let store = MemoryStore::new(nodes, Value::Null);
     store.commit(vec![store.stage(batch)?], Value::Null)?;
@@ -145,6 +148,7 @@ fn raw_bulks(nodes: &[&str], batch: SealedBatch, chunk: usize) -> Result<Vec<Bul
         let symbols = store.symbol_counts(node_idx)?.map(|counted| {
             let (symbol, counts) = counted?;
             Ok(doc! {"q": {"name": symbol.to_string()}, "upsert": true, "u": {"$inc": {
+                // Counts of a short text fit 32 bits.
                 "pattern_member_frequency": counts.member_frequency as i32, "frequency": counts.frequency as i32}}})
         });
         let both: [(&str, Result<Vec<Document>>); 2] = [
@@ -165,6 +169,7 @@ fn raw_bulks(nodes: &[&str], batch: SealedBatch, chunk: usize) -> Result<Vec<Bul
     Ok(bulks)
 }
 
+/// Returns the upsert of a pattern, as a KATO of 2025-10 writes it.
 fn upsert_pattern(pattern: &StoredPattern) -> Document {
     let events = pattern.events();
     let events = events
@@ -176,10 +181,12 @@ fn upsert_pattern(pattern: &StoredPattern) -> Document {
     }}
 }
 
+/// Writes bulks, several at a time.
 async fn write_raw(client: &Client, run: &str, bulks: &[Bulk], in_flight: usize) -> Result<()> {
     let room = Arc::new(Semaphore::new(in_flight));
     let mut tasks = Vec::new();
     for bulk in bulks {
+        // Held by the task until the reply, so that as many are in flight as of the store's.
         let permit = Arc::clone(&room).acquire_owned().await?;
         let database = client.database(&format!("{run}_{}_kato", bulk.node));
         let command = bulk.command.clone();

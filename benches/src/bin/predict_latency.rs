@@ -1,12 +1,14 @@
-//! How long a prediction takes at growing numbers of patterns, with the full scan beside it, and what a pattern takes.
+//! Measures how long a prediction takes at growing numbers of patterns, with the full scan beside
+//! it, and what memory a pattern takes.
 //!
 //! ```sh
 //! cargo run --release -p kato-benches --bin predict_latency -- --kb KB --patterns 100000,1000000,10000000
 //! ```
 //!
-//! `KB` is a knowledge base that `train` made. One node's patterns are loaded into an index up to each number; one in 2,000 is
-//! held out, and states are cut from the held-out patterns: their first symbols, and beyond their length those of the next.
-//! So states look like the text, and what they come from is not in the index. One thread; times are wall-clock.
+//! `KB` is a knowledge base that `train` made. One node's patterns are loaded into an index up to
+//! each number; one in 2,000 is held out, and states are cut from the held-out patterns: their
+//! first symbols, and beyond their length those of the next. So states look like the text, and what
+//! they come from is not in the index. One thread; times are wall-clock.
 
 #![expect(
     clippy::print_stdout,
@@ -27,7 +29,7 @@ use kato_store::{
     VisitedPattern,
 };
 
-/// One pattern in so many is held out to ask with.
+/// Patterns of which one is held out to ask with.
 const HELD_OUT: usize = 2_000;
 
 /// Time predictions over a node of a knowledge base.
@@ -74,6 +76,8 @@ fn main() -> Result<()> {
         let began = Instant::now();
         let mut loader = Loader::new(limit);
         store.visit(node_idx, &mut loader)?;
+        // As after opening: searched in its final form, and counted without the room that growing
+        // has left.
         loader.index.seal();
         let loading = began.elapsed();
         let index = loader.index;
@@ -96,6 +100,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// Measures states of one length, and prints a row of the table.
 fn print_row(
     index: &PatternIndex,
     states: &[Vec<Event>],
@@ -112,6 +117,7 @@ fn print_row(
             let began = Instant::now();
             let scanned = index.predict_by_full_scan(state, config);
             scans.push(began.elapsed());
+            // A fast answer that is wrong would be worth nothing.
             if answer != scanned {
                 bail!("the index and the full scan differ for {state:?}");
             }
@@ -135,7 +141,7 @@ fn print_row(
     Ok(())
 }
 
-/// The smallest time that so large a share of the times does not exceed; they are sorted.
+/// Returns the smallest time that this share of the times, which are sorted, does not exceed.
 fn quantile(times: &[Duration], share: f64) -> Duration {
     let rank = (times.len() as f64 * share).ceil() as usize;
     times
@@ -144,14 +150,17 @@ fn quantile(times: &[Duration], share: f64) -> Duration {
         .unwrap_or_default()
 }
 
+/// Returns a time as text.
 fn milliseconds(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
-/// States of one length, cut from held-out patterns.
+/// Cuts states of one length from held-out patterns.
 fn states(held_out: &[Vec<String>], length: usize, n_states: usize) -> Vec<Vec<Event>> {
     (0..n_states)
         .map(|number| {
+            // Every state begins with another pattern. A long one goes on with those behind it, as
+            // text does.
             let patterns = held_out.iter().cycle().skip(number % held_out.len());
             let symbols = patterns.flatten().take(length);
             symbols
@@ -161,18 +170,19 @@ fn states(held_out: &[Vec<String>], length: usize, n_states: usize) -> Vec<Vec<E
         .collect()
 }
 
-/// Takes in patterns up to a number, and holds some out.
+/// Visitor that takes in patterns up to a number, and holds some out.
 struct Loader {
     index: PatternIndex,
     limit: usize,
     n_seen: usize,
     held_out: Vec<Vec<String>>,
-    /// Symbol of the source → symbol of the index, for those met so far.
+    /// Symbols of the index by symbols of the source, for those met so far.
     ids: Vec<Option<SymbolId>>,
     symbols: Vec<SymbolId>,
 }
 
 impl Loader {
+    /// Creates a visitor with an empty index.
     fn new(limit: usize) -> Self {
         Self {
             index: PatternIndex::new(),
@@ -184,6 +194,7 @@ impl Loader {
         }
     }
 
+    /// Returns the index's symbol for one of the source.
     fn id(&mut self, source: &SourceSymbols<'_>, symbol: u32) -> Option<SymbolId> {
         if let Some(id) = self.ids[symbol as usize] {
             return Some(id);
@@ -199,6 +210,7 @@ impl Loader {
 
 impl PatternVisitor for Loader {
     fn source(&mut self, source: &SourceSymbols<'_>, _n_patterns: u64) -> ControlFlow<()> {
+        // Every source numbers its symbols anew.
         self.ids.clear();
         self.ids.resize(source.len(), None);
         ControlFlow::Continue(())
@@ -222,6 +234,7 @@ impl PatternVisitor for Loader {
                 .push(symbols.map(|symbol| symbol.to_string()).collect());
             return ControlFlow::Continue(());
         }
+        // One buffer for all patterns, taken out because `id` needs all of `self`.
         let mut symbols = std::mem::take(&mut self.symbols);
         symbols.clear();
         symbols.extend(

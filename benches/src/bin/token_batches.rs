@@ -1,4 +1,5 @@
-//! What batching costs, and what ordering by length saves: lines of a text file as batches of 16,384 tokens, padding included.
+//! Measures what batching costs, and what ordering by length saves: lines of a text file as batches
+//! of 16,384 tokens, padding included.
 //!
 //! ```text
 //! cargo run --release -p kato-benches --bin token_batches -- PATH
@@ -33,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for batch in open(&path)?.into_token_batches(options, words)? {
             let batch = batch?;
             tokens += batch.tokens.len();
+            // A batch is a rectangle; what is not a token in it is padding.
             cells += batch.len() * batch.max_len();
             batches += 1;
         }
@@ -51,6 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let mut n_tokens = 0;
     for document in open(&path)? {
+        // Otherwise the compiler may leave out tokens that nobody looks at.
         n_tokens += black_box(words(&document?.text)?).len();
     }
     let rate = n_tokens as f64 / start.elapsed().as_secs_f64() / 1e6;
@@ -58,16 +61,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Opens the file, a document a line.
 fn open(path: &str) -> Result<StreamingDatasetLoader, LoadError> {
     let builder = StreamingDatasetLoader::builder().with_input(path);
     builder.with_text_unit(TextUnit::Line).build()
 }
 
+/// Returns the options that all batches share.
 fn options() -> TokenBatchOptions {
     TokenBatchOptions::new(16_384).with_max_sequence_tokens(1_024)
 }
 
-/// Millions of tokens per second.
+/// Returns millions of tokens a second.
 fn rate(batches: TokenBatches) -> Result<f64, Box<dyn Error>> {
     let (start, mut n_tokens) = (Instant::now(), 0);
     for batch in batches {
@@ -76,13 +81,13 @@ fn rate(batches: TokenBatches) -> Result<f64, Box<dyn Error>> {
     Ok(n_tokens as f64 / start.elapsed().as_secs_f64() / 1e6)
 }
 
-/// A token per word: its first letter.
+/// Returns a token per word: its first letter.
 fn words(text: &str) -> Result<Vec<u32>, Infallible> {
     let first = |word: &str| word.bytes().next().map_or(0, u32::from);
     Ok(text.split_ascii_whitespace().map(first).collect())
 }
 
-/// A token per word: a hash that takes its time.
+/// Returns a token per word: a hash that takes its time.
 fn hashed(text: &str) -> Result<Vec<u32>, Infallible> {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     let hash = |word: &str| (0..ROUNDS).fold(0, |hash, _| word.bytes().fold(hash, step));

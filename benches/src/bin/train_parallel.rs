@@ -1,5 +1,7 @@
-//! What the scheduler costs and what a second worker gains: the same samples learned by a bare loop and by `train_parallel`,
-//! alternating in one run; what handing out one sample costs; and the peak memory of a run.
+//! Measures what the scheduler costs and what a second worker gains.
+//!
+//! The same samples are learned by a bare loop and by `train_parallel`, alternating in one run;
+//! beside that, what handing out one sample costs, and the peak memory of a run.
 //!
 //! ```text
 //! cargo run --release -p kato-benches --bin train_parallel -- CORPUS.jsonl
@@ -43,7 +45,7 @@ struct Args {
     peak_of: Option<NonZeroUsize>,
 }
 
-/// Wall clock and processor time, in seconds.
+/// Wall-clock time and processor time, in seconds.
 #[derive(Debug, Clone, Copy)]
 struct Took {
     wall: f64,
@@ -72,6 +74,7 @@ fn main() -> Result<()> {
     }
     let (mut bare, mut one, mut two) = (Vec::new(), Vec::new(), Vec::new());
     let mut samples = 0;
+    // In turn, so that a machine that slows down slows all three down.
     for _ in 0..args.rounds {
         bare.push(bare_loop(&learner, &args.corpus)?);
         let (took, learned) = scheduled(&learner, &args.corpus, 1, Distribution::default())?;
@@ -115,19 +118,21 @@ fn main() -> Result<()> {
         let micros = handing_out(&lines, work_size)?;
         println!(
             "handing out a sample, {name}: {micros:.2} µs, {:.2} % of the time at 10,000 samples/s",
+            // At 10,000 samples/s a sample takes 100 µs, of which this is a percentage.
             micros / 100.0 * 100.0
         );
     }
     Ok(())
 }
 
-/// What a program without a scheduler would do.
+/// Trains as a program without a scheduler would.
 fn bare_loop(learner: &HierarchicalConceptLearner, corpus: &Path) -> Result<Took> {
     let dir = tempfile::tempdir()?;
     let store = store(learner, dir.path())?;
     let mut loader = StreamingDatasetLoader::builder()
         .with_input(corpus)
         .build()?;
+    // The scheduler's own budget, so that both stage parts of the same size.
     let budget = TrainingOptions::default().memory_budget;
     let clock = Clock::start()?;
     let mut scratch = learner.new_scratch();
@@ -152,6 +157,7 @@ fn bare_loop(learner: &HierarchicalConceptLearner, corpus: &Path) -> Result<Took
     clock.stop()
 }
 
+/// Trains with a number of workers, and returns how many samples were learned as well.
 fn scheduled(
     learner: &HierarchicalConceptLearner,
     corpus: &Path,
@@ -169,13 +175,14 @@ fn scheduled(
     let clock = Clock::start()?;
     let report = train_parallel(&mut loader, learner, &store, &options, |_event| {})?;
     let mut took = clock.stop()?;
-    // Distinct patterns are counted for the report, which the bare loop does not do.
+    // The report counts distinct patterns, which the bare loop does not do.
     let counting = report.stage_seconds.count_patterns;
     took.wall -= counting;
     took.cpu -= counting;
     Ok((took, report.samples_processed))
 }
 
+/// Creates a knowledge base.
 fn store(learner: &HierarchicalConceptLearner, dir: &Path) -> Result<EmbeddedStore> {
     let configuration = RunConfiguration::of(learner).to_json();
     let nodes = learner.node_names();
@@ -186,7 +193,7 @@ fn store(learner: &HierarchicalConceptLearner, dir: &Path) -> Result<EmbeddedSto
     )?)
 }
 
-/// Microseconds that a sample costs beyond reading it, when learning it costs nothing.
+/// Measures how many microseconds a sample costs beyond reading it, when learning it costs nothing.
 fn handing_out(lines: &Path, work_size: WorkSize) -> Result<f64> {
     let loader = || {
         StreamingDatasetLoader::builder()
@@ -222,10 +229,12 @@ fn handing_out(lines: &Path, work_size: WorkSize) -> Result<f64> {
     let start = Instant::now();
     train_parallel_with(&mut loader()?, &learner, &nothing, &options, |_event| {})?;
     let all = start.elapsed().as_secs_f64();
+    // Reading happens in both, so that the difference is what handing out costs. Noise can make it
+    // negative.
     Ok(1e6 * (all - reading).max(0.0) / n as f64)
 }
 
-/// A backend that learns nothing, in no time.
+/// Backend that learns nothing, in no time.
 #[derive(Debug)]
 struct Nothing {
     nodes: Vec<String>,
@@ -233,6 +242,7 @@ struct Nothing {
     work_size: WorkSize,
 }
 
+/// Its teacher.
 struct NoTeacher;
 
 impl Backend for Nothing {
@@ -291,12 +301,14 @@ impl Teacher for NoTeacher {
     }
 }
 
+/// Start of a measurement.
 struct Clock {
     wall: Instant,
     cpu: f64,
 }
 
 impl Clock {
+    /// Starts to measure.
     fn start() -> Result<Self> {
         let cpu = processor_seconds()?;
         Ok(Self {
@@ -305,6 +317,7 @@ impl Clock {
         })
     }
 
+    /// Stops, and returns what it took.
     fn stop(self) -> Result<Took> {
         Ok(Took {
             wall: self.wall.elapsed().as_secs_f64(),
@@ -313,10 +326,11 @@ impl Clock {
     }
 }
 
-/// Processor time of all threads of this process, in steps of 10 ms.
+/// Returns the processor time of all threads of this process, in steps of 10 ms.
 fn processor_seconds() -> Result<f64> {
     let stat = fs::read_to_string("/proc/self/stat").context("needs Linux")?;
-    // The name in parentheses may hold blanks.
+    // The second field, a name in parentheses, may hold blanks. Behind it, times in user and kernel
+    // mode are fields 14 and 15 of proc(5), in ticks of which Linux shows 100 a second.
     let fields = stat.rsplit(") ").next().unwrap_or_default();
     let ticks = |at: usize| {
         let field = fields.split(' ').nth(at).unwrap_or_default();
@@ -325,6 +339,7 @@ fn processor_seconds() -> Result<f64> {
     Ok((ticks(11) + ticks(12)) / 100.0)
 }
 
+/// Returns the median of each of the two times, which may be of different rounds.
 fn median(mut took: Vec<Took>) -> Took {
     took.sort_by(|a, b| a.wall.total_cmp(&b.wall));
     let wall = took[took.len() / 2].wall;

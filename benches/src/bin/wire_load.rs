@@ -1,12 +1,14 @@
-//! What a server does over loopback: calls a second one by one and in batches, latency of an observation, many sessions at once.
+//! Measures a server over loopback: calls a second one by one and in batches, latency of an
+//! observation, many sessions at once.
 //!
 //! ```sh
 //! cargo build --release --examples
 //! cargo run --release -p kato-benches --bin wire_load -- --serve target/release/examples/serve
 //! ```
 //!
-//! Starts a server of its own on a temporary directory, with the default durability, and loads it with the client from this
-//! process, so server and load share the machine. The other side's figures are the server's: every answer is waited for.
+//! Starts a server of its own on a temporary directory, with the default durability, and loads it
+//! with the client from this process, so server and load share the machine. The other side's
+//! figures are the server's: every answer is waited for.
 
 #![expect(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -50,7 +52,7 @@ struct Arguments {
     mixed_seconds: f64,
 }
 
-/// A server of its own process on a temporary directory.
+/// Server in a process of its own, on a temporary directory.
 struct Server {
     child: Child,
     url: String,
@@ -58,6 +60,7 @@ struct Server {
 }
 
 impl Server {
+    /// Starts the server and waits until it listens.
     fn start(arguments: &Arguments) -> Result<Self> {
         let data = tempfile::tempdir()?;
         let mut child = Command::new(&arguments.serve)
@@ -81,7 +84,7 @@ impl Server {
         })
     }
 
-    /// Resident memory in MB.
+    /// Returns its resident memory in MB.
     fn resident(&self) -> Result<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -89,9 +92,12 @@ impl Server {
         Ok(kilobytes.context("no VmRSS")?.parse::<f64>()? / 1024.0)
     }
 
+    /// Creates a client whose sessions are at this node.
     fn client(&self, node: &str) -> Result<KatoClient> {
         let session = SessionOptions::new(node).process_predictions(false);
         Ok(KatoClient::builder(&self.url, session)
+            // As many idle connections as there can be sessions: otherwise making them anew would
+            // be measured.
             .pool_size(2_000)
             .build()?)
     }
@@ -134,7 +140,8 @@ fn main() -> Result<()> {
     })
 }
 
-/// One learn a call, as the original trains: a sequence of one chunk with a learn in the end.
+/// Measures one learn a call, as the original trains: a sequence of one chunk with a learn in the
+/// end.
 async fn one_by_one(arguments: &Arguments, sessions: usize) -> Result<()> {
     let server = Server::start(arguments)?;
     let client = server.client("node0")?;
@@ -160,7 +167,7 @@ async fn one_by_one(arguments: &Arguments, sessions: usize) -> Result<()> {
     Ok(())
 }
 
-/// Many learns a call.
+/// Measures many learns a call.
 async fn batches(arguments: &Arguments, sessions: usize, size: u64) -> Result<()> {
     let server = Server::start(arguments)?;
     let client = server.client("node0")?;
@@ -184,8 +191,10 @@ async fn batches(arguments: &Arguments, sessions: usize, size: u64) -> Result<()
     Ok(())
 }
 
-/// Single observations; the short-term memory is emptied now and then and that is not timed. Without pauses between them the machine is
-/// as busy as it can be.
+/// Measures single observations.
+///
+/// The short-term memory is emptied now and then, which is not timed. Without pauses between them
+/// the machine is as busy as it can be.
 async fn observations(arguments: &Arguments, sessions: usize, pause: Duration) -> Result<()> {
     let server = Server::start(arguments)?;
     let client = server.client("node0")?;
@@ -213,7 +222,8 @@ async fn observations(arguments: &Arguments, sessions: usize, pause: Duration) -
     Ok(())
 }
 
-/// Sessions that observe, learn, look and predict with pauses between, for long enough to see memory.
+/// Measures sessions that observe, learn, look and predict with pauses between, for long enough to
+/// see memory.
 async fn mixed(arguments: &Arguments) -> Result<()> {
     let server = Server::start(arguments)?;
     let client = server.client("node0")?;
@@ -233,6 +243,8 @@ async fn mixed(arguments: &Arguments) -> Result<()> {
         let done = &done;
         async move {
             let mut latencies = Vec::new();
+            // A multiple of 8, so that every session begins with observations, and a prime apart,
+            // so that they observe different chunks.
             let mut n = idx as u64 * 8 * 7_919;
             while Instant::now() < deadline {
                 let began = Instant::now();
@@ -272,19 +284,21 @@ async fn mixed(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Returns clients with a session each, which share their connections.
 fn forks(client: &KatoClient, n: usize) -> Vec<KatoClient> {
     (0..n).map(|_| client.fork()).collect()
 }
 
-/// The symbols of a chunk that no other number has.
+/// Returns the symbols of a chunk that no other number has.
 fn chunk(n: u64) -> impl Iterator<Item = String> {
     (0..CHUNK).map(move |place| {
         let digit = n / 400_u64.pow(place as u32) % 400;
+        // As GPT-2's tokens look, whose leading blank is this letter: two bytes in UTF-8, one word.
         format!("\u{120}word{}", digit * CHUNK + place)
     })
 }
 
-/// What was measured.
+/// Result of a measurement.
 struct Measured {
     seconds: f64,
     done: u64,
@@ -292,6 +306,7 @@ struct Measured {
 }
 
 impl Measured {
+    /// Prints a row of the table.
     fn print(mut self, what: &str, sessions: usize) {
         self.latencies.sort_unstable();
         let at = |share: f64| {
@@ -309,8 +324,9 @@ impl Measured {
     }
 }
 
-/// Calls `act` again and again by every client, each call with a number of its own; it says how many it did and how long the request
-/// took. The first second is not counted.
+/// Calls `act` again and again by every client, each call with a number of its own.
+///
+/// It says how many it did and how long the request took. The first second is not counted.
 async fn repeat(
     seconds: f64,
     clients: Vec<KatoClient>,
@@ -325,6 +341,7 @@ async fn repeat(
         while Instant::now() < deadline {
             let start = Instant::now();
             let (n, took) = act(client, numbers.fetch_add(1, Ordering::Relaxed)).await?;
+            // The first second warms up connections, caches and the server's files.
             if start >= began {
                 latencies.push(took);
                 done.fetch_add(n, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Clean-up: removes rare patterns without breaking the hierarchy. A plan is made first and applied
 //! afterwards.
 
-mod doomed;
+mod removal;
 
 use kato_model::PatternName;
 use kato_store::{KnowledgeBase, PatternStore, Totals};
@@ -68,7 +68,7 @@ pub enum References {
 pub struct CleanupPlan {
     nodes: Vec<NodeCleanup>,
     /// Names to remove, by node.
-    doomed: Vec<Vec<PatternName>>,
+    to_remove: Vec<Vec<PatternName>>,
     /// The state for which the plan was made.
     checkpoint: Value,
     totals: Vec<Totals>,
@@ -120,25 +120,25 @@ impl CleanupPlan {
     /// [`AnalysisError::Read`] when any node cannot be read, [`AnalysisError::ChangedMeanwhile`]
     /// when the store is written to at the same time.
     pub fn of(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Self, AnalysisError> {
-        let chosen = chosen(store, options)?;
+        let applies_threshold = applies_threshold(store, options)?;
         // Taken before the patterns are read: if the store is written to meanwhile, they no longer
         // match when the plan is applied, and it is refused.
         let checkpoint = store.checkpoint();
         let totals = totals(store)?;
         let found = match options.references {
-            References::Keep => doomed::keep(store, options.threshold, &chosen)?,
-            References::Cascade => doomed::cascade(store, options.threshold, &chosen)?,
+            References::Keep => removal::keep(store, options.threshold, &applies_threshold)?,
+            References::Cascade => removal::cascade(store, options.threshold, &applies_threshold)?,
         };
         let mut plan = Self {
             nodes: Vec::new(),
-            doomed: Vec::new(),
+            to_remove: Vec::new(),
             checkpoint,
             totals,
             digests: Vec::new(),
         };
         for node in found {
             plan.nodes.push(node.counts);
-            plan.doomed.push(node.names);
+            plan.to_remove.push(node.names);
             plan.digests.push(node.digest);
         }
         Ok(plan)
@@ -154,7 +154,7 @@ impl CleanupPlan {
     /// that do not exist.
     #[must_use]
     pub fn doomed(&self, node_idx: usize) -> &[PatternName] {
-        self.doomed.get(node_idx).map_or(&[], Vec::as_slice)
+        self.to_remove.get(node_idx).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the number of patterns of all nodes that would be removed.
@@ -181,7 +181,7 @@ impl CleanupPlan {
         // The same checkpoint, so that a training run that is resumed goes on where it was.
         let checkpoint = self.checkpoint.clone();
         store
-            .forget(&self.doomed, checkpoint)
+            .forget(&self.to_remove, checkpoint)
             .map_err(|source| AnalysisError::Forget { source })
     }
 
@@ -208,7 +208,7 @@ impl CleanupPlan {
         // Totals can agree by chance and checkpoints can be committed again; the digest of all
         // names and frequencies settles it.
         for (node_idx, node) in self.nodes.iter().enumerate() {
-            if LevelDigest::of(store, node_idx)? != self.digests[node_idx] {
+            if LevelDigest::compute(store, node_idx)? != self.digests[node_idx] {
                 return Err(changed(&node.node));
             }
         }
@@ -217,17 +217,20 @@ impl CleanupPlan {
 }
 
 /// Returns whether the threshold applies to each node.
-fn chosen(store: &dyn PatternStore, options: &CleanupOptions) -> Result<Vec<bool>, AnalysisError> {
+fn applies_threshold(
+    store: &dyn PatternStore,
+    options: &CleanupOptions,
+) -> Result<Vec<bool>, AnalysisError> {
     let Some(names) = &options.nodes else {
         return Ok(vec![true; store.nodes().len()]);
     };
-    let mut chosen = vec![false; store.nodes().len()];
+    let mut applies_threshold = vec![false; store.nodes().len()];
     for name in names {
         let node = KnowledgeBase::of(store, name);
         let node = node.map_err(|source| AnalysisError::Node { source })?;
-        chosen[node.node_idx()] = true;
+        applies_threshold[node.node_idx()] = true;
     }
-    Ok(chosen)
+    Ok(applies_threshold)
 }
 
 /// Returns the totals of all nodes.

@@ -55,7 +55,7 @@ impl Comparison {
     #[must_use]
     pub fn of(before: &Snapshot, after: &Snapshot) -> Self {
         let total = |metric, number: fn(&Snapshot) -> u64| {
-            MetricDifference::of(
+            MetricDifference::new(
                 metric,
                 Some(number(before) as f64),
                 Some(number(after) as f64),
@@ -69,7 +69,7 @@ impl Comparison {
                 total("observations", |snapshot| snapshot.observations),
             ],
             levels: (0..n_levels)
-                .map(|level| LevelComparison::of(level, before, after))
+                .map(|level| LevelComparison::new(level, before, after))
                 .collect(),
         }
     }
@@ -77,17 +77,17 @@ impl Comparison {
 
 impl LevelComparison {
     /// Compares one level of two snapshots.
-    fn of(level: usize, before: &Snapshot, after: &Snapshot) -> Self {
+    fn new(level: usize, before: &Snapshot, after: &Snapshot) -> Self {
         let nodes = [before, after].map(|snapshot| snapshot.nodes.get(level));
         // The link at a node's index is the one to the node above, so the top level has none.
         let links = [before, after].map(|snapshot| snapshot.links.get(level));
         let of_nodes = NODE_METRICS.iter().map(|(metric, number)| {
             let [before, after] = nodes.map(|node| node.and_then(number));
-            MetricDifference::of(metric, before, after)
+            MetricDifference::new(metric, before, after)
         });
         let of_links = LINK_METRICS.iter().map(|(metric, number)| {
             let [before, after] = links.map(|link| link.and_then(number));
-            MetricDifference::of(metric, before, after)
+            MetricDifference::new(metric, before, after)
         });
         let name = |node: Option<&NodeSnapshot>| node.map(|node| node.node.clone());
         let digest = |node: Option<&NodeSnapshot>| node.map(|node| node.digest.clone());
@@ -104,7 +104,7 @@ impl LevelComparison {
 
 impl MetricDifference {
     /// Creates a difference from the two numbers.
-    fn of(metric: &str, before: Option<f64>, after: Option<f64>) -> Self {
+    fn new(metric: &str, before: Option<f64>, after: Option<f64>) -> Self {
         let absolute = before.zip(after).map(|(before, after)| after - before);
         // No relative change is given from zero: it would be infinite or undefined, which JSON
         // cannot hold.

@@ -88,7 +88,7 @@ impl Growth {
 mod tests {
     use super::*;
 
-    fn of(points: &[(u64, u64)]) -> Option<Growth> {
+    fn growth_of(points: &[(u64, u64)]) -> Option<Growth> {
         let point = |&(samples, patterns)| GrowthPoint { samples, patterns };
         Growth::of(&points.iter().map(point).collect::<Vec<_>>())
     }
@@ -101,13 +101,13 @@ mod tests {
             &[(0, 1), (1, 1), (2, 2)],
             &[(1, 1), (2, 2), (2, 3), (3, 0)],
         ] {
-            assert_eq!(of(points), None, "{points:?}");
+            assert_eq!(growth_of(points), None, "{points:?}");
         }
     }
 
     #[test]
     fn no_growth_is_an_exponent_of_zero() {
-        let growth = of(&[(1, 7), (10, 7), (100, 7)]).unwrap();
+        let growth = growth_of(&[(1, 7), (10, 7), (100, 7)]).unwrap();
         assert_eq!(
             (growth.exponent, growth.r_squared, growth.points),
             (0.0, 1.0, 3)

@@ -63,7 +63,11 @@ pub struct Information {
 impl Information {
     /// Computes the figures from the weights of parents, of children, and of pairs; `None` when
     /// there are no pairs.
-    pub(crate) fn of(parents: &Weights, children: &Weights, pairs: &Weights) -> Option<Self> {
+    pub(crate) fn from_weights(
+        parents: &Weights,
+        children: &Weights,
+        pairs: &Weights,
+    ) -> Option<Self> {
         let parent_entropy = entropy_bits(parents)?;
         let child_entropy = entropy_bits(children)?;
         let joint_entropy = entropy_bits(pairs)?;

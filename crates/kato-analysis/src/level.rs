@@ -56,7 +56,10 @@ pub(crate) struct LevelDigest(blake3::Hasher);
 
 impl LevelDigest {
     /// Reads a node and returns its digest as hexadecimal digits.
-    pub(crate) fn of(store: &dyn PatternStore, node_idx: usize) -> Result<String, AnalysisError> {
+    pub(crate) fn compute(
+        store: &dyn PatternStore,
+        node_idx: usize,
+    ) -> Result<String, AnalysisError> {
         let node = store.nodes().get(node_idx).map_or("", String::as_str);
         let mut digest = Self::default();
         for item in store

@@ -92,12 +92,12 @@ impl Snapshot {
         for node_idx in 0..store.nodes().len() {
             let level = Level::load(store, node_idx)?;
             digest.update(level.digest.as_bytes());
-            let node = NodeSnapshot::of(store, node_idx, &level, tokens, options.top)?;
+            let node = NodeSnapshot::compute(store, node_idx, &level, tokens, options.top)?;
             // The lowest node's symbols are the tokens that were learned, for the nodes above as
             // well.
             tokens = tokens.or(Some(node.totals.symbols));
             if let (Some(below), Some(lower)) = (below, nodes.last()) {
-                links.push(link::of(
+                links.push(link::compute(
                     store, node_idx, &below, &level, lower, &node, options,
                 )?);
             }

@@ -32,7 +32,7 @@ struct Group {
 impl Group {
     /// Returns the directories of the group and of those above it, up to the mount: a limit of each
     /// holds for all below it.
-    fn lineage(&self) -> impl Iterator<Item = &Path> {
+    fn ancestors(&self) -> impl Iterator<Item = &Path> {
         self.dir
             .ancestors()
             .take_while(|dir| dir.starts_with(&self.mount))
@@ -40,12 +40,12 @@ impl Group {
 
     /// Returns the smallest limit of the group and those above it; files that are missing or hold
     /// no limit are left out.
-    fn smallest<T: PartialOrd>(
+    fn min_limit<T: PartialOrd>(
         &self,
         file: &str,
         parse: impl Fn(&Path, &str) -> Option<T>,
     ) -> Option<T> {
-        self.lineage()
+        self.ancestors()
             .filter_map(|dir| parse(dir, &fs::read_to_string(dir.join(file)).ok()?))
             // `min` wants a total order, which processors as `f64` do not have.
             .reduce(|least, next| if next < least { next } else { least })
@@ -102,12 +102,13 @@ impl Cgroups {
     #[must_use]
     pub fn memory_limit(&self) -> Option<u64> {
         let v2 = self.unified.as_ref();
-        let v2 = v2.and_then(|group| group.smallest("memory.max", |_, text| parse_limit(text)));
+        let v2 = v2.and_then(|group| group.min_limit("memory.max", |_, text| parse_limit(text)));
         let v1 = self.memory.as_ref();
         // In a container, groups above its own are not mounted: their limit shows only in
         // `memory.stat`.
-        let own = v1
-            .and_then(|group| group.smallest("memory.limit_in_bytes", |_, text| parse_limit(text)));
+        let own = v1.and_then(|group| {
+            group.min_limit("memory.limit_in_bytes", |_, text| parse_limit(text))
+        });
         let above = v1.and_then(|group| {
             let stat = fs::read_to_string(group.dir.join("memory.stat")).ok()?;
             limit(counter(&stat, "hierarchical_memory_limit")?)
@@ -119,9 +120,9 @@ impl Cgroups {
     #[must_use]
     pub fn cpu_quota(&self) -> Option<f64> {
         let v2 = self.unified.as_ref();
-        let v2 = v2.and_then(|group| group.smallest("cpu.max", |_, text| parse_cpu_max(text)));
+        let v2 = v2.and_then(|group| group.min_limit("cpu.max", |_, text| parse_cpu_max(text)));
         let v1 = self.cpu.as_ref().and_then(|group| {
-            group.smallest("cpu.cfs_quota_us", |dir, quota| {
+            group.min_limit("cpu.cfs_quota_us", |dir, quota| {
                 // Each group has a period of its own, so the quotas are compared as shares and not
                 // as times.
                 let period = fs::read_to_string(dir.join("cpu.cfs_period_us")).ok()?;
@@ -137,9 +138,9 @@ impl Cgroups {
     pub fn cpuset(&self) -> Option<u64> {
         let v2 = self.unified.as_ref();
         let v2 = v2
-            .and_then(|group| group.smallest("cpuset.cpus.effective", |_, text| count_cpus(text)));
+            .and_then(|group| group.min_limit("cpuset.cpus.effective", |_, text| count_cpus(text)));
         let v1 = self.cpuset.as_ref();
-        let v1 = v1.and_then(|group| group.smallest("cpuset.cpus", |_, text| count_cpus(text)));
+        let v1 = v1.and_then(|group| group.min_limit("cpuset.cpus", |_, text| count_cpus(text)));
         least(v1, v2)
     }
 

@@ -1,6 +1,6 @@
 //! Learning many sequences with few requests.
 
-mod carry;
+mod execute;
 mod plan;
 
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 use kato_model::PatternName;
 use kato_protocol::BatchItem;
 
-pub(crate) use carry::{check_names, observations};
+pub(crate) use execute::{check_names, observations};
 pub use plan::{BatchMode, BatchPlan, PlannedCall};
-pub(crate) use plan::{is_plain, name_of, sendable};
+pub(crate) use plan::{is_plain, name_of, normalized};
 
-use self::carry::carry_out;
+use self::execute::execute_plan;
 use crate::session::Session;
 use crate::transport::Transport;
 use crate::{Calls, ClientError, Generation, KatoClient, SessionOptions};
@@ -48,7 +48,7 @@ pub(crate) struct BatchSessions {
     /// Whether emotives and metadata outlive a learn on this server.
     outlive: bool,
     /// Whether emotives or metadata of the last item are still in the manual session.
-    stained: bool,
+    has_leftover_attributes: bool,
 }
 
 impl BatchSessions {
@@ -72,7 +72,7 @@ impl BatchSessions {
             runs: session(chunk_size.unwrap_or(0)),
             manual: session(0),
             outlive: generation == Generation::V3_10,
-            stained: false,
+            has_leftover_attributes: false,
         }
     }
 
@@ -176,7 +176,7 @@ impl KatoClient {
             BatchSessions::new(&self.transport, self.node_id(), chunk_size, generation)
         });
         let work = async move {
-            let done = carry_out(&plan, &items, &mut sessions, key.as_deref()).await;
+            let done = execute_plan(&plan, &items, &mut sessions, key.as_deref()).await;
             // A doubt concerns this call alone; the next one begins with fresh sessions.
             let sessions = match done {
                 Ok(_) => Some(sessions),

@@ -282,7 +282,7 @@ impl Drop for KatoClient {
         if let Some(client) = self.client.take().and_then(Arc::into_inner) {
             // Dropping cannot report an error: a doubt that the session was left in is lost here,
             // unlike with `close`.
-            self.runtime.leave(client.close());
+            self.runtime.run_briefly(client.close());
         }
     }
 }

@@ -235,6 +235,6 @@ async fn keep_alive(session: std::sync::Weak<Session>, every: Duration) {
         let Some(session) = session.upgrade() else {
             return;
         };
-        session.touch().await;
+        session.extend_if_idle().await;
     }
 }

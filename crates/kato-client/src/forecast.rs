@@ -79,7 +79,7 @@ pub(crate) struct Forecast {
 impl Forecast {
     /// Computes the effect of `steps` on `mirror`. `None` if a name or a setting cannot be known on
     /// this side.
-    pub(crate) fn of(mirror: &Mirror, auto: AutoLearn, steps: &Steps<'_>) -> Option<Self> {
+    pub(crate) fn compute(mirror: &Mirror, auto: AutoLearn, steps: &Steps<'_>) -> Option<Self> {
         // The setting has to be known only where it could matter.
         let limit = if steps.may_learn(mirror.n_events(), auto) && steps.n_events() > 0 {
             usize::try_from(auto.max_pattern_length?).unwrap_or(usize::MAX)
@@ -201,7 +201,7 @@ mod tests {
             observations: observations.iter().collect(),
             ..Steps::default()
         };
-        let forecast = Forecast::of(&Mirror::default(), auto, &steps).expect("known");
+        let forecast = Forecast::compute(&Mirror::default(), auto, &steps).expect("known");
         let expected = names(&[&["a", "b", "c"], &["b", "c", "d"], &["c", "d", "e"]]);
         assert_eq!(forecast.learned, expected);
         assert_eq!(forecast.stm, [["d"], ["e"]]);
@@ -226,7 +226,7 @@ mod tests {
             learn_after_each: true,
             ..Steps::default()
         };
-        let forecast = Forecast::of(&mirror, auto, &steps).expect("known");
+        let forecast = Forecast::compute(&mirror, auto, &steps).expect("known");
         let whole = pattern_name(&[vec!["a".into()], vec!["b".into(), "c".into()]]);
         let rest = pattern_name(&[vec!["b".into(), "c".into()]]);
         assert_eq!(forecast.learned, [rest, whole.clone()]);
@@ -245,7 +245,7 @@ mod tests {
             learn_at_end: true,
             ..Steps::default()
         };
-        let forecast = Forecast::of(&Mirror::default(), auto, &steps).expect("known");
+        let forecast = Forecast::compute(&Mirror::default(), auto, &steps).expect("known");
         assert_eq!(forecast.learned[..2], names(&[&["a", "b"], &["c", "d"]]));
         assert_eq!(
             forecast.last.as_deref(),
@@ -263,6 +263,6 @@ mod tests {
             ..Steps::default()
         };
         let unknown = AutoLearn::default();
-        assert_eq!(Forecast::of(&Mirror::default(), unknown, &steps), None);
+        assert_eq!(Forecast::compute(&Mirror::default(), unknown, &steps), None);
     }
 }

@@ -16,7 +16,7 @@ pub enum Generation {
 
 impl Generation {
     /// Returns the generation of a server that describes itself like this.
-    pub(crate) fn of(root: &Root) -> Self {
+    pub(crate) fn from_root(root: &Root) -> Self {
         let major = root.version.split('.').next().unwrap_or_default();
         match major.parse::<u64>() {
             Ok(0..=2) => Self::October2025,

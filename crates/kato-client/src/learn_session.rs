@@ -8,7 +8,7 @@ use kato_protocol::{BatchItem, Deleted, NodeSymbols, Sequence};
 use reqwest::Method;
 use serde::de::IgnoredAny;
 
-use crate::batch::{check_names, is_plain, name_of, observations, sendable};
+use crate::batch::{check_names, is_plain, name_of, normalized, observations};
 use crate::session::Session;
 use crate::transport::{Failure, Meaning};
 use crate::{CallKind, ClientError, Generation, KatoClient, SessionOptions};
@@ -63,7 +63,7 @@ pub struct LearnSession {
     manual: Arc<Session>,
     /// Whether emotives or metadata of an item are still in the manual session, where the next
     /// pattern would get them.
-    is_stained: bool,
+    has_leftover_attributes: bool,
 }
 
 impl LearnSession {
@@ -98,12 +98,12 @@ impl LearnSession {
     pub async fn id(&mut self, items: &[BatchItem]) -> Result<String, ClientError> {
         let session = self.session_for(items);
         let is_manual = Arc::ptr_eq(&session, &self.manual);
-        if is_manual && self.is_stained {
+        if is_manual && self.has_leftover_attributes {
             if session.clear_stm().await.is_err() {
                 // A new session has nothing of it.
                 session.start_over().await;
             }
-            self.is_stained = false;
+            self.has_leftover_attributes = false;
         }
         let mut state = session.state.lock().await;
         session.id(&mut state).await
@@ -121,7 +121,7 @@ impl LearnSession {
     /// session any more, and nothing was learned; [`ClientError::NameMismatch`] when the server
     /// learned something else; refusals; no connection.
     pub async fn learn(&mut self, id: &str, items: &[BatchItem]) -> Result<(), ClientError> {
-        let items: Vec<BatchItem> = items.iter().map(sendable).collect();
+        let items: Vec<BatchItem> = items.iter().map(normalized).collect();
         let names: Vec<Option<PatternName>> = items.iter().map(name_of).collect();
         let Some(last) = items.last() else {
             return Ok(());
@@ -137,7 +137,7 @@ impl LearnSession {
         };
         if is_manual && self.generation == Generation::V3_10 {
             // Before the request: whatever becomes of it, the next item starts clean.
-            self.is_stained = items.iter().any(|item| !is_plain(item));
+            self.has_leftover_attributes = items.iter().any(|item| !is_plain(item));
         }
         let answer = session.write_once(id, &sequence).await?;
         let found = answer.auto_learned_patterns.iter().map(String::as_str);
@@ -190,7 +190,7 @@ impl KatoClient {
             generation: self.generation().await?,
             runs: session(chunk_size),
             manual: session(0),
-            is_stained: false,
+            has_leftover_attributes: false,
         })
     }
 

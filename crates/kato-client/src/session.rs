@@ -1,8 +1,8 @@
 //! The life of a client's only session: created on first use, created anew and restored if the
 //! server lost it.
 
-mod disarm;
 mod doubt;
+mod late_copy;
 mod make;
 mod operation;
 mod write;
@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 
 pub(crate) use operation::{Learn, Operation};
 
-use self::make::Unmade;
+use self::make::CreateError;
 use crate::call::Call;
 use crate::forecast::AutoLearn;
 use crate::mirror::Mirror;
@@ -32,7 +32,7 @@ const MAX_SESSIONS: u32 = 5;
 const DEFAULT_TTL: Duration = Duration::from_secs(3600);
 
 /// Longest time for a request that may as well fail, such as closing.
-const PARTING: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A session and everything that is needed to create it again.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Session {
                 source: None,
             });
         }
-        let tries = self.transport.pool.retry.policy().attempts;
+        let max_attempts = self.transport.pool.retry.policy().attempts;
         let mut made = 0;
         loop {
             if let Some(id) = &state.id {
@@ -128,8 +128,10 @@ impl Session {
                     state.id = Some(id);
                     state.had_session = true;
                 }
-                Err(Unmade::Anew(_)) if made < tries.max(MAX_SESSIONS) => {}
-                Err(Unmade::Anew(error) | Unmade::Never(error)) => return Err(error),
+                Err(CreateError::Retryable(_)) if made < max_attempts.max(MAX_SESSIONS) => {}
+                Err(CreateError::Retryable(error) | CreateError::Permanent(error)) => {
+                    return Err(error);
+                }
             }
         }
     }
@@ -204,15 +206,15 @@ impl Session {
         // Forgotten before it is deleted, so that it is never used again even if the deletion
         // fails.
         if let Some(id) = state.id.take() {
-            self.delete_in_passing(&id).await;
+            self.delete_best_effort(&id).await;
         }
     }
 
     /// Deletes a session, once and without insisting: one that stays expires.
-    pub(crate) async fn delete_in_passing(&self, id: &str) {
+    pub(crate) async fn delete_best_effort(&self, id: &str) {
         let call = self
             .call(CallKind::Session, Method::DELETE, id, &[])
-            .timeout(PARTING);
+            .timeout(CLOSE_TIMEOUT);
         if let Err(failure) = self.transport.once::<Deleted>(&call).await {
             tracing::debug!(error = %failure.error, "left a session to expire");
         }
@@ -235,7 +237,7 @@ impl Session {
 
     /// Extends an idle session. A busy one needs no help, and one that is gone is created anew when
     /// it is needed.
-    pub(crate) async fn touch(&self) {
+    pub(crate) async fn extend_if_idle(&self) {
         // Never waits for the lock: who holds it works with the session, and every write extends
         // it.
         let Ok(state) = self.state.try_lock() else {
@@ -248,7 +250,7 @@ impl Session {
         let call = self
             .call(CallKind::Session, Method::POST, id, &["extend"])
             .query("ttl_seconds", &ttl.to_string())
-            .timeout(PARTING);
+            .timeout(CLOSE_TIMEOUT);
         if let Err(failure) = self.transport.once::<Value>(&call).await {
             tracing::debug!(error = %failure.error, "the session was not extended");
         }

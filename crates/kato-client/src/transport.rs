@@ -165,7 +165,7 @@ impl Transport {
                     None
                 };
                 Ok(Server {
-                    generation: Generation::of(&root),
+                    generation: Generation::from_root(&root),
                     extensions,
                 })
             })

@@ -1,15 +1,15 @@
-//! What is known about a line that gave no vector.
+//! Description of lines that gave no vector.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Most bytes of a field that a reason quotes.
+/// Bytes of a field that a reason quotes at most.
 const QUOTED_BYTES: usize = 40;
 
-/// A line that gave no vector: where it is, and why.
+/// Line that gave no vector: where it is, and why.
 ///
-/// Reads and writes one flat JSON object, so that a ledger can be kept as JSON Lines.
+/// It is read and written as one flat JSON object, so that a list can be kept as JSON Lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BadLine {
@@ -17,12 +17,12 @@ pub struct BadLine {
     pub line: u64,
     /// Offset of its first byte in the decompressed file.
     pub byte_offset: u64,
-    /// Why.
+    /// Reason why it gave none.
     #[serde(flatten)]
     pub reason: BadReason,
 }
 
-/// Why a line gave no vector.
+/// Reason why a line gave no vector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -34,7 +34,7 @@ pub enum BadReason {
         /// Numbers of a vector.
         expected: usize,
     },
-    /// A field that should be a number is none.
+    /// A field that should be a number is not one.
     NotNumber {
         /// The field, cut off after 40 bytes; what is not UTF-8 is replaced.
         field: String,
@@ -56,12 +56,14 @@ pub enum BadReason {
 }
 
 impl BadReason {
+    /// Creates the reason for a field that is not a number.
     pub(crate) fn not_number(field: &[u8]) -> Self {
         Self::NotNumber {
             field: quoted(field),
         }
     }
 
+    /// Creates the reason for a field that is not a finite number.
     pub(crate) fn not_finite(field: &[u8]) -> Self {
         Self::NotFinite {
             field: quoted(field),
@@ -69,7 +71,9 @@ impl BadReason {
     }
 }
 
+/// Returns the beginning of a field as text.
 fn quoted(field: &[u8]) -> String {
+    // A field may be cut within a character, or not be text at all.
     String::from_utf8_lossy(&field[..field.len().min(QUOTED_BYTES)]).into_owned()
 }
 

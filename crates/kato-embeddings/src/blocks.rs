@@ -1,27 +1,28 @@
-//! A text in blocks of whole lines, mapped or decompressed.
+//! Cuts a text into blocks of whole lines, mapped or decompressed.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
 use memchr::{memchr, memrchr};
 
-/// Text that a worker takes at once: small enough to balance, large enough to make handing over cheap.
+/// Text that a worker takes at once: small enough to balance, large enough to make the handover
+/// cheap.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Longest line: 64 MiB. Something longer is not a vector.
+/// Longest line: 64 MiB. Anything longer is not a vector.
 pub(crate) const MAX_LINE_BYTES: usize = 64 << 20;
 
 const GZIP_MAGIC: &[u8] = b"\x1f\x8b";
 const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
-/// Whole lines, with the offset of the first in the text.
+/// Whole lines, with the offset of the first one in the text.
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
     pub(crate) offset: u64,
     pub(crate) text: Cow<'a, [u8]>,
 }
 
-/// Why there is no next block.
+/// Reason why there is no next block.
 #[derive(Debug)]
 pub(crate) enum BlockError {
     /// A line does not end.
@@ -30,30 +31,33 @@ pub(crate) enum BlockError {
     Corrupt(u64, io::Error),
 }
 
-/// The blocks of a text, in order. Nothing is behind an error.
+/// Blocks of a text, in order. Nothing follows an error.
 pub(crate) struct Blocks<'a> {
     source: Source<'a>,
     offset: u64,
 }
 
+/// Origin of the text.
 enum Source<'a> {
     Mapped(&'a [u8]),
     Decoded {
         decoder: Box<dyn Read + Send + 'a>,
-        /// What was decoded behind the last line end.
+        /// Bytes decoded behind the last line end.
         rest: Vec<u8>,
     },
     Ended,
 }
 
 impl<'a> Blocks<'a> {
-    /// The blocks of a file, which is decompressed when it begins as gzip and Zstandard do: text cannot.
+    /// Creates the blocks of a file, which is decompressed if it begins as gzip and Zstandard do.
+    /// Text cannot begin so.
     pub(crate) fn of(file: &'a [u8]) -> io::Result<Self> {
         let decoded = |decoder: Box<dyn Read + Send + 'a>| Source::Decoded {
             decoder,
             rest: Vec::new(),
         };
         let source = if file.starts_with(GZIP_MAGIC) {
+            // A gzip file may have several members (RFC 1952, 2.2), which are one text.
             decoded(Box::new(flate2::bufread::MultiGzDecoder::new(file)))
         } else if file.starts_with(ZSTD_MAGIC) {
             decoded(Box::new(zstd::Decoder::with_buffer(file)?))
@@ -63,13 +67,14 @@ impl<'a> Blocks<'a> {
         Ok(Self { source, offset: 0 })
     }
 
-    /// The next block, which is not empty.
+    /// Returns the next block, which is not empty.
     pub(crate) fn next(&mut self) -> Result<Option<Block<'a>>, BlockError> {
         let text = match &mut self.source {
             Source::Mapped(file) => cut(file).map(Cow::Borrowed),
             Source::Decoded { decoder, rest } => decode(decoder, rest, self.offset).map(Cow::Owned),
             Source::Ended => return Ok(None),
         };
+        // A decoder that has failed might go on with other bytes.
         let text = text.inspect_err(|_| self.source = Source::Ended)?;
         if text.is_empty() {
             self.source = Source::Ended;
@@ -81,9 +86,10 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Takes whole lines from the front.
+/// Takes whole lines from the front of a mapped file.
 fn cut<'a>(file: &mut &'a [u8]) -> Result<&'a [u8], BlockError> {
     let behind = file.get(BLOCK_BYTES..).unwrap_or_default();
+    // Without a bound, the search of a binary file would read all of it.
     let searched = &behind[..behind.len().min(MAX_LINE_BYTES)];
     let length = match memchr(b'\n', searched) {
         Some(at) => BLOCK_BYTES + at + 1,
@@ -95,7 +101,7 @@ fn cut<'a>(file: &mut &'a [u8]) -> Result<&'a [u8], BlockError> {
     Ok(block)
 }
 
-/// Decodes until there is a block; what follows its last line end is left in `rest`.
+/// Decodes until there is a block. What follows its last line end is left in `rest`.
 fn decode(decoder: &mut dyn Read, rest: &mut Vec<u8>, offset: u64) -> Result<Vec<u8>, BlockError> {
     let mut block = std::mem::take(rest);
     let mut wanted = BLOCK_BYTES;
@@ -105,6 +111,7 @@ fn decode(decoder: &mut dyn Read, rest: &mut Vec<u8>, offset: u64) -> Result<Vec
         if let Err(error) = read {
             return Err(BlockError::Corrupt(offset + block.len() as u64, error));
         }
+        // The text has ended, with or without a line break.
         if block.len() < wanted {
             return Ok(block);
         }
@@ -115,6 +122,7 @@ fn decode(decoder: &mut dyn Read, rest: &mut Vec<u8>, offset: u64) -> Result<Vec
         if block.len() >= MAX_LINE_BYTES {
             return Err(BlockError::LineTooLong);
         }
+        // Doubled, because every round searches the whole block again.
         wanted *= 2;
     }
 }

@@ -1,4 +1,4 @@
-//! Choosing what to read, and reading it.
+//! Builder of [`Embeddings`]: what to read, and the reading itself.
 
 use std::fs::File;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use crate::source::SourceIdentity;
 use crate::text::{Table, read_text};
 use crate::vectors::Vectors;
 
-/// Opens [`Embeddings`]: see [`Embeddings::builder`].
+/// Builder that opens [`Embeddings`]: see [`Embeddings::builder`].
 ///
 /// # Examples
 ///
@@ -54,6 +54,7 @@ pub struct EmbeddingsBuilder<E = f32> {
 }
 
 impl EmbeddingsBuilder {
+    /// Creates a builder with the defaults.
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -67,9 +68,10 @@ impl EmbeddingsBuilder {
 
     /// Keeps numbers as `f64`, as Python's `float()` reads them, in twice the memory.
     ///
-    /// Needed where vectors must have the **names** that they have for other clients of a KATO server: a name is made from
-    /// the vector's digits as `f64`, up to eight of them behind the point. The text `0.418` is 0.418 for a client that reads
-    /// doubles, and 0.41800001 when it was an `f32` in between, which is another name and so another symbol.
+    /// Needed where vectors must have the **names** that they have for other clients of a KATO
+    /// server: a name is made from the vector's digits as `f64`, up to eight of them after the
+    /// decimal point. The text `0.418` is 0.418 for a client that reads doubles, and 0.41800001 if
+    /// it was an `f32` in between, which is another name and so another symbol.
     ///
     /// ```
     /// use kato_embeddings::Embeddings;
@@ -97,9 +99,10 @@ impl EmbeddingsBuilder {
 }
 
 impl<E: Element> EmbeddingsBuilder<E> {
-    /// Reads these words only. Called again, it adds words.
+    /// Restricts reading to these words. Called again, it adds words.
     ///
-    /// The numbers of other words are counted, but not parsed: that one of them is not a number goes unnoticed.
+    /// The numbers of other words are counted but not parsed: if one of them is not a number, it
+    /// goes unnoticed.
     #[must_use]
     pub fn with_vocabulary<W: AsRef<str>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         let words = words.into_iter().map(|word| word.as_ref().into());
@@ -110,47 +113,52 @@ impl<E: Element> EmbeddingsBuilder<E> {
         self
     }
 
-    /// Stops reading when so many words were kept: files have the most frequent words first.
+    /// Stops reading once this many words are kept: files have the most frequent words first.
     #[must_use]
     pub fn with_max_words(mut self, words: usize) -> Self {
         self.options.max_words = Some(words);
         self
     }
 
-    /// Uses so many threads to read and to search. Default: as many as the processor runs at once. The results do not
-    /// depend on it.
+    /// Sets the number of threads that read and search. Default: as many as the processor runs at
+    /// once.
+    ///
+    /// The results do not depend on it.
     #[must_use]
     pub fn with_workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
     }
 
-    /// Expects so many numbers on a line. Default: what a header says, or as many as end the first line.
+    /// Sets how many numbers a line has. Default: what a header says, or as many as end the first
+    /// line.
     #[must_use]
     pub fn with_dims(mut self, dims: usize) -> Self {
         self.dims = Some(dims);
         self
     }
 
-    /// Says whether there is a header. Default: [`Layout::Auto`].
+    /// Sets whether there is a header. Default: [`Layout::Auto`].
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.options.layout = layout;
         self
     }
 
-    /// What happens when a line gives no vector. Default: [`OnBadLine::Fail`].
+    /// Sets what happens when a line gives no vector. Default: [`OnBadLine::Fail`].
     #[must_use]
     pub fn on_bad_line(mut self, policy: OnBadLine) -> Self {
         self.options.on_bad_line = policy;
         self
     }
 
-    /// Keeps the result in a file, and takes it from there as long as it fits the text and the options.
+    /// Keeps the result in a file, and takes it from there as long as it fits the text and the
+    /// options.
     ///
-    /// A cache that is damaged, or was made from another text or with other options, is replaced; so each choice of options
-    /// wants a file of its own. The file is replaced as a whole, so that several processes may share it, but must not be
-    /// written to by anything else while it is open. The text must be there too: it decides whether the cache is valid.
+    /// A cache that is damaged, or was made from another text or with other options, is replaced,
+    /// so each choice of options needs a file of its own. The file is replaced as a whole, so that
+    /// several processes may share it, but nothing else may write to it while it is open. The text
+    /// must be there too: it decides whether the cache is valid.
     #[must_use]
     pub fn with_cache(mut self, path: impl Into<PathBuf>) -> Self {
         self.cache = Some(path.into());
@@ -159,12 +167,12 @@ impl<E: Element> EmbeddingsBuilder<E> {
 
     /// Reads the text or its cache.
     ///
-    /// Of equal words the first stands. Memory is that of the result and a few MiB a worker.
+    /// The first of equal words is kept. Memory is that of the result and a few MiB a worker.
     ///
     /// # Errors
     ///
-    /// When the text cannot be read or is not one of vectors, a line is bad and the policy is to stop, an option is out of
-    /// range, or the cache cannot be written.
+    /// When the text cannot be read or is not one of vectors, a line is bad and the policy is to
+    /// stop, an option is out of range, or the cache cannot be written.
     pub fn open(mut self) -> Result<Embeddings<E>, EmbeddingsError> {
         let at_least_one = |option: &'static str, number: usize| {
             NonZeroUsize::new(number).ok_or(EmbeddingsError::InvalidOption {
@@ -181,10 +189,13 @@ impl<E: Element> EmbeddingsBuilder<E> {
         }
         let read = EmbeddingsError::read;
         let file = File::open(&self.path).map_err(read(&self.path))?;
+        // Of the open file, not of the path, which may name another file in the meantime.
         let metadata = file.metadata().map_err(read(&self.path))?;
         if !metadata.is_file() {
             return Err(EmbeddingsError::not_vectors(&self.path, "it is not a file"));
         }
+        // Mapped even if there is a cache: its fingerprint decides whether the cache is of this
+        // text.
         let text = Map::of(&file).map_err(read(&self.path))?;
         let source = SourceIdentity::of(&metadata, &text);
         let Some(cache) = &self.cache else {
@@ -213,6 +224,7 @@ impl<E: Element> EmbeddingsBuilder<E> {
         ))
     }
 
+    /// Reads the text, and fails if it was changed meanwhile.
     fn read(
         &self,
         text: &Map,
@@ -226,6 +238,7 @@ impl<E: Element> EmbeddingsBuilder<E> {
     }
 }
 
+/// Creates the result from what was read.
 fn of_table<E: Number>(
     table: Table<E>,
     origin: Origin,
@@ -251,6 +264,7 @@ fn of_table<E: Number>(
     }
 }
 
+/// Creates the result from a cache.
 fn of_cache<E: Number>(
     loaded: cache::Loaded,
     source: &SourceIdentity,

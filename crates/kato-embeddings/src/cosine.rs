@@ -1,31 +1,35 @@
-//! Cosines that do not depend on who computes them.
+//! Cosines that have the same bits on every machine.
 //!
-//! Sums run in eight lanes of `f64` in one fixed order, so that results have the same bits on every machine and for any
-//! number of workers, and errors of rounding are far below the digits of the text.
+//! Sums run in eight lanes of `f64` in one fixed order, so that results do not depend on the
+//! machine or on the number of workers, and rounding errors are far below the digits of the text.
 
 use crate::element::Number;
 
 /// Lanes that the compiler can put in registers side by side.
 const LANES: usize = 8;
 
-/// Norms between which squares and products neither overflow nor vanish. All norms of `f32` vectors but zero are within.
+/// Norms between which squares and products neither overflow nor vanish. All norms of `f32` vectors
+/// but zero are within.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
 
-/// Length of a vector of finite elements.
+/// Returns the length of a vector of finite elements.
 pub(crate) fn norm<E: Number>(vector: &[E]) -> f64 {
     let norm = sum_of_products(vector, vector, 1.0, 1.0).sqrt();
     if ORDINARY.contains(&norm) {
         return norm;
     }
+    // Squares may have overflowed or lost digits. Divided by the largest element, all are at most
+    // 1.
     let unit = largest(vector);
     if unit == 0.0 {
         return 0.0;
     }
-    // The greatest number there is stands for lengths beyond it.
+    // The greatest number stands for lengths beyond it: an infinite one would make cosines NaN.
     (sum_of_products(vector, vector, unit, unit).sqrt() * unit).min(f64::MAX)
 }
 
-/// Cosine of the angle between two vectors of equal length with these norms: −1 to 1; 0 when one has no direction.
+/// Returns the cosine of the angle between two vectors of equal length with these norms: −1 to 1,
+/// and 0 if one has no direction.
 pub(crate) fn cosine<E: Number>(a: &[E], norm_a: f64, b: &[E], norm_b: f64) -> f64 {
     if norm_a == 0.0 || norm_b == 0.0 {
         return 0.0;
@@ -33,24 +37,27 @@ pub(crate) fn cosine<E: Number>(a: &[E], norm_a: f64, b: &[E], norm_b: f64) -> f
     let cosine = if ORDINARY.contains(&norm_a) && ORDINARY.contains(&norm_b) {
         sum_of_products(a, b, 1.0, 1.0) / (norm_a * norm_b)
     } else {
-        // Norms near the ends of the range have too few digits.
+        // Norms near the ends of the range have lost digits, so that the lengths are computed anew
+        // from scaled elements.
         let (unit_a, unit_b) = (largest(a), largest(b));
         let squared_a = sum_of_products(a, a, unit_a, unit_a);
         let squared_b = sum_of_products(b, b, unit_b, unit_b);
         sum_of_products(a, b, unit_a, unit_b) / (squared_a * squared_b).sqrt()
     };
+    // Rounding may put the cosine of parallel vectors a little beyond 1.
     cosine.clamp(-1.0, 1.0)
 }
 
-/// The greatest magnitude among the elements.
+/// Returns the greatest magnitude among the elements.
 fn largest<E: Number>(vector: &[E]) -> f64 {
     let magnitude = |element: &E| Into::<f64>::into(*element).abs();
     vector.iter().map(magnitude).fold(0.0, f64::max)
 }
 
-/// Sum of the products of elements, each divided by its vector's unit.
+/// Returns the sum of the products of elements, each divided by its vector's unit.
 #[inline]
 fn sum_of_products<E: Number>(a: &[E], b: &[E], unit_a: f64, unit_b: f64) -> f64 {
+    // A division by 1 changes nothing, but costs as much as any other.
     let is_plain = unit_a == 1.0 && unit_b == 1.0;
     let product = |a: E, b: E| -> f64 {
         let (a, b): (f64, f64) = (a.into(), b.into());
@@ -71,6 +78,8 @@ fn sum_of_products<E: Number>(a: &[E], b: &[E], unit_a: f64, unit_b: f64) -> f64
     for (lane, (&a, &b)) in lanes.iter_mut().zip(rest_a.iter().zip(rest_b)) {
         *lane += product(a, b);
     }
+    // Addition rounds, so that its order is part of the result: it is fixed here, not left to a
+    // reduction.
     let [a, b, c, d, e, f, g, h] = lanes;
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }

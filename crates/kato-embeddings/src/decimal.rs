@@ -1,31 +1,34 @@
 //! Decimal text to floating point, correctly rounded.
 //!
-//! Vectors in text have few digits. When those, read as an integer, and the power of ten that divides them are both exact in
-//! the target type, one division rounds once, so it is right. That takes about half the time of a general parser, which
-//! takes the rest: long numbers, exponents, `inf` and `nan`.
+//! Vectors in text have few digits. When those, read as an integer, and the power of ten that
+//! divides them are both exact in the target type, one division rounds once, so it is right. That
+//! takes about half the time of a general parser, which takes the rest: long numbers, exponents,
+//! `inf` and `nan`.
 
 use fast_float2::FastFloat;
 
-/// A type in which small integers and small powers of ten are exact.
+/// Floating-point type in which small integers and small powers of ten are exact.
 pub(crate) trait Exact: FastFloat + 'static {
-    /// Every integer up to this one is exact.
+    /// Integer up to which every one is exact.
     const MAX_INTEGER: u64;
-    /// 10⁰, 10¹ …, all exact.
+    /// The powers 10⁰, 10¹ …, as far as they are exact.
     const POWERS_OF_TEN: &'static [Self];
 
-    /// `integer` over `power`, rounded once.
+    /// Returns `integer` over `power`, rounded once.
     fn quotient(integer: u64, power: Self, is_negative: bool) -> Self;
 }
 
-/// Digits that cannot overflow 64 bits.
+/// Digits of which no number overflows 64 bits.
 const MAX_DIGITS: usize = 19;
 
-/// The number at the beginning of `text`, and how many bytes it takes; `None` when there is none.
+/// Returns the number at the beginning of `text`, and how many bytes it takes; `None` if there is
+/// none.
 #[inline]
 pub(crate) fn decimal_prefix<T: Exact>(text: &[u8]) -> Option<(T, usize)> {
     short_prefix(text).or_else(|| fast_float2::parse_partial(text).ok())
 }
 
+/// Returns the number at the beginning of `text` if one division gives it, rounded correctly.
 #[inline]
 fn short_prefix<T: Exact>(text: &[u8]) -> Option<(T, usize)> {
     let is_negative = text.first() == Some(&b'-');
@@ -40,6 +43,7 @@ fn short_prefix<T: Exact>(text: &[u8]) -> Option<(T, usize)> {
         n_digits += n_decimals;
     }
     let is_short = (1..=MAX_DIGITS).contains(&n_digits) && integer <= T::MAX_INTEGER;
+    // An exponent moves the point, which only the general parser knows.
     if !is_short || matches!(text.get(end), Some(b'e' | b'E')) {
         return None;
     }
@@ -47,7 +51,8 @@ fn short_prefix<T: Exact>(text: &[u8]) -> Option<(T, usize)> {
     Some((T::quotient(integer, power, is_negative), end))
 }
 
-/// Appends the digits from `at` on to `integer`; also where they end. Meaningless above [`MAX_DIGITS`] digits.
+/// Appends the digits from `at` on to `integer`; returns where they end as well. The integer means
+/// nothing above [`MAX_DIGITS`] digits.
 #[inline]
 fn digits(text: &[u8], mut at: usize, mut integer: u64) -> (u64, usize) {
     while let Some(&byte) = text.get(at) {
@@ -55,6 +60,8 @@ fn digits(text: &[u8], mut at: usize, mut integer: u64) -> (u64, usize) {
         if digit > 9 {
             break;
         }
+        // It may overflow: the caller refuses that many digits afterwards, which costs less than a
+        // check for each.
         integer = integer.wrapping_mul(10).wrapping_add(u64::from(digit));
         at += 1;
     }

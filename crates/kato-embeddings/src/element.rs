@@ -1,4 +1,4 @@
-//! The two kinds of numbers that vectors are made of.
+//! The two types of numbers that vectors are made of.
 
 use std::fmt::Debug;
 
@@ -6,24 +6,26 @@ use bytemuck::Pod;
 
 use crate::decimal::{Exact, decimal_prefix};
 
-/// A number of a vector: `f32` or `f64`.
+/// Number of a vector: `f32` or `f64`.
 ///
-/// Text is rounded correctly to either. `f32` halves memory; `f64` is what Python's `float()` gives, and what KATO names
-/// vectors by (see [`EmbeddingsBuilder::with_doubles`](crate::EmbeddingsBuilder::with_doubles)). Sealed: there are no others.
+/// Text is rounded correctly to either. `f32` halves memory; `f64` is what Python's `float()`
+/// gives, and what KATO names vectors by (see
+/// [`EmbeddingsBuilder::with_doubles`](crate::EmbeddingsBuilder::with_doubles)). The trait is
+/// sealed: there are no others.
 pub trait Element: Number {}
 
 impl Element for f32 {}
 impl Element for f64 {}
 
-/// What this crate needs of a number.
+/// What this crate requires of a number. Not exported, which seals [`Element`].
 pub trait Number: Pod + Into<f64> + PartialOrd + Debug + Send + Sync + 'static {
-    /// Name in options and in errors.
+    /// Name of the type, which is part of what decides the content of a cache.
     const NAME: &'static str;
 
-    /// The number at the beginning of `text`, and how many bytes it takes.
+    /// Returns the number at the beginning of `text`, and how many bytes it takes.
     fn read_prefix(text: &[u8]) -> Option<(Self, usize)>;
 
-    /// Whether it is neither infinite nor NaN.
+    /// Returns whether it is neither infinite nor NaN.
     fn is_finite(self) -> bool {
         let wide: f64 = self.into();
         wide.is_finite()
@@ -46,6 +48,7 @@ impl Number for f64 {
     }
 }
 
+// 10¹⁰ is 2¹⁰ · 5¹⁰, and 5¹⁰ fits the 24 bits of the mantissa; 5¹¹ does not.
 impl Exact for f32 {
     const MAX_INTEGER: u64 = 1 << Self::MANTISSA_DIGITS;
     const POWERS_OF_TEN: &'static [Self] =
@@ -57,6 +60,7 @@ impl Exact for f32 {
     }
 }
 
+// 5²² fits the 53 bits of the mantissa; 5²³ does not.
 impl Exact for f64 {
     const MAX_INTEGER: u64 = 1 << Self::MANTISSA_DIGITS;
     const POWERS_OF_TEN: &'static [Self] = &[

@@ -1,4 +1,4 @@
-//! Words and their vectors.
+//! The main type of the crate: words and their vectors.
 
 use std::iter::FusedIterator;
 use std::num::NonZeroUsize;
@@ -15,8 +15,9 @@ use crate::words::Words;
 
 /// Words with a vector each, all of one dimension, in the order of their file.
 ///
-/// Elements are `f32`, or `f64` when opened [with doubles](EmbeddingsBuilder::with_doubles). Shared between threads by
-/// reference. When opened from a cache, the vectors stay in the mapped file: memory is what is looked at.
+/// Elements are `f32`, or `f64` when opened [with doubles](EmbeddingsBuilder::with_doubles). Shared
+/// between threads by reference. When opened from a cache, the vectors stay in the mapped file:
+/// only what is looked at takes memory.
 ///
 /// # Examples
 ///
@@ -45,35 +46,37 @@ pub struct Embeddings<E = f32> {
 }
 
 impl Embeddings {
-    /// Opens a file of vectors in GloVe's or word2vec's text form, plain or compressed with gzip or Zstandard.
+    /// Creates a builder that opens a file of vectors in GloVe's or word2vec's text form, plain or
+    /// compressed with gzip or Zstandard.
     ///
     /// The file is mapped into memory while it is read: it must not be changed until
-    /// [`open`](EmbeddingsBuilder::open) returns. One that is cut off meanwhile ends the process on most systems (`SIGBUS`).
+    /// [`open`](EmbeddingsBuilder::open) returns. One that is cut off meanwhile ends the process on
+    /// most systems (`SIGBUS`).
     pub fn builder(path: impl AsRef<Path>) -> EmbeddingsBuilder {
         EmbeddingsBuilder::new(path.as_ref())
     }
 }
 
 impl<E: Element> Embeddings<E> {
-    /// Number of words.
+    /// Returns the number of words.
     #[must_use]
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether there are no words.
+    /// Returns whether there are no words.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements of each vector; at least 1.
+    /// Returns the number of elements of each vector; at least 1.
     #[must_use]
     pub fn dims(&self) -> usize {
         self.dims
     }
 
-    /// The vector of a word.
+    /// Returns the vector of a word.
     ///
     /// **Complexity**: O(1), beside the word's length.
     #[must_use]
@@ -81,26 +84,27 @@ impl<E: Element> Embeddings<E> {
         self.vector(self.index_of(word)?)
     }
 
-    /// The number of a word, from 0 in the order of the file.
+    /// Returns the number of a word, from 0 in the order of the file.
     #[must_use]
     pub fn index_of(&self, word: &str) -> Option<usize> {
         self.words.index_of(word)
     }
 
-    /// The word of a number; `None` from [`len`](Self::len) on.
+    /// Returns the word of a number; `None` from [`len`](Self::len) on.
     #[must_use]
     pub fn word(&self, index: usize) -> Option<&str> {
         self.words.word(index)
     }
 
-    /// The vector of a number; `None` from [`len`](Self::len) on.
+    /// Returns the vector of a number; `None` from [`len`](Self::len) on.
     #[must_use]
     pub fn vector(&self, index: usize) -> Option<&[E]> {
+        // The index is the caller's, and may be any.
         let start = index.checked_mul(self.dims)?;
         self.matrix().get(start..)?.get(..self.dims)
     }
 
-    /// All vectors, one behind the other.
+    /// Returns all vectors, one behind the other.
     ///
     /// **Shape**: [`len`](Self::len) × [`dims`](Self::dims), by rows.
     #[must_use]
@@ -108,28 +112,29 @@ impl<E: Element> Embeddings<E> {
         self.vectors.elements()
     }
 
-    /// The Euclidean length of every vector, in the order of the words.
+    /// Returns the Euclidean length of every vector, in the order of the words.
     #[must_use]
     pub fn norms(&self) -> &[f64] {
         self.vectors.norms()
     }
 
-    /// Words with their vectors, in the order of the file.
+    /// Returns the words with their vectors, in the order of the file.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &[E])> + FusedIterator {
         let vectors = self.matrix().chunks_exact(self.dims);
         let words = 0..self.len();
-        // Every number below the length has a word.
+        // Every number below the length has a word, so that the default never appears.
         words
             .zip(vectors)
             .map(|(index, vector)| (self.word(index).unwrap_or_default(), vector))
     }
 
-    /// The `k` words whose vectors have the smallest angle with `vector`, nearest first, of equally near ones the earlier in
-    /// the file. All words when there are fewer.
+    /// Returns the `k` words whose vectors have the smallest angle with `vector`, nearest first, of
+    /// equally near ones the earlier in the file. All words if there are fewer.
     ///
-    /// The search is exact, and its result has the same bits for any number of workers. **Formula**: a·b / (|a|·|b|), summed
-    /// in `f64`; 0 where a vector is all zero. **Complexity**: O(`len` · `dims`), shared by the workers.
+    /// The search is exact, and its result has the same bits for any number of workers.
+    /// **Formula**: a·b / (|a|·|b|), summed in `f64`; 0 where a vector is all zero. **Complexity**:
+    /// O(`len` · `dims`), shared by the workers.
     ///
     /// # Errors
     ///
@@ -141,13 +146,15 @@ impl<E: Element> Embeddings<E> {
                 expected: self.dims,
             });
         }
+        // It would make every similarity NaN.
         if let Some(element_idx) = vector.iter().position(|element| !element.is_finite()) {
             return Err(QueryError::NotFinite { element_idx });
         }
         Ok(self.search(vector, norm(vector), k, None))
     }
 
-    /// The `k` words nearest to a word, itself left out; otherwise as [`nearest`](Self::nearest).
+    /// Returns the `k` words nearest to a word, itself left out; otherwise as
+    /// [`nearest`](Self::nearest).
     ///
     /// # Errors
     ///
@@ -162,6 +169,7 @@ impl<E: Element> Embeddings<E> {
         Ok(self.search(vector, norm, k, Some(index)))
     }
 
+    /// Returns the nearest words to a vector with this norm, without the word of number `except`.
     fn search(
         &self,
         vector: &[E],
@@ -185,7 +193,7 @@ impl<E: Element> Embeddings<E> {
             .collect()
     }
 
-    /// What came of opening the file.
+    /// Returns what opening the file has found.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.report

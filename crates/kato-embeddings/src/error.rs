@@ -1,11 +1,11 @@
-//! The errors of this crate.
+//! Error types of the crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::BadLine;
 
-/// Why vectors could not be opened.
+/// Reason why vectors could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbeddingsError {
@@ -14,7 +14,7 @@ pub enum EmbeddingsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A compressed file is damaged or cut off.
@@ -24,7 +24,7 @@ pub enum EmbeddingsError {
         path: PathBuf,
         /// Bytes of text in front of the damage.
         byte_offset: u64,
-        /// What the decoder said.
+        /// The decoder's error.
         source: io::Error,
     },
     /// The file is not a text of vectors.
@@ -50,15 +50,15 @@ pub enum EmbeddingsError {
     BadLine {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The line, and what is wrong with it.
         line: BadLine,
     },
-    /// Hardly a line gives a vector.
+    /// Hardly any line gives a vector.
     #[error("`{}` has more than {limit} bad lines, the last being {last}; check that it holds vectors", path.display())]
     TooManyBadLines {
         /// The file.
         path: PathBuf,
-        /// How many may be passed over.
+        /// How many may be skipped.
         limit: usize,
         /// The line that was one too many.
         last: BadLine,
@@ -75,7 +75,7 @@ pub enum EmbeddingsError {
         /// The file.
         path: PathBuf,
     },
-    /// An option has a value that nothing can be read with.
+    /// An option has a value that cannot work.
     #[error("option `{option}` is out of range: {reason}")]
     InvalidOption {
         /// Name of the builder's method.
@@ -88,12 +88,13 @@ pub enum EmbeddingsError {
     Cache {
         /// The cache.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl EmbeddingsError {
+    /// Returns a function that turns the operating system's error into that of this crate.
     pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Read {
             path: path.to_owned(),
@@ -101,6 +102,7 @@ impl EmbeddingsError {
         }
     }
 
+    /// Creates the error for a file that is not a text of vectors.
     pub(crate) fn not_vectors(path: &Path, reason: &'static str) -> Self {
         Self::NotVectors {
             path: path.to_owned(),
@@ -109,7 +111,7 @@ impl EmbeddingsError {
     }
 }
 
-/// Why no nearest words could be told.
+/// Reason why nearest words could not be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {

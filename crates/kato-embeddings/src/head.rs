@@ -1,4 +1,4 @@
-//! How a file begins: whether it has a header, and how many numbers a vector has.
+//! Reads how a file begins: whether it has a header, and how many numbers a vector has.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use crate::options::{Layout, Options};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What the first lines say.
+/// What the first lines of a file say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Numbers of a vector.
+    /// Numbers of a vector; at least 1.
     pub(crate) dims: usize,
     /// Bytes in front of the first line that holds a vector: byte order mark and header.
     pub(crate) n_bytes: usize,
@@ -28,6 +28,7 @@ pub(crate) fn read_head(
     options: &Options,
 ) -> Result<Head, EmbeddingsError> {
     let wrong = |reason| EmbeddingsError::not_vectors(path, reason);
+    // GloVe is published as ZIP archives, and a user may well forget to unpack one.
     if text.starts_with(b"PK\x03\x04") {
         return Err(wrong("it is a ZIP archive; unpack it"));
     }
@@ -54,6 +55,9 @@ pub(crate) fn read_head(
         Layout::Auto => {
             let second = lines.find(|line| !trimmed(line).is_empty());
             header(first).filter(|&(_, dims)| {
+                // Two whole numbers may also be a word and its vector of one number: they are a
+                // header only if the next line has room for a word and as many numbers as they
+                // announce.
                 second.is_none_or(|line| fields_from_end(line).take(dims + 1).count() > dims)
             })
         }
@@ -76,6 +80,7 @@ pub(crate) fn read_head(
     let n_fields = fields_from_end(first).count();
     let of_first_line = || {
         fields_from_end(first)
+            // The first field is the word, even if it looks like a number.
             .take(n_fields - 1)
             .take_while(|field| is_number(field))
             .count()
@@ -94,7 +99,7 @@ pub(crate) fn read_head(
     })
 }
 
-/// Words and dimensions, when a line can be a header.
+/// Returns the words and dimensions that a line announces, if it can be a header.
 fn header(line: &[u8]) -> Option<(u64, usize)> {
     let mut fields = fields_from_end(line);
     let (dims, words) = (whole(fields.next()?)?, whole(fields.next()?)?);
@@ -105,6 +110,7 @@ fn header(line: &[u8]) -> Option<(u64, usize)> {
     fields.next().is_none().then_some((words, dims))
 }
 
+/// Parses digits and nothing else: `parse` alone would accept a sign.
 fn whole(field: &[u8]) -> Option<u64> {
     let is_whole = field.iter().all(u8::is_ascii_digit);
     str::from_utf8(field)
@@ -114,6 +120,7 @@ fn whole(field: &[u8]) -> Option<u64> {
         .ok()
 }
 
+/// Lines of a text, with their breaks.
 struct Lines<'a> {
     text: &'a [u8],
     at: usize,

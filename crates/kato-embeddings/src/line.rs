@@ -1,4 +1,4 @@
-//! One line: a word, and the numbers of its vector.
+//! Parses one line: a word, and the numbers of its vector.
 
 use memchr::{memchr2, memchr2_iter, memrchr2};
 
@@ -6,30 +6,30 @@ use crate::bad_line::BadReason;
 use crate::element::Number;
 use crate::options::Options;
 
-/// What a line holds, when it is not bad.
+/// Content of a line that is not bad.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
-    /// Nothing, or blanks.
+    /// No word: the line is empty or holds blanks.
     Blank,
-    /// A word that the vocabulary leaves out.
+    /// A word that is not in the vocabulary.
     LeftOut,
-    /// A word; its vector was appended.
+    /// A word, whose vector was appended.
     Word(&'a str),
 }
 
-/// Whether a byte separates fields.
+/// Returns whether a byte separates fields.
 pub(crate) fn is_separator(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// A line without its break and without blanks at its end.
+/// Returns a line without its break and without blanks at its end.
 pub(crate) fn trimmed(line: &[u8]) -> &[u8] {
     let is_kept = |byte: &u8| !is_separator(*byte) && *byte != b'\r' && *byte != b'\n';
     let end = line.iter().rposition(is_kept).map_or(0, |at| at + 1);
     &line[..end]
 }
 
-/// The fields of a line, from the last to the first.
+/// Returns the fields of a line, from the last to the first.
 pub(crate) fn fields_from_end(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = trimmed(line);
     std::iter::from_fn(move || {
@@ -43,12 +43,13 @@ pub(crate) fn fields_from_end(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether all of a field is a number, finite or not.
+/// Returns whether all of a field is a number, finite or not.
 pub(crate) fn is_number(field: &[u8]) -> bool {
     f64::read_prefix(field).is_some_and(|(_, end)| end == field.len())
 }
 
-/// Reads a line, and appends its vector of `dims` numbers when its word is wanted. On an error nothing is appended.
+/// Reads a line, and appends its vector of `dims` numbers if its word is wanted. On an error
+/// nothing is appended.
 pub(crate) fn read_line<'a, E: Number>(
     line: &'a [u8],
     dims: usize,
@@ -62,7 +63,7 @@ pub(crate) fn read_line<'a, E: Number>(
     let is_left_out =
         |word: &str| matches!(&options.vocabulary, Some(wanted) if !wanted.contains(word));
     let n_before = vectors.len();
-    // As nearly all lines are: one word, then the numbers.
+    // The fast path, which nearly all lines take: one word, then the numbers.
     if let Some(at) = memchr2(b' ', b'\t', line)
         && at > 0
     {
@@ -83,6 +84,7 @@ pub(crate) fn read_line<'a, E: Number>(
         }
         vectors.truncate(n_before);
     }
+    // The slow path, for words with blanks, and for bad lines, whose fault it finds.
     let word = read_from_end(line, dims, vectors).inspect_err(|_| vectors.truncate(n_before))?;
     if is_left_out(word) {
         vectors.truncate(n_before);
@@ -91,11 +93,12 @@ pub(crate) fn read_line<'a, E: Number>(
     Ok(Line::Word(word))
 }
 
+/// Returns a word as text.
 fn word_of(bytes: &[u8]) -> Result<&str, BadReason> {
     str::from_utf8(bytes).map_err(|_| BadReason::NotUtf8)
 }
 
-/// Appends numbers; whether there are exactly `dims`, all finite, and nothing else.
+/// Appends numbers, and returns whether there are exactly `dims`, all finite, and nothing else.
 #[inline]
 fn read_numbers<E: Number>(mut rest: &[u8], dims: usize, vectors: &mut Vec<E>) -> bool {
     for _ in 0..dims {
@@ -116,7 +119,8 @@ fn read_numbers<E: Number>(mut rest: &[u8], dims: usize, vectors: &mut Vec<E>) -
     rest.is_empty()
 }
 
-/// Takes the last `dims` fields as numbers and what is in front of them, blanks included, as the word.
+/// Takes the last `dims` fields as numbers, and what is in front of them, blanks included, as the
+/// word.
 fn read_from_end<'a, E: Number>(
     line: &'a [u8],
     dims: usize,
@@ -133,10 +137,12 @@ fn read_from_end<'a, E: Number>(
         found,
         expected: dims,
     };
+    // The line is not empty, so that it has at least one field.
     if n_fields <= dims {
         return Err(wrong_count(n_fields - 1));
     }
-    // Words may have blanks, but one that seems to end with a number is rather a vector that is too long.
+    // Words may have blanks, but one that seems to end with a number is rather a vector that is too
+    // long.
     if n_fields > dims + 1 && fields_from_end(line).nth(dims).is_some_and(is_number) {
         return Err(wrong_count(n_numbers()));
     }
@@ -154,6 +160,7 @@ fn read_from_end<'a, E: Number>(
         word = trimmed(&word[..word.len() - field.len()]);
     }
     let first = vectors.len() - dims;
+    // The fields were read from the last to the first.
     vectors[first..].reverse();
     let n_blanks = word.iter().take_while(|&&byte| is_separator(byte)).count();
     word_of(&word[n_blanks..])

@@ -1,4 +1,4 @@
-//! Files mapped into memory: the one place of this crate with `unsafe`.
+//! Files mapped into memory: the one module of the crate with `unsafe`.
 #![expect(unsafe_code, reason = "mapping a file is")]
 
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use memmap2::{Mmap, MmapOptions};
 
-/// The bytes of a file as it was when it was mapped.
+/// Bytes of a file as it was when it was mapped.
 #[derive(Debug)]
 pub(crate) struct Map(Option<Mmap>);
 
@@ -18,16 +18,17 @@ impl Map {
         if file.metadata()?.len() == 0 {
             return Ok(Self(None));
         }
-        // SAFETY: the bytes must not change while the map lives. A cache is never written in place: this crate replaces it by
-        // renaming, which leaves the mapped file as it is. A text is the caller's, whom `Embeddings::builder` asks to leave it
-        // alone until `open` returns; the map does not outlive that call. Should it change all the same, nothing here
-        // relies on a byte being what it was when looked at before: indices are checked, and text is checked again by what makes
-        // a `str` of it and copies it.
+        // SAFETY: the bytes must not change while the map lives. A cache is never written in place:
+        // this crate replaces it by renaming, which leaves the mapped file as it is. A text is the
+        // caller's, whom `Embeddings::builder` asks to leave it alone until `open` returns; the map
+        // does not outlive that call. Should it change all the same, nothing here relies on a byte
+        // being what it was when looked at before: indices are checked, and text is checked again
+        // by what makes a `str` of it and copies it.
         let map = unsafe { MmapOptions::new().map(file)? };
         Ok(Self(Some(map)))
     }
 
-    /// Tells the system that the map will be read from front to back.
+    /// Advises the system that the map will be read from front to back.
     pub(crate) fn advise_sequential(&self) {
         #[cfg(unix)]
         if let Some(map) = &self.0 {

@@ -1,4 +1,4 @@
-//! The nearest words by cosine, exactly.
+//! Exact search for the nearest words by cosine.
 
 use std::cmp::Ordering;
 use std::num::NonZeroUsize;
@@ -7,10 +7,10 @@ use std::thread;
 use crate::cosine::cosine;
 use crate::element::Number;
 
-/// Elements below which a search is done before other threads have started.
+/// Elements below which a search is over before other threads have started.
 const ALONE_ELEMENTS: usize = 1 << 18;
 
-/// A word near to a vector.
+/// Word near to a vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Neighbour<'a> {
@@ -22,7 +22,7 @@ pub struct Neighbour<'a> {
     pub similarity: f64,
 }
 
-/// A vector's number and its similarity.
+/// Number of a vector, and its similarity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
     pub(crate) index: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Nearer ones first, of equally near ones the smaller index.
+    /// Compares two candidates: nearer ones first, of equally near ones the smaller index.
     fn rank(&self, other: &Self) -> Ordering {
         other
             .similarity
@@ -39,7 +39,7 @@ impl Candidate {
     }
 }
 
-/// What is searched.
+/// Vectors that are searched.
 #[derive(Clone, Copy)]
 pub(crate) struct Searched<'a, E> {
     pub(crate) dims: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Searched<'a, E> {
     pub(crate) norms: &'a [f64],
 }
 
-/// The `k` nearest vectors, nearest first, without the one of index `except`.
+/// Returns the `k` nearest vectors, nearest first, without the one of index `except`.
 pub(crate) fn nearest<E: Number>(
     searched: Searched<'_, E>,
     target: &[E],
@@ -65,6 +65,8 @@ pub(crate) fn nearest<E: Number>(
     } else {
         workers.get()
     };
+    // Ranks are total and every share keeps its own best `k`, so the shares do not change the
+    // result.
     let share = n.div_ceil(n_threads);
     let search = |first: usize| {
         let vectors = searched.elements[first * searched.dims..].chunks_exact(searched.dims);
@@ -89,6 +91,7 @@ pub(crate) fn nearest<E: Number>(
             .step_by(share)
             .map(|first| scope.spawn(move || search(first)))
             .collect();
+        // The calling thread takes the first share, which spares a thread.
         let mut found = search(0);
         for other in others {
             match other.join() {
@@ -103,15 +106,17 @@ pub(crate) fn nearest<E: Number>(
     found
 }
 
-/// The best candidates so far, in no order, at most twice as many as wanted.
+/// Best candidates so far, in no order, less than twice as many as wanted.
 struct Best {
     wanted: usize,
     found: Vec<Candidate>,
-    /// The last of the wanted when the list was cut: what is behind it cannot be wanted.
+    /// The last of the wanted ones when the list was last cut: what ranks behind it cannot be
+    /// wanted.
     limit: Option<Candidate>,
 }
 
 impl Best {
+    /// Creates a list of none.
     fn of(wanted: usize) -> Self {
         Self {
             wanted,
@@ -120,6 +125,7 @@ impl Best {
         }
     }
 
+    /// Takes a candidate, unless enough better ones are known.
     fn consider(&mut self, candidate: Candidate) {
         if self
             .limit
@@ -128,6 +134,8 @@ impl Best {
             return;
         }
         self.found.push(candidate);
+        // Cutting takes time linear in the list and happens once in `wanted` candidates, so that
+        // each costs constant time, whatever `k` is.
         if self.found.len() == self.wanted * 2 {
             let (_, &mut limit, _) = self
                 .found

@@ -1,15 +1,16 @@
-//! The settings that decide which vectors are read, and the policy for lines that are not right.
+//! Settings that decide which vectors are read, and the policy for bad lines.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
 use crate::element::Number;
 
-/// How a file begins.
+/// Form of the beginning of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// The first two lines decide: two whole numbers, and then a line with enough fields, are a header. The default.
+    /// The first two lines decide: two whole numbers, and then a line with enough fields, are a
+    /// header. The default.
     #[default]
     Auto,
     /// No header, as GloVe writes.
@@ -18,14 +19,14 @@ pub enum Layout {
     Word2Vec,
 }
 
-/// What happens when a line gives no vector.
+/// Policy for a line that gives no vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnBadLine {
     /// Opening fails with the first one. The default.
     #[default]
     Fail,
-    /// It is passed over and listed in the [`Report`](crate::Report).
+    /// It is skipped and listed in the [`Report`](crate::Report).
     Skip,
 }
 
@@ -40,12 +41,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Equal exactly when vectors of type `E`, read with these options, are.
+    /// Returns a digest that is equal exactly if the vectors of type `E` are, when read with these
+    /// options.
     pub(crate) fn digest<E: Number>(&self) -> [u8; 32] {
         let number = |number: usize| (number as u64).to_le_bytes();
         let mut hasher = blake3::Hasher::new();
         hasher.update(E::NAME.as_bytes());
-        // Zero cannot be asked for.
+        // Zero stands for no limit, and a limit of none is 1. Dimensions cannot be zero.
         hasher.update(&number(
             self.max_words.map_or(0, |words| words.saturating_add(1)),
         ));
@@ -66,8 +68,10 @@ impl Options {
             .flatten()
             .map(AsRef::as_ref)
             .collect();
+        // A set has no order, and its iteration has another one in every process.
         words.sort_unstable();
         for word in words {
+            // With lengths in front, no two lists of words are hashed alike.
             hasher.update(&number(word.len()));
             hasher.update(word.as_bytes());
         }

@@ -1,4 +1,4 @@
-//! Work on several threads whose results arrive in order.
+//! Parallel work whose results arrive in order.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -6,18 +6,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-/// Pieces in flight for each worker: one being worked on, one waiting for its turn.
+/// Pieces in flight for each worker: one that is worked on, and one that waits for its turn.
 const IN_FLIGHT: usize = 2;
 
-/// Whether more results are wanted.
+/// Decision whether more results are wanted.
 pub(crate) enum Next {
     Go,
     Stop,
 }
 
-/// Draws pieces one after the other with `draw`, works on them on `workers` threads, and gives the results to `take` in the
-/// order of drawing, on the calling thread. At most two pieces a worker are in memory. Ends when there are no more
-/// pieces, or when `take` wants no more or fails.
+/// Draws pieces one after the other with `draw`, works on them on `workers` threads, and gives the
+/// results to `take` in the order of drawing, on the calling thread.
+///
+/// At most two pieces a worker are in memory. It ends when there are no more pieces, or when `take`
+/// wants no more or fails.
 pub(crate) fn in_order<P, R, E>(
     workers: NonZeroUsize,
     draw: impl FnMut() -> Option<P> + Send,
@@ -27,6 +29,8 @@ pub(crate) fn in_order<P, R, E>(
 where
     R: Send,
 {
+    // A permit is one piece in flight. Without them, one slow piece would let all that follow it
+    // pile up.
     let (permits, permitted) = mpsc::channel();
     let (results, finished) = mpsc::channel();
     for _ in 0..workers.get() * IN_FLIGHT {
@@ -37,15 +41,19 @@ where
     let worker = |results: mpsc::Sender<(u64, thread::Result<R>)>| {
         loop {
             let (idx, piece) = {
+                // The permit is waited for under the lock: whoever has the lock draws next, so
+                // nobody else could draw meanwhile. Drawing under it makes the numbers those of the
+                // order.
                 let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
                 let (permitted, draw, n_drawn) = &mut *queue;
-                // No permits come any more when no results are wanted.
+                // It fails when no more results are wanted.
                 let Ok(()) = permitted.recv() else { return };
                 let Some(piece) = draw() else { return };
                 *n_drawn += 1;
                 (*n_drawn - 1, piece)
             };
-            // A result that never came would be waited for.
+            // The caller waits for every number, so that a panic must arrive as a result. It is
+            // resumed there, and nothing that it may have left half done is used again.
             let result = catch_unwind(AssertUnwindSafe(|| work(piece)));
             if results.send((idx, result)).is_err() {
                 return;
@@ -57,8 +65,10 @@ where
             let (worker, results) = (&worker, results.clone());
             scope.spawn(move || worker(results));
         }
+        // The workers have clones: the loop below ends when the last worker does.
         drop(results);
-        // Both are dropped at the end of this closure, which ends the workers before the scope waits for them.
+        // Moved into this closure, so that they are dropped at its end, also on an error or a
+        // panic. That ends the workers, for which the scope then waits.
         let (permits, finished) = (permits, finished);
         let mut waiting = BTreeMap::new();
         let mut n_taken = 0;
@@ -70,7 +80,7 @@ where
                 if let Next::Stop = take(result)? {
                     return Ok(());
                 }
-                // Fails when all workers are done: then nothing is missing.
+                // It fails when all workers are done; then nothing is missing.
                 let _ = permits.send(());
             }
         }

@@ -1,30 +1,31 @@
-//! What came of opening a file of vectors.
+//! Report of opening a file of vectors.
 
 use std::fmt;
 
 use crate::BadLine;
 
-/// What came of opening a file of vectors.
+/// Report of opening a file of vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Lines read, a header and blank lines included; with [`with_max_words`](crate::EmbeddingsBuilder::with_max_words) up to
-    /// the last word that was kept.
+    /// Lines read, a header and blank lines included; with
+    /// [`with_max_words`](crate::EmbeddingsBuilder::with_max_words) up to the last word that was
+    /// kept.
     pub lines: u64,
     /// Words that were kept, each with its vector.
     pub kept: u64,
-    /// Lines whose word had come before; the first vector stands.
+    /// Lines whose word had come before; the first vector is kept.
     pub duplicates: u64,
-    /// Lines that gave no vector, in the order of the file, but a header that announces something else last; empty unless they
-    /// are passed over.
+    /// Lines that gave no vector, in the order of the file, except that a header that announces
+    /// something else comes last. Empty unless they are skipped.
     pub bad_lines: Vec<BadLine>,
     /// Size of the file in bytes, as it is stored.
     pub bytes: u64,
-    /// Where the vectors came from this time. All other fields are the same either way.
+    /// Origin of the vectors this time. All other fields are the same in either case.
     pub origin: Origin,
 }
 
-/// Where vectors came from.
+/// Origin of the vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
@@ -39,7 +40,7 @@ pub enum Origin {
     },
 }
 
-/// Why a cache was not used.
+/// Reason why a cache was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheRefusal {
@@ -51,12 +52,12 @@ pub enum CacheRefusal {
     OtherOptions,
     /// Cut off or damaged.
     Damaged {
-        /// Which part.
+        /// The damaged part.
         part: &'static str,
     },
-    /// The operating system would not let us read it.
+    /// The operating system could not read it.
     Unreadable {
-        /// What it said.
+        /// The system's message.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Which file a cache was made from.
+//! Identity of a text file, by which a cache knows what it was made from.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -8,10 +8,12 @@ use crate::error::EmbeddingsError;
 
 /// Files up to this size are hashed whole.
 const WHOLE_FILE_BYTES: usize = 1 << 20;
+/// Bytes of a sample of a larger file. All samples together are [`WHOLE_FILE_BYTES`].
 const SAMPLE_BYTES: usize = 16 << 10;
 const N_SAMPLES: usize = 64;
 
-/// Size, time of the last modification, and a hash of a file, or of 64 evenly spaced samples of a large one.
+/// Size, time of the last modification, and a hash of a file, or of 64 evenly spaced samples of a
+/// large one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SourceIdentity {
     pub(crate) bytes: u64,
@@ -21,7 +23,7 @@ pub(crate) struct SourceIdentity {
 }
 
 impl SourceIdentity {
-    /// The identity of a mapped file.
+    /// Returns the identity of a mapped file.
     pub(crate) fn of(metadata: &Metadata, file: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         if file.len() <= WHOLE_FILE_BYTES {
@@ -29,8 +31,10 @@ impl SourceIdentity {
         } else {
             let last = (file.len() - SAMPLE_BYTES) as u128;
             for sample in 0..N_SAMPLES {
+                // The first sample is at the beginning and the last one at the end, where files
+                // grow or are cut off. In 128 bits, as the product may exceed 64.
                 let at = last * sample as u128 / (N_SAMPLES - 1) as u128;
-                // At most `last`, so that both ends are in the file.
+                // At most `last`, so that the cast loses nothing and the sample is within the file.
                 let at = at as usize;
                 hasher.update(&file[at..at + SAMPLE_BYTES]);
             }
@@ -42,7 +46,7 @@ impl SourceIdentity {
         }
     }
 
-    /// Fails when the file at `path` has another size or time than it had.
+    /// Fails if the file at `path` has another size or modification time than it had.
     pub(crate) fn check_unchanged(&self, path: &Path) -> Result<(), EmbeddingsError> {
         let now = std::fs::metadata(path).map_err(EmbeddingsError::read(path))?;
         if now.len() == self.bytes && modified_ns(&now) == self.modified_ns {
@@ -54,6 +58,7 @@ impl SourceIdentity {
     }
 }
 
+/// Returns the time of the last modification in nanoseconds since 1970, negative before it.
 fn modified_ns(metadata: &Metadata) -> i128 {
     let Ok(modified) = metadata.modified() else {
         return 0;

@@ -1,4 +1,4 @@
-//! Reading a text of vectors: blocks are parsed in parallel and joined in order.
+//! Reads a text of vectors: blocks are parsed in parallel and joined in order.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::options::{OnBadLine, Options};
 use crate::ordered::{Next, in_order};
 use crate::words::{Inserted, Words};
 
-/// Bad lines that may be passed over.
+/// Bad lines that are listed at most; with more, the file is not one of vectors.
 const MAX_BAD_LINES: usize = 100_000;
 
-/// Everything that a text holds.
+/// Content of a text.
 #[derive(Debug)]
 pub(crate) struct Table<E> {
     pub(crate) dims: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Table<E> {
     pub(crate) bad_lines: Vec<BadLine>,
 }
 
-/// Reads a text, plain or compressed, that lies in `file`.
+/// Reads a text, plain or compressed, from the bytes of its file.
 pub(crate) fn read_text<E: Number>(
     path: &Path,
     file: &[u8],
@@ -55,12 +55,15 @@ pub(crate) fn read_text<E: Number>(
         },
         n_filled: 0,
     };
+    // The limit is checked after a word was kept, which is too late for a limit of none.
     if options.max_words == Some(0) {
         return Ok(join.table);
     }
     let mut skipped = head.n_bytes;
     let mut next = Some(Ok(first));
     let draw = || {
+        // The first block was already taken from `blocks` to read the head, which is skipped in
+        // that block alone.
         let drawn = next.take().or_else(|| blocks.next().transpose())?;
         Some((drawn, std::mem::take(&mut skipped)))
     };
@@ -75,13 +78,16 @@ pub(crate) fn read_text<E: Number>(
             Ok(next)
         },
     )?;
+    // A header counts all words; a text that was left early has to have fewer.
     if is_complete {
         join.compare_with_header()?;
     }
+    // A growing vector has up to twice the room that it needs.
     join.table.elements.shrink_to_fit();
     Ok(join.table)
 }
 
+/// Returns the error for a block that cannot be read.
 fn broken(path: &Path, error: BlockError) -> EmbeddingsError {
     match error {
         BlockError::LineTooLong => EmbeddingsError::not_vectors(
@@ -96,7 +102,7 @@ fn broken(path: &Path, error: BlockError) -> EmbeddingsError {
     }
 }
 
-/// What a block holds. Numbers of lines count from 0 at its beginning.
+/// Content of a block. Numbers of lines count from 0 at its beginning.
 struct Parsed<E> {
     n_lines: u64,
     n_blank: u64,
@@ -108,6 +114,7 @@ struct Parsed<E> {
     bad: Vec<BadLine>,
 }
 
+/// Parses the lines of a block behind the bytes that the head takes.
 fn parse<E: Number>(
     block: &Block<'_>,
     skipped: usize,
@@ -126,6 +133,7 @@ fn parse<E: Number>(
     let mut start = skipped;
     for end in memchr::memchr_iter(b'\n', &block.text[skipped..])
         .map(|at| skipped + at + 1)
+        // The last line may lack its break; if it has one, nothing follows it.
         .chain([block.text.len()])
     {
         if start == end {
@@ -139,9 +147,11 @@ fn parse<E: Number>(
                 parsed.words.push_str(word);
                 parsed.places.push((line, parsed.words.len()));
                 let vector = &parsed.elements[parsed.elements.len() - dims..];
+                // Computed here, on the worker, as joining is one thread's work.
                 parsed.norms.push(norm(vector));
             }
-            // More would end the reading anyway.
+            // Beyond the limit the reading ends in any case, and a block of garbage has millions of
+            // lines.
             Err(_) if parsed.bad.len() > MAX_BAD_LINES => {}
             Err(reason) => parsed.bad.push(BadLine {
                 line,
@@ -155,7 +165,7 @@ fn parse<E: Number>(
     parsed
 }
 
-/// Joins what the blocks hold.
+/// State of joining the blocks, in order.
 struct Join<'a, E> {
     path: &'a Path,
     options: &'a Options,
@@ -166,13 +176,17 @@ struct Join<'a, E> {
 }
 
 impl<E: Number> Join<'_, E> {
+    /// Adds the next block.
     fn add(&mut self, parsed: Parsed<E>) -> Result<Next, EmbeddingsError> {
         let lines_before = self.table.lines;
         let mut bad = parsed.bad.into_iter().peekable();
         let mut start = 0;
+        // The head has made sure that a vector has at least one number.
         let vectors = parsed.elements.chunks_exact(self.table.dims);
         for ((&(line, end), vector), &norm) in parsed.places.iter().zip(vectors).zip(&parsed.norms)
         {
+            // Bad lines are counted before the words behind them, so that the policy acts at the
+            // same line however the text is cut into blocks.
             while let Some(bad_line) = bad.next_if(|bad_line| bad_line.line < line) {
                 self.pass_over(lines_before, bad_line)?;
             }
@@ -189,6 +203,8 @@ impl<E: Number> Join<'_, E> {
                     self.table.elements.extend_from_slice(vector);
                     self.table.norms.push(norm);
                     if self.options.max_words == Some(self.table.words.len()) {
+                        // Blocks are read ahead; what follows this line in them must leave no trace
+                        // in the report.
                         self.table.lines = lines_before + line + 1;
                         return Ok(Next::Stop);
                     }
@@ -203,6 +219,7 @@ impl<E: Number> Join<'_, E> {
         Ok(Next::Go)
     }
 
+    /// Handles a bad line of a block, by its number in the file.
     fn pass_over(&mut self, lines_before: u64, bad_line: BadLine) -> Result<(), EmbeddingsError> {
         let line = BadLine {
             line: lines_before + bad_line.line + 1,
@@ -211,6 +228,7 @@ impl<E: Number> Join<'_, E> {
         self.list(line)
     }
 
+    /// Lists a bad line, or fails if the policy or the limit says so.
     fn list(&mut self, line: BadLine) -> Result<(), EmbeddingsError> {
         let path = || self.path.to_owned();
         if self.options.on_bad_line == OnBadLine::Fail {
@@ -227,6 +245,8 @@ impl<E: Number> Join<'_, E> {
         Ok(())
     }
 
+    /// Handles a header that announces another number of words than there are lines.
+    ///
     /// A text that was cut off between two lines shows only here.
     fn compare_with_header(&mut self) -> Result<(), EmbeddingsError> {
         match self.head.announced {

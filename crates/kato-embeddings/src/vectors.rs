@@ -1,4 +1,4 @@
-//! The matrix of all vectors and their norms, in memory or in a mapped cache.
+//! Matrix of all vectors and their norms, in memory or in a mapped cache.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(crate) enum Vectors<E> {
     Mapped(MappedVectors),
 }
 
-/// Where the vectors are in a mapped cache.
+/// Ranges of a mapped cache that hold vectors and norms.
 #[derive(Debug)]
 pub(crate) struct MappedVectors {
     map: Map,
@@ -23,12 +23,14 @@ pub(crate) struct MappedVectors {
 }
 
 impl MappedVectors {
-    /// `None` when the ranges are not in the map, or hold no whole or no aligned numbers.
+    /// Creates them; `None` if the ranges are not in the map, or hold numbers that are not whole or
+    /// not aligned.
     pub(crate) fn new<E: Number>(
         map: Map,
         elements: Range<usize>,
         norms: Range<usize>,
     ) -> Option<Self> {
+        // Checked once, so that every later access can rely on it.
         numbers::<E>(&map, &elements)?;
         numbers::<f64>(&map, &norms)?;
         Some(Self {
@@ -40,6 +42,7 @@ impl MappedVectors {
 }
 
 impl<E: Number> Vectors<E> {
+    /// Returns all vectors, one behind the other.
     pub(crate) fn elements(&self) -> &[E] {
         match self {
             Self::Owned { elements, .. } => elements,
@@ -47,6 +50,7 @@ impl<E: Number> Vectors<E> {
         }
     }
 
+    /// Returns the norm of each vector.
     pub(crate) fn norms(&self) -> &[f64] {
         match self {
             Self::Owned { norms, .. } => norms,
@@ -55,10 +59,12 @@ impl<E: Number> Vectors<E> {
     }
 }
 
+/// Returns the numbers in a range of a map, if they are whole and aligned.
 fn numbers<'a, T: Pod>(map: &'a Map, range: &Range<usize>) -> Option<&'a [T]> {
     bytemuck::try_cast_slice(map.get(range.clone())?).ok()
 }
 
+/// Returns numbers that [`MappedVectors::new`] has found in their place.
 fn checked<T>(numbers: Option<&[T]>) -> &[T] {
     numbers.expect("a map neither moves nor shrinks, and `new` has made the same slice")
 }

@@ -1,4 +1,4 @@
-//! Words by number and numbers by word.
+//! Numbering of words, in both directions.
 
 use std::hash::BuildHasher as _;
 
@@ -11,14 +11,14 @@ use hashbrown::hash_table::Entry;
 pub(crate) struct Words {
     /// All words, one behind the other.
     text: String,
-    /// Where each ends in `text`: ascending, at borders of characters.
+    /// Where each word ends in `text`: ascending, at borders of characters.
     ends: Vec<u64>,
     /// Numbers of words, by hash of the word.
     table: HashTable<u32>,
     hasher: RandomState,
 }
 
-/// What became of a word.
+/// Result of an insertion.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Inserted {
     New,
@@ -28,7 +28,7 @@ pub(crate) enum Inserted {
 }
 
 impl Words {
-    /// Words as they were stored; `None` when `text` and `ends` do not make distinct words.
+    /// Creates words as they were stored; `None` if `text` and `ends` do not make distinct words.
     pub(crate) fn from_parts(text: String, ends: Vec<u64>) -> Option<Self> {
         let mut words = Self {
             table: HashTable::with_capacity(ends.len()),
@@ -40,6 +40,8 @@ impl Words {
         for idx in 0..words.ends.len() {
             let end = usize::try_from(words.ends[idx]).ok()?;
             let number = u32::try_from(idx).ok()?;
+            // Refuses ends that descend, lie behind the text or within a character. `slice` relies
+            // on it.
             let word = words.text.get(start..end)?;
             start = end;
             let (text, ends, hasher) = (&words.text, &words.ends, &words.hasher);
@@ -53,9 +55,11 @@ impl Words {
             };
             place.insert(number);
         }
+        // Text behind the last word would belong to the next one inserted.
         (start == words.text.len()).then_some(words)
     }
 
+    /// Inserts a word, unless it is known.
     pub(crate) fn insert(&mut self, word: &str) -> Inserted {
         let (text, ends, hasher) = (&self.text, &self.ends, &self.hasher);
         let entry = self.table.entry(
@@ -66,6 +70,8 @@ impl Words {
         let Entry::Vacant(place) = entry else {
             return Inserted::Known;
         };
+        // Four bytes a word keep the hash table small, and vectors come for millions of words, not
+        // billions.
         let Ok(number) = u32::try_from(self.ends.len()) else {
             return Inserted::Full;
         };
@@ -75,31 +81,37 @@ impl Words {
         Inserted::New
     }
 
+    /// Returns the number of words.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Returns the word of a number, if there is one.
     pub(crate) fn word(&self, idx: usize) -> Option<&str> {
         (idx < self.len()).then(|| slice(&self.text, &self.ends, idx))
     }
 
+    /// Returns the number of a word, if it is known.
     pub(crate) fn index_of(&self, word: &str) -> Option<usize> {
         let is_word = |&other: &u32| slice(&self.text, &self.ends, other as usize) == word;
         let found = self.table.find(self.hasher.hash_one(word), is_word)?;
         Some(*found as usize)
     }
 
+    /// Returns all words, one behind the other.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
+    /// Returns where each word ends in the text.
     pub(crate) fn ends(&self) -> &[u64] {
         &self.ends
     }
 }
 
+/// Returns word `idx`, which must be one.
 fn slice<'a>(text: &'a str, ends: &[u64], idx: usize) -> &'a str {
-    // Every end is an offset in a text that is in memory.
+    // Every end is an offset in a text that is in memory, so that it fits `usize`.
     let end = |idx: usize| ends[idx] as usize;
     let start = if idx == 0 { 0 } else { end(idx - 1) };
     &text[start..end(idx)]

@@ -210,7 +210,7 @@ fn filter(name: &str) -> Option<Filter> {
 
 /// The error of settings that were refused, each with the reason; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("configure a session: {}", listed(messages))]
+#[error("configure a session: {}", join_messages(messages))]
 pub struct ConfigError {
     messages: BTreeMap<String, String>,
 }
@@ -224,7 +224,7 @@ impl ConfigError {
 }
 
 /// Joins the messages for an error's text.
-fn listed(messages: &BTreeMap<String, String>) -> String {
+fn join_messages(messages: &BTreeMap<String, String>) -> String {
     let line = |(key, message): (&String, &String)| format!("{key}: {message}");
     messages.iter().map(line).collect::<Vec<_>>().join("; ")
 }

@@ -103,7 +103,7 @@ impl Engine {
             // than all stored ones.
             epoch = epoch.max(latest_epoch.map_or(0, |latest| latest.saturating_add(1)));
         }
-        Ok(Self::of(Some(store), nodes, epoch, limits, options))
+        Ok(Self::from_nodes(Some(store), nodes, epoch, limits, options))
     }
 
     /// Creates empty nodes in memory, from the bottom of the hierarchy up, as KATO 3.10.1 behaves.
@@ -119,11 +119,11 @@ impl Engine {
     pub fn in_memory_with(nodes: &[impl AsRef<str>], options: EngineOptions) -> Self {
         let cell = |name: &str| NodeCell::new(name.to_owned(), NodeMemory::default());
         let cells = nodes.iter().map(|name| cell(name.as_ref())).collect();
-        Self::of(None, cells, 0, options.attribute_limits, options)
+        Self::from_nodes(None, cells, 0, options.attribute_limits, options)
     }
 
     /// Creates an engine of these nodes.
-    fn of(
+    fn from_nodes(
         store: Option<Arc<dyn PatternStore>>,
         nodes: Vec<NodeCell>,
         epoch: u64,

@@ -84,7 +84,7 @@ impl Loader {
     }
 
     /// Adds one pattern of a source.
-    fn take_in(
+    fn add_pattern(
         &mut self,
         source: &SourceSymbols<'_>,
         pattern: &VisitedPattern<'_>,
@@ -156,7 +156,7 @@ impl PatternVisitor for Loader {
         symbols: &SourceSymbols<'_>,
         pattern: &VisitedPattern<'_>,
     ) -> ControlFlow<()> {
-        match self.take_in(symbols, pattern) {
+        match self.add_pattern(symbols, pattern) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.error = Some((pattern.name, error));

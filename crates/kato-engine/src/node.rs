@@ -335,7 +335,7 @@ impl Node {
         &self,
         lesson: &LessonRef<'_>,
     ) -> Result<LearnOutcome, EngineError> {
-        self.learn_if(lesson, |memory| {
+        self.learn_checked(lesson, |memory| {
             let lengths = lesson.vectors.iter().map(|(_, elements)| elements.len());
             // A vector without elements is stored nowhere, so its length does not matter.
             let lengths = lengths.filter(|&length| length > 0);
@@ -345,11 +345,11 @@ impl Node {
 
     /// Learns a pattern whatever its vectors are, so that what was learned once can be replayed.
     fn learn(&self, lesson: &LessonRef<'_>) -> Result<LearnOutcome, EngineError> {
-        self.learn_if(lesson, |_| Ok(()))
+        self.learn_checked(lesson, |_| Ok(()))
     }
 
     /// Learns a pattern if it passes a check under the node's lock.
-    fn learn_if(
+    fn learn_checked(
         &self,
         lesson: &LessonRef<'_>,
         check: impl FnOnce(&NodeMemory) -> Result<(), EngineError>,

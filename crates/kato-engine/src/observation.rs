@@ -122,36 +122,36 @@ impl Observation {
     pub(crate) fn check(&self, limits: &Limits) -> Result<Option<SummedVector>, EngineError> {
         let longest = self.strings.iter().map(String::len).max().unwrap_or(0);
         let n_elements = self.vectors.iter().map(Vec::len).sum();
-        at_most("bytes of a symbol", longest, limits.symbol_bytes)?;
-        at_most(
+        check_limit("bytes of a symbol", longest, limits.symbol_bytes)?;
+        check_limit(
             "strings of an observation",
             self.strings.len(),
             limits.observation_strings,
         )?;
-        at_most(
+        check_limit(
             "elements of an observation's vectors",
             n_elements,
             limits.vector_elements,
         )?;
         // Vectors without elements would pass the limit above in any number.
-        at_most(
+        check_limit(
             "vectors of an observation",
             self.vectors.len(),
             limits.vector_elements,
         )?;
-        at_most(
+        check_limit(
             "emotives of an observation",
             self.emotives.len(),
             limits.attributes,
         )?;
-        at_most(
+        check_limit(
             "metadata keys of an observation",
             self.metadata.len(),
             limits.attributes,
         )?;
         let entries = self.metadata.iter();
         let metadata = entries.map(|(key, value)| key.len() + text_bytes(value));
-        at_most(METADATA_BYTES, metadata.sum(), limits.metadata_bytes)?;
+        check_limit(METADATA_BYTES, metadata.sum(), limits.metadata_bytes)?;
         check_emotives(&self.emotives)?;
         self.sum()
     }
@@ -161,8 +161,8 @@ impl Observation {
         if self.vectors.is_empty() {
             return Ok(None);
         }
-        let is_odd = |vector: &Vec<f64>| vector.iter().any(|element| !element.is_finite());
-        if let Some(vector_idx) = self.vectors.iter().position(is_odd) {
+        let is_invalid = |vector: &Vec<f64>| vector.iter().any(|element| !element.is_finite());
+        if let Some(vector_idx) = self.vectors.iter().position(is_invalid) {
             return Err(EngineError::VectorNotFinite { vector_idx });
         }
         let elements = sum_vectors(&self.vectors)?;
@@ -190,8 +190,8 @@ fn text_bytes(value: &MetadataValue) -> usize {
 
 /// Refuses emotives whose sums over learns could leave the range of numbers.
 pub(crate) fn check_emotives(emotives: &EmotiveMap) -> Result<(), EngineError> {
-    let is_odd = |value: f64| value.is_nan() || value.abs() > EMOTIVE_MAGNITUDE;
-    match emotives.iter().find(|&(_, &value)| is_odd(value)) {
+    let is_invalid = |value: f64| value.is_nan() || value.abs() > EMOTIVE_MAGNITUDE;
+    match emotives.iter().find(|&(_, &value)| is_invalid(value)) {
         Some((emotive, &value)) => Err(EngineError::EmotiveRange {
             emotive: emotive.clone(),
             value,
@@ -201,7 +201,11 @@ pub(crate) fn check_emotives(emotives: &EmotiveMap) -> Result<(), EngineError> {
 }
 
 /// Fails if there is more of something than a limit allows.
-pub(crate) fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), EngineError> {
+pub(crate) fn check_limit(
+    what: &'static str,
+    found: usize,
+    limit: usize,
+) -> Result<(), EngineError> {
     if found <= limit {
         return Ok(());
     }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::sequence::{Sequence, SequenceItem, SequenceOutcome, SequenceStep};
 pub(crate) use self::steps::{STM_BYTES, add_as_text};
-use crate::observation::{SummedVector, at_most};
-use crate::state::{KEPT, LastObservation};
+use crate::observation::{SummedVector, check_limit};
+use crate::state::{LastObservation, MAX_RETAINED};
 use crate::{
     EngineError, LearnOutcome, Lesson, Node, Observation, Percept, SessionConfig, SessionState,
 };
@@ -33,7 +33,7 @@ pub struct Session {
     /// The last observation but one, kept only so that its memory is used again.
     spare: LastObservation,
     /// The lessons taught since they were last taken; `None` if they are not recorded.
-    taught: Option<Vec<Lesson>>,
+    recorded_lessons: Option<Vec<Lesson>>,
 }
 
 /// The answer to an observation.
@@ -58,7 +58,7 @@ impl Session {
             state,
             stm_bytes,
             spare: LastObservation::default(),
-            taught: None,
+            recorded_lessons: None,
         }
     }
 
@@ -109,7 +109,7 @@ impl Session {
     ///
     /// They are for [`take_lessons`](Self::take_lessons). A new session keeps none.
     pub fn record_lessons(&mut self, record: bool) {
-        self.taught = record.then(Vec::new);
+        self.recorded_lessons = record.then(Vec::new);
     }
 
     /// Returns the lessons that the session has taught its node since the last call, in order.
@@ -118,7 +118,10 @@ impl Session {
     /// is not among them. After an operation that failed these are the lessons that the node
     /// keeps nevertheless.
     pub fn take_lessons(&mut self) -> Vec<Lesson> {
-        self.taught.as_mut().map(std::mem::take).unwrap_or_default()
+        self.recorded_lessons
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Adds an event to the short-term memory, which is learned when it reaches
@@ -141,7 +144,7 @@ impl Session {
         if self.learns_at(self.state.stm.len() + 1) {
             self.node.commit_if_due()?;
         }
-        let auto_learned = self.take_in(observation, vector)?;
+        let auto_learned = self.apply_observation(observation, vector)?;
         self.trim();
         Ok(self.observed(auto_learned.and_then(LearnOutcome::name)))
     }
@@ -155,7 +158,7 @@ impl Session {
     /// is as before, and the node keeps what it learned by then.
     pub fn observe_sequence(&mut self, sequence: Sequence) -> Result<SequenceOutcome, EngineError> {
         let limits = &self.node.options().limits;
-        at_most(
+        check_limit(
             "observations of a sequence",
             sequence.items.len(),
             limits.sequence_observations,
@@ -164,7 +167,7 @@ impl Session {
         // others are learned already.
         let bytes = sequence.items.iter().map(|item| item.observation.bytes());
         let bytes = bytes.fold(self.stm_bytes, usize::saturating_add);
-        at_most(STM_BYTES, bytes, limits.stm_bytes)?;
+        check_limit(STM_BYTES, bytes, limits.stm_bytes)?;
         let check = |item: &SequenceItem| item.observation.check(limits);
         let vectors: Vec<_> = sequence.items.iter().map(check).collect::<Result<_, _>>()?;
         self.check_lengths(vectors.iter().flatten())?;
@@ -261,7 +264,7 @@ impl Session {
 
     /// Cuts the state to what a session keeps between operations.
     fn trim(&mut self) {
-        let surplus = self.state.stm.len().saturating_sub(KEPT);
+        let surplus = self.state.stm.len().saturating_sub(MAX_RETAINED);
         let dropped: usize = self.state.stm[..surplus].iter().map(bytes_of).sum();
         self.stm_bytes -= dropped;
         self.state.trim();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Most events, emotive maps, metadata maps and vectors that a session keeps between calls: the
 /// latest. KATO keeps as many events, emotives and metadata.
-pub(crate) const KEPT: usize = 1000;
+pub(crate) const MAX_RETAINED: usize = 1000;
 
 /// The state of one session: everything but its configuration.
 ///
@@ -131,10 +131,10 @@ impl SessionState {
 
     /// Cuts everything to the latest entries.
     pub(crate) fn trim(&mut self) {
-        keep_latest(&mut self.stm, KEPT);
-        keep_latest(&mut self.emotives, KEPT);
-        keep_latest(&mut self.metadata, KEPT);
-        keep_latest(&mut self.vectors, KEPT);
+        truncate_front(&mut self.stm, MAX_RETAINED);
+        truncate_front(&mut self.emotives, MAX_RETAINED);
+        truncate_front(&mut self.metadata, MAX_RETAINED);
+        truncate_front(&mut self.vectors, MAX_RETAINED);
     }
 }
 
@@ -172,7 +172,7 @@ fn value_bytes(value: &MetadataValue) -> usize {
 }
 
 /// Drops all entries but the latest `n`.
-pub(crate) fn keep_latest<T>(entries: &mut Vec<T>, n: usize) {
+pub(crate) fn truncate_front<T>(entries: &mut Vec<T>, n: usize) {
     let surplus = entries.len().saturating_sub(n);
     entries.drain(..surplus);
 }

@@ -69,7 +69,7 @@ pub struct GrowthPoint {
 
 impl StorageBreakdown {
     /// Adds up the levels; `fixed_bytes` is what the store takes beside them.
-    pub(crate) fn of_levels(
+    pub(crate) fn from_levels(
         engine: &str,
         target: Target,
         extrapolation: Option<f64>,

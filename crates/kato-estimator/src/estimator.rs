@@ -135,7 +135,7 @@ impl StorageEstimator {
                 growth: Vec::new(),
             })
             .collect();
-        Ok(StorageBreakdown::of_levels(
+        Ok(StorageBreakdown::from_levels(
             "seed-formula",
             target,
             None,

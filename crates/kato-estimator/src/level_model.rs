@@ -62,17 +62,17 @@ impl<'a> LevelModel<'a> {
     /// The laws are fitted to two kinds of counts that err to either side; the estimate is the
     /// middle.
     pub(crate) fn distinct(&self, calls: f64) -> f64 {
-        let [all, once] = self.both(calls);
+        let [all, once] = self.estimates(calls);
         (all + once) / 2.0
     }
 
     /// Returns the estimates from all counts and from those once a document.
-    fn both(&self, calls: f64) -> [f64; 2] {
+    fn estimates(&self, calls: f64) -> [f64; 2] {
         // Counted once a document, a learn call that repeats within its document is none.
         let first = self.evidence.first_in_document;
         [
-            self.by(&self.all, 1.0, calls),
-            self.by(&self.once, first, calls),
+            self.distinct_by_law(&self.all, 1.0, calls),
+            self.distinct_by_law(&self.once, first, calls),
         ]
     }
 
@@ -83,7 +83,7 @@ impl<'a> LevelModel<'a> {
 
     /// Returns the expected distinct patterns by one law, for which a share of the learn calls
     /// counts.
-    fn by(&self, growth: &Growth<'_>, share: f64, calls: f64) -> f64 {
+    fn distinct_by_law(&self, growth: &Growth<'_>, share: f64, calls: f64) -> f64 {
         let n = self.evidence.learn_calls as f64;
         let frequencies = &self.evidence.frequencies;
         if n == 0.0 || calls <= 0.0 {
@@ -114,16 +114,16 @@ impl<'a> LevelModel<'a> {
         }
         // What was observed has no error, and is this much of the corpus.
         let unknown = 1.0 - n / calls;
-        let of_documents = if self.without.len() >= 2 {
+        let document_error = if self.without.len() >= 2 {
             self.jackknife(calls)
         } else {
-            self.of_repeats(calls, value)
+            self.repeat_error(calls, value)
         };
-        let [all, once] = self.both(calls);
+        let [all, once] = self.estimates(calls);
         let between_counts = (all - once).abs() / value / 2.0;
         // Errors of different sources add up as squares; a distance between two estimates counts by
         // its half.
-        let squares = of_documents.powi(2)
+        let squares = document_error.powi(2)
             + self.all.disagreement(calls).powi(2)
             + between_counts.powi(2)
             + self.mismatch().powi(2)
@@ -165,7 +165,7 @@ impl<'a> LevelModel<'a> {
         let values: Vec<f64> = self
             .without
             .iter()
-            .map(|growth| self.by(growth, 1.0, calls).max(1e-9).ln())
+            .map(|growth| self.distinct_by_law(growth, 1.0, calls).max(1e-9).ln())
             .collect();
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -175,7 +175,7 @@ impl<'a> LevelModel<'a> {
 
     /// Returns by how much the estimate depends on the documents drawn, where only frequencies are
     /// known: the share of repeats is as uncertain as their number.
-    fn of_repeats(&self, calls: f64, value: f64) -> f64 {
+    fn repeat_error(&self, calls: f64, value: f64) -> f64 {
         let repeated = self.evidence.frequencies.repeated() as f64;
         // One more than there are, so that a level without repeats has a finite error.
         (calls / value - 1.0).max(0.0) * CLUSTERING / (repeated + 1.0).sqrt()

@@ -8,7 +8,7 @@ use crate::next_symbols::next_symbols;
 
 /// A node's answer to a whole chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct WholeAnswer {
+pub(crate) struct RecognitionAnswer {
     /// Greatest similarity of a prediction; `None` without predictions.
     pub(crate) similarity: Option<f64>,
 }
@@ -29,9 +29,9 @@ pub(crate) struct NextAnswer {
     pub(crate) expected: Option<(Evidence, f64)>,
 }
 
-impl WholeAnswer {
+impl RecognitionAnswer {
     /// Asks what a whole chunk resembles.
-    pub(crate) fn of(node: &Node, config: &SessionConfig, chunk: &Chunk) -> Self {
+    pub(crate) fn ask(node: &Node, config: &SessionConfig, chunk: &Chunk) -> Self {
         let answer = node.predict(&chunk.events, config);
         let similarities = answer
             .predictions
@@ -47,7 +47,7 @@ impl WholeAnswer {
 impl NextAnswer {
     /// Asks what follows the first `context` events of a chunk. Only symbols that `is_possible` are
     /// expected: the others cannot come next, so they get no share.
-    pub(crate) fn of(
+    pub(crate) fn ask(
         node: &Node,
         config: &SessionConfig,
         chunk: &Chunk,

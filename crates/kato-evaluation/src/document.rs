@@ -6,7 +6,7 @@ use kato_tokenizer::Vocabulary;
 
 /// A document that the nodes may never have seen, cut as it would be for learning.
 #[derive(Debug, Default)]
-pub(crate) struct UnseenDocument {
+pub(crate) struct HeldOutDocument {
     /// All tokens that are in a chunk.
     pub(crate) tokens: Vec<u32>,
     /// The chunks of each level, from the bottom up.
@@ -30,7 +30,7 @@ impl Chunk {
 }
 
 /// Returns the tokens of a plan, in order.
-pub(crate) fn tokens_of(plan: &DocumentPlan) -> Vec<u32> {
+pub(crate) fn plan_tokens(plan: &DocumentPlan) -> Vec<u32> {
     let mut tokens = Vec::with_capacity(plan.n_tokens());
     for call in plan.calls(0) {
         if let PlannedSymbols::Tokens(ids) = call.symbols {
@@ -40,9 +40,9 @@ pub(crate) fn tokens_of(plan: &DocumentPlan) -> Vec<u32> {
     tokens
 }
 
-impl UnseenDocument {
+impl HeldOutDocument {
     /// Creates the document from its plan.
-    pub(crate) fn of(plan: &DocumentPlan, vocabulary: &Vocabulary) -> Self {
+    pub(crate) fn from_plan(plan: &DocumentPlan, vocabulary: &Vocabulary) -> Self {
         // Children refer to learn calls by their number, so the names below keep the calls of one
         // symbol, which have none.
         let mut levels = Vec::with_capacity(plan.n_nodes());
@@ -59,7 +59,7 @@ impl UnseenDocument {
             below = plan.calls(node_idx).map(|call| call.name).collect();
         }
         Self {
-            tokens: tokens_of(plan),
+            tokens: plan_tokens(plan),
             levels,
         }
     }

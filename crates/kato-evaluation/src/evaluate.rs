@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use kato_engine::Engine;
 use kato_learner::HierarchicalConceptLearner;
 
+use crate::answer_counts::AnswerCounts;
 use crate::code_length::Bits;
 use crate::passes::{Passes, Survey};
-use crate::tally::Tally;
 use crate::unigram::Unigram;
 use crate::{
     Baseline, Corpora, EvaluationError, EvaluationOptions, EvaluationReport, LevelEvaluation,
@@ -50,9 +50,9 @@ pub fn evaluate(
     let unigram = engine
         .nodes()
         .next()
-        .map(|node| Unigram::of(&node, vocabulary));
+        .map(|node| Unigram::from_node(&node, vocabulary));
     let unigram = unigram.ok_or(EvaluationError::NoDocuments)?;
-    let (tallies, bits) = passes.ask(corpora, &survey, &baseline, &unigram)?;
+    let (answer_counts, bits) = passes.ask(corpora, &survey, &baseline, &unigram)?;
     let about_baseline = Baseline {
         order: baseline.order(),
         order_asked_for: options.ngram_order,
@@ -62,7 +62,7 @@ pub fn evaluate(
     Ok(report(
         engine,
         &survey,
-        tallies,
+        answer_counts,
         &bits,
         about_baseline,
         options,
@@ -89,25 +89,26 @@ fn check_nodes(
 fn report(
     engine: &Engine,
     survey: &Survey,
-    tallies: Vec<Tally>,
+    answer_counts: Vec<AnswerCounts>,
     bits: &Bits,
     baseline: Baseline,
     options: &EvaluationOptions,
 ) -> EvaluationReport {
-    let levels = engine
-        .nodes()
-        .zip(tallies)
-        .enumerate()
-        .map(|(level, (node, tally))| {
-            let (recognition, next) = tally.finish();
-            LevelEvaluation {
-                node: node.name().to_owned(),
-                coverage: survey.coverage(level),
-                asked_share: survey.asked_share(level, options.max_questions),
-                recognition,
-                next,
-            }
-        });
+    let levels =
+        engine
+            .nodes()
+            .zip(answer_counts)
+            .enumerate()
+            .map(|(level, (node, answer_counts))| {
+                let (recognition, next) = answer_counts.finish();
+                LevelEvaluation {
+                    node: node.name().to_owned(),
+                    coverage: survey.coverage(level),
+                    asked_share: survey.asked_share(level, options.max_questions),
+                    recognition,
+                    next,
+                }
+            });
     EvaluationReport {
         documents: survey.documents,
         failed: survey.failed,

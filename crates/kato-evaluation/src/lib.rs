@@ -18,6 +18,7 @@
 //! The baseline can be used alone: [`NgramCounter`] and [`NgramModel`].
 
 mod answer;
+mod answer_counts;
 mod code_length;
 mod corpora;
 mod discount;
@@ -33,7 +34,6 @@ mod passes;
 mod progress;
 mod report;
 mod share;
-mod tally;
 mod unigram;
 
 pub use corpora::Corpora;

@@ -1,6 +1,6 @@
 //! Reads the documents: once to train the baseline, once to look up what they hold, once to ask.
 
-mod asking;
+mod prediction_pass;
 mod survey;
 
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 pub(crate) use self::survey::Survey;
-use crate::document::tokens_of;
+use crate::document::plan_tokens;
 use crate::{
     Corpora, EvaluationError, EvaluationOptions, NgramCounter, NgramModel, Phase, Progress,
 };
@@ -73,7 +73,7 @@ impl<'a> Passes<'a> {
         let mut loader = corpora.training()?;
         let mut counter = NgramCounter::new(self.options.ngram_order, self.options.max_ngrams);
         self.begin_phase();
-        while let Some(documents) = self.next_planned(&mut loader, u64::MAX, tokens_of)? {
+        while let Some(documents) = self.next_planned(&mut loader, u64::MAX, plan_tokens)? {
             for tokens in documents.iter().flatten() {
                 counter.learn(tokens);
             }

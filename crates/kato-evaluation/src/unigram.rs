@@ -18,7 +18,7 @@ pub(crate) struct Unigram {
 impl Unigram {
     /// Creates the model from the frequencies of a node's symbols; those that are no tokens of the
     /// vocabulary are left out.
-    pub(crate) fn of(node: &Node, vocabulary: &Vocabulary) -> Self {
+    pub(crate) fn from_node(node: &Node, vocabulary: &Vocabulary) -> Self {
         let count = |token| node.symbol_counts(token).frequency;
         let mut counts = vec![0; vocabulary.len()];
         let mut n_tokens = 0u64;

@@ -1,4 +1,4 @@
-//! Settings of a fetcher.
+//! Configuration of a [`Fetcher`].
 
 use std::fmt;
 use std::fs;
@@ -18,16 +18,16 @@ use crate::runtime::Runtime;
 use crate::source::Stores;
 use crate::{FetchError, Fetcher, tls};
 
-/// The public Hub.
+/// URL of the public Hub.
 pub const DEFAULT_HUB_ENDPOINT: &str = "https://huggingface.co";
-/// Requests under way at a time.
+/// Default number of requests that may be under way at a time.
 pub const DEFAULT_MAX_REQUESTS: usize = 16;
-/// Bytes that a [`FileStream`](crate::FileStream) reads ahead.
+/// Default number of bytes that a [`FileStream`](crate::FileStream) reads ahead.
 pub const DEFAULT_READ_AHEAD_BYTES: usize = 8 << 20;
 
-/// Builds a [`Fetcher`].
+/// Configures and builds a [`Fetcher`].
 ///
-/// Nothing is read from the environment, unless [`from_env`](Self::from_env) is called.
+/// Nothing is read from the environment unless [`from_env`](Self::from_env) is called.
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct FetcherBuilder {
@@ -65,37 +65,40 @@ impl Default for FetcherBuilder {
 }
 
 impl FetcherBuilder {
-    /// Where the Hub answers. Default: [`DEFAULT_HUB_ENDPOINT`].
+    /// Sets the URL at which the Hub answers. Default: [`DEFAULT_HUB_ENDPOINT`].
     pub fn with_hub_endpoint(mut self, url: impl Into<String>) -> Self {
         self.hub_endpoint = url.into();
         self
     }
 
-    /// Token for the Hub; it goes to the Hub's endpoint and nowhere else.
+    /// Sets the token for the Hub, which is sent to the Hub's endpoint and nowhere else.
     pub fn with_hub_token(mut self, token: impl Into<String>) -> Self {
         self.hub_token = Some(token.into());
         self
     }
 
-    /// Folder in which the Hub's tools keep what is theirs: the token is read from its file `token`, if none was given.
+    /// Sets the folder in which the Hub's own tools keep their data.
+    ///
+    /// The token is read from its file `token` where none was given.
     pub fn with_hub_home(mut self, folder: impl Into<PathBuf>) -> Self {
         self.hub_home = Some(folder.into());
         self
     }
 
-    /// When to try again.
+    /// Sets when, and how often, a failed request is tried again.
     pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
     }
 
-    /// How long to wait.
+    /// Sets how long to wait for a connection and for data.
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
-    /// Requests under way at a time, over all clones and readers; at least 1. Default: [`DEFAULT_MAX_REQUESTS`].
+    /// Sets how many requests may be under way at a time, over all clones and readers; at least 1.
+    /// Default: [`DEFAULT_MAX_REQUESTS`].
     ///
     /// A [`FileStream`](crate::FileStream) counts only until its answer begins.
     pub fn with_max_requests(mut self, requests: usize) -> Self {
@@ -103,23 +106,28 @@ impl FetcherBuilder {
         self
     }
 
-    /// Bytes that each [`FileStream`](crate::FileStream) may read ahead. Default: [`DEFAULT_READ_AHEAD_BYTES`].
+    /// Sets how many bytes each [`FileStream`](crate::FileStream) may read ahead. Default:
+    /// [`DEFAULT_READ_AHEAD_BYTES`].
     pub fn with_read_ahead(mut self, bytes: usize) -> Self {
         self.read_ahead_bytes = bytes;
         self
     }
 
-    /// Keeps what is read in `folder`, in segments of 4 MiB, up to `budget_bytes`. Default: no cache.
+    /// Keeps what is read in `folder`, in segments of 4 MiB, up to `budget_bytes`. Default: no
+    /// cache.
     ///
-    /// Only files with a strong validator are kept, so an entry is never stale. Several processes may share the
-    /// folder; each may exceed the budget by a sixteenth for a moment. Reads ask
-    /// for whole segments then, which pays when data is read more than once.
+    /// Only files with a strong validator are kept, so an entry is never stale. Several processes
+    /// may share the folder; each may exceed the budget by a sixteenth for a moment. With a cache,
+    /// whole segments are requested, which pays when data is read more than once.
+    ///
+    /// The folder should hold nothing else: a file directly in it that is older than an hour is
+    /// taken for a leftover and removed.
     pub fn with_cache(mut self, folder: impl Into<PathBuf>, budget_bytes: u64) -> Self {
         self.cache = Some((folder.into(), budget_bytes));
         self
     }
 
-    /// A header for every request to `host`, and to no other.
+    /// Adds a header to every request to `host`, and to no other host.
     pub fn with_header(
         mut self,
         host: impl Into<String>,
@@ -130,19 +138,20 @@ impl FetcherBuilder {
         self
     }
 
-    /// An option of the object stores, by the name of its environment variable, such as `AWS_ENDPOINT_URL`,
-    /// `GOOGLE_SERVICE_ACCOUNT` or `AZURE_STORAGE_ACCOUNT_NAME`.
+    /// Sets an option of the object stores, by the name of its environment variable, such as
+    /// `AWS_ENDPOINT_URL`, `GOOGLE_SERVICE_ACCOUNT` or `AZURE_STORAGE_ACCOUNT_NAME`.
     pub fn with_store_option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.store_options.push((name.into(), value.into()));
         self
     }
 
-    /// Takes over what the environment says: `HF_ENDPOINT`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HOME` (else
-    /// `$XDG_CACHE_HOME/huggingface`, else `~/.cache/huggingface`), the variables of the object stores (`AWS_*`, `GOOGLE_*`,
-    /// `AZURE_*`), and the proxies of the system.
+    /// Takes settings from the environment: `HF_ENDPOINT`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HOME`
+    /// (else `$XDG_CACHE_HOME/huggingface`, else `~/.cache/huggingface`), the variables of the
+    /// object stores (`AWS_*`, `GOOGLE_*`, `AZURE_*`), and the proxies of the system.
     ///
-    /// What is set after this call wins.
+    /// A setting made after this call replaces the one from the environment.
     pub fn from_env(mut self) -> Self {
+        // An empty variable counts as one that is not set.
         let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         if let Some(endpoint) = read("HF_ENDPOINT") {
             self.hub_endpoint = endpoint;
@@ -162,6 +171,7 @@ impl FetcherBuilder {
             self.hub_home = Some(home);
         }
         let ours = std::env::vars_os().filter_map(|(name, value)| {
+            // Options are text: a variable that is not UTF-8 cannot be one.
             let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
             let known = ["AWS_", "GOOGLE_", "AZURE_"];
             known
@@ -174,12 +184,12 @@ impl FetcherBuilder {
         self
     }
 
-    /// Starts the threads that carry out requests. No request is sent yet.
+    /// Builds the fetcher and starts the threads that carry out its requests; sends no request yet.
     ///
     /// # Errors
     ///
-    /// [`FetchError::InvalidSetting`], naming it; [`FetchError::Cache`] if the cache's folder cannot be made;
-    /// [`FetchError::Runtime`] if threads cannot be started.
+    /// [`FetchError::InvalidSetting`], naming it; [`FetchError::Cache`] if the cache's folder
+    /// cannot be made; [`FetchError::Runtime`] if threads cannot be started.
     pub fn build(self) -> Result<Fetcher, FetchError> {
         let endpoint = endpoint(&self.hub_endpoint)?;
         let token = self.token()?;
@@ -200,14 +210,18 @@ impl FetcherBuilder {
             http: self.http()?,
             retry: Retry::new(self.retry),
             counters: Arc::new(Counters::default()),
+            // `Semaphore::new` panics above its own limit.
             permits: Semaphore::new(self.max_requests.min(Semaphore::MAX_PERMITS)),
             timeouts: self.timeouts,
             endpoint,
             token,
             headers,
         });
+        // Options are applied in order, so those set after `from_env` win over those of the
+        // environment.
         let stores = Stores::new(Arc::clone(&client), self.store_options);
         Ok(Fetcher::new(
+            // Last of all, so that a setting that cannot work starts no threads.
             Runtime::start()?,
             client,
             stores,
@@ -216,18 +230,23 @@ impl FetcherBuilder {
         ))
     }
 
+    /// Builds the HTTP client, which neither follows redirects nor repeats requests by itself.
     fn http(&self) -> Result<reqwest::Client, FetchError> {
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls::client_config()?)
             .connect_timeout(self.timeouts.connect)
             .pool_max_idle_per_host(self.max_requests)
+            // `Client::follow` follows them: it decides for every hop which secrets the request may
+            // carry.
             .redirect(reqwest::redirect::Policy::none())
-            // Whether to try again is decided here, knowing what has arrived.
+            // `Attempts` decides whether to try again, because it knows what has arrived already.
             .retry(reqwest::retry::never())
             .http1_only()
             .tcp_nodelay(true)
             .user_agent(concat!("kato-fetch/", env!("CARGO_PKG_VERSION")));
         if !self.system_proxies {
+            // Otherwise reqwest reads the proxy variables, and nothing is taken from the
+            // environment unless asked for.
             builder = builder.no_proxy();
         }
         builder
@@ -235,24 +254,30 @@ impl FetcherBuilder {
             .map_err(|error| setting("build", error.to_string()))
     }
 
+    /// Returns the `Authorization` header for the Hub: the token that was set, else that of the
+    /// token file, else that of the Hub's home folder.
     fn token(&self) -> Result<Option<HeaderValue>, FetchError> {
         let in_home = self.hub_home.as_ref().map(|home| home.join("token"));
         let token = match (&self.hub_token, self.token_file.clone().or(in_home)) {
             (Some(token), _) => token.clone(),
-            // Whoever has not logged in has no such file.
+            // A user who has not logged in has no such file; public datasets can be read without a
+            // token.
             (None, Some(file)) => fs::read_to_string(file).unwrap_or_default(),
             (None, None) => return Ok(None),
         };
+        // A file may end with a line break, which a header cannot hold.
         let token = token.trim();
         if token.is_empty() {
             return Ok(None);
         }
         let mut value = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|_| setting("with_hub_token", "it holds characters that no token has"))?;
+        // The value stays out of the `Debug` text of headers.
         value.set_sensitive(true);
         Ok(Some(value))
     }
 
+    /// Checks the extra headers, and keeps their values out of `Debug` texts.
     fn headers(&self) -> Result<Vec<(String, HeaderName, HeaderValue)>, FetchError> {
         let header = |(host, name, value): &(String, String, String)| {
             let bad = || {
@@ -274,6 +299,7 @@ impl fmt::Debug for FetcherBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FetcherBuilder")
             .field("hub_endpoint", &self.hub_endpoint)
+            // Headers and options of stores are left out: they may hold secrets, as the token does.
             .field("has_token", &self.hub_token.is_some())
             .field("hub_home", &self.hub_home)
             .field("retry", &self.retry)
@@ -284,6 +310,7 @@ impl fmt::Debug for FetcherBuilder {
     }
 }
 
+/// Parses the Hub's endpoint, which must be a URL of HTTP.
 fn endpoint(text: &str) -> Result<Url, FetchError> {
     let url = Url::parse(text.trim_end_matches('/'))
         .map_err(|error| setting("with_hub_endpoint", error.to_string()))?;
@@ -297,6 +324,7 @@ fn endpoint(text: &str) -> Result<Url, FetchError> {
     }
 }
 
+/// Fails if `value`, set by the builder's method `name`, is zero.
 fn at_least_one(name: &'static str, value: usize) -> Result<(), FetchError> {
     if value == 0 {
         return Err(setting(name, "there must be at least 1"));
@@ -304,6 +332,7 @@ fn at_least_one(name: &'static str, value: usize) -> Result<(), FetchError> {
     Ok(())
 }
 
+/// Returns the error for a setting that cannot work.
 fn setting(setting: &'static str, reason: impl Into<String>) -> FetchError {
     FetchError::InvalidSetting {
         setting,

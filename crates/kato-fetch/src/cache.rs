@@ -1,4 +1,4 @@
-//! Segments of files on a disk, shared by all processes that name the same folder.
+//! Cache of file segments on a disk, shared by all processes that name the same folder.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -11,12 +11,14 @@ use bytes::Bytes;
 /// Bytes of a segment; the last one of a file is shorter.
 pub(crate) const SEGMENT: u64 = 4 << 20;
 
+/// Bytes of the BLAKE3 hash in front of a segment's content.
 const CHECKSUM: usize = 32;
 const EXTENSION: &str = "segment";
-/// A temporary file older than this was left behind by a process that died.
+/// Age from which a temporary file was left behind by a process that died.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// Nothing here is the only copy of anything: what cannot be read or written is read from its server.
+/// Cache of segments. It holds the only copy of nothing: what cannot be read or written is read
+/// from its server.
 #[derive(Debug)]
 pub(crate) struct Cache {
     folder: PathBuf,
@@ -24,15 +26,18 @@ pub(crate) struct Cache {
     fill: Mutex<Fill>,
 }
 
+/// Estimate of how full the folder is.
 #[derive(Debug, Default)]
 struct Fill {
-    /// Bytes found at the last look, and written since by us.
+    /// Bytes found by the last scan, and written since by this process.
     bytes: u64,
-    /// Written since the last look: others write as well.
+    /// Bytes written since the last scan; other processes write as well.
     unseen: u64,
 }
 
 impl Cache {
+    /// Opens the cache in `folder`, which is made if there is none, and brings it within its
+    /// budget.
     pub(crate) fn open(folder: &Path, budget: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let cache = Self {
@@ -44,10 +49,12 @@ impl Cache {
         Ok(cache)
     }
 
-    /// What a segment of a file is called. The name and the validator are both in it, so a changed file has other segments.
+    /// Returns the name of a segment. The file's name and validator are both part of it, so that a
+    /// changed file has other segments.
     pub(crate) fn key(name: &str, validator: &str, start: u64) -> String {
         let mut hasher = blake3::Hasher::new();
         for part in [name.as_bytes(), validator.as_bytes()] {
+            // With its length in front, no part can be mistaken for the beginning of the next.
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
@@ -55,7 +62,7 @@ impl Cache {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// A segment of `expected` bytes, if it is there and whole. A damaged one is removed.
+    /// Reads a segment of `expected` bytes, if it is there and intact. A damaged one is removed.
     pub(crate) fn read(&self, key: &str, expected: usize) -> Option<Bytes> {
         let path = self.path(key);
         let mut file = File::open(&path).ok()?;
@@ -64,7 +71,8 @@ impl Cache {
             let _ = fs::remove_file(&path);
             return None;
         };
-        // The time of the last use decides what goes first.
+        // The time of the last use decides which segments are evicted first. Where it cannot be
+        // set, the order suffers and nothing else.
         let _ = file.set_modified(SystemTime::now());
         Some(bytes)
     }
@@ -75,10 +83,13 @@ impl Cache {
         if size > self.budget {
             return;
         }
-        // One writer at a time: what is on its way to the disk would not be seen by another's look.
+        // The lock is held until the file is written: a scan by another thread would not see a
+        // segment that is still on its way to the disk.
         let mut fill = self.fill();
         fill.bytes = fill.bytes.saturating_add(size);
         fill.unseen = fill.unseen.saturating_add(size);
+        // Other processes share the folder, so that it is scanned again after every sixteenth of
+        // the budget, however much room there seems to be.
         if fill.bytes > self.budget || fill.unseen > self.budget / 16 {
             self.evict(&mut fill, size);
         }
@@ -87,10 +98,13 @@ impl Cache {
         }
     }
 
+    /// Writes a segment's file as a whole.
     fn write_file(&self, key: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(key);
         let folder = path.parent().unwrap_or(&self.folder);
         fs::create_dir_all(folder)?;
+        // Renamed when complete, so that no process reads half a segment. It is not flushed: what a
+        // power cut leaves of it fails its checksum.
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(blake3::hash(bytes).as_bytes())?;
         file.write_all(bytes)?;
@@ -98,19 +112,21 @@ impl Cache {
         Ok(())
     }
 
-    /// Looks at what is there, and makes room for `incoming` bytes: what was not used for the longest time goes first.
+    /// Scans the folder, and makes room for `incoming` bytes by removing the segments that were not
+    /// used for the longest time.
     fn evict(&self, fill: &mut Fill, incoming: u64) {
         let mut entries = self.entries();
         entries.sort_unstable_by_key(|entry| entry.used);
         let mut bytes: u64 = entries.iter().map(|entry| entry.size).sum();
         if bytes.saturating_add(incoming) > self.budget {
-            // A tenth more than needed, so that not every segment written has to look.
+            // More is removed than needed, a tenth of the budget, so that not every write scans the
+            // folder.
             let aim = (self.budget / 10 * 9).saturating_sub(incoming);
             for entry in entries {
                 if bytes <= aim {
                     break;
                 }
-                // Another process may have been faster.
+                // It fails where another process has removed it already.
                 let _ = fs::remove_file(&entry.path);
                 bytes -= entry.size;
             }
@@ -121,10 +137,13 @@ impl Cache {
         };
     }
 
+    /// Returns the segments in the folder, and removes temporary files that were left behind.
     fn entries(&self) -> Vec<Entry> {
         let now = SystemTime::now();
         let mut entries = Vec::new();
         for item in list(&self.folder) {
+            // Segments are in subfolders; directly in the folder are only files that are being
+            // written.
             if item.file_type().is_ok_and(|kind| kind.is_dir()) {
                 entries.extend(list(&item.path()).filter_map(|item| Entry::of(&item)));
             } else if let Some(entry) = Entry::of(&item)
@@ -144,16 +163,19 @@ impl Cache {
         entries
     }
 
+    /// Returns the path of a segment, in one of 256 subfolders that keep each directory small.
     fn path(&self, key: &str) -> PathBuf {
         let folder = key.get(..2).unwrap_or_default();
         self.folder.join(folder).join(format!("{key}.{EXTENSION}"))
     }
 
+    /// Locks the estimate. A panic elsewhere leaves numbers that the next scan corrects.
     fn fill(&self) -> std::sync::MutexGuard<'_, Fill> {
         self.fill.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// File in the folder.
 struct Entry {
     path: PathBuf,
     size: u64,
@@ -161,6 +183,7 @@ struct Entry {
 }
 
 impl Entry {
+    /// Returns a file's entry; `None` for what is no file, or is gone.
     fn of(item: &fs::DirEntry) -> Option<Self> {
         let about = item.metadata().ok().filter(fs::Metadata::is_file)?;
         Some(Self {
@@ -171,10 +194,12 @@ impl Entry {
     }
 }
 
+/// Returns the items of a folder, none if it cannot be read.
 fn list(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
     fs::read_dir(folder).into_iter().flatten().flatten()
 }
 
+/// Returns the content of a segment's file, if it has the length and the hash that it should have.
 fn checked(file: &mut File, expected: usize) -> Option<Bytes> {
     let mut content = Vec::with_capacity(CHECKSUM + expected);
     // One byte more than expected shows that a file is too long.

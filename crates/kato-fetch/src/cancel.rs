@@ -1,11 +1,12 @@
-//! A switch that ends reads which another thread is blocked in.
+//! Switch that ends reads in which other threads are blocked.
 
 use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Ends the reads of every reader that was given a clone of it: those that block now, and those to come.
+/// Switch that ends the reads of every reader that has a clone of it: those that block at the
+/// moment, and those to come.
 ///
 /// # Examples
 ///
@@ -21,7 +22,7 @@ use tokio::sync::watch;
 pub struct Cancel(Arc<watch::Sender<bool>>);
 
 impl Cancel {
-    /// A switch that is off.
+    /// Creates a switch that is off.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(false)))
@@ -29,15 +30,17 @@ impl Cancel {
 
     /// Ends all reads, for good.
     pub fn cancel(&self) {
+        // `send` would not store the value while nobody waits for it.
         self.0.send_replace(true);
     }
 
-    /// Whether [`cancel`](Self::cancel) was called, on this or on any clone.
+    /// Returns whether [`cancel`](Self::cancel) was called, on this or on any clone.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow()
     }
 
+    /// Waits until [`cancel`](Self::cancel) is called; returns at once if it was called before.
     pub(crate) async fn cancelled(&self) {
         // The sender lives in `self`, so waiting cannot fail.
         let _ = self.0.subscribe().wait_for(|cancelled| *cancelled).await;

@@ -1,4 +1,5 @@
-//! One HTTP client for everything: sends, follows redirects without leaking secrets, says what an answer means.
+//! HTTP client of a fetcher: sends requests, follows redirects without leaking secrets, and turns
+//! refusals into errors.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,10 +20,10 @@ use crate::location::redacted;
 use crate::options::Timeouts;
 use crate::retry::{Attempts, Retry};
 
-/// More than any honest chain of redirects.
+/// Redirects that are followed; no honest chain is longer.
 const MAX_REDIRECTS: usize = 10;
 
-/// What all requests of a fetcher share.
+/// State that all requests of a fetcher share.
 pub(crate) struct Client {
     pub(crate) http: reqwest::Client,
     pub(crate) retry: Retry,
@@ -43,7 +44,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// A GET or HEAD.
+/// GET or HEAD request.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
@@ -52,10 +53,12 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
+    /// Creates a GET request for the whole content.
     pub(crate) const fn get() -> Self {
         Self::new(Method::GET)
     }
 
+    /// Creates a HEAD request.
     pub(crate) const fn head() -> Self {
         Self::new(Method::HEAD)
     }
@@ -69,27 +72,30 @@ impl Ask {
     }
 }
 
-/// An answer that is no redirect, and what was learnt on the way to it.
+/// Answer that is no redirect, and what the redirects on the way said.
 #[derive(Debug)]
 pub(crate) struct Followed {
     pub(crate) response: Response,
-    /// Where the redirects led, if there were any.
+    /// Where the last redirect led; `None` if there was none.
     pub(crate) target: Option<Url>,
-    /// What the Hub says of the file that it redirects to.
+    /// The validator that the Hub names for the file it redirects to.
     pub(crate) linked_etag: Option<String>,
+    /// The size that the Hub names for that file.
     pub(crate) linked_size: Option<u64>,
 }
 
 impl Client {
-    /// Sends once and waits for the head of the answer.
+    /// Sends a request once and waits for the head of the answer.
     pub(crate) async fn send(&self, ask: &Ask, url: &Url) -> Result<Response, FetchError> {
         add(&self.counters.requests, 1);
         let mut request = self
             .http
             .request(ask.method.clone(), url.clone())
+            // Ranges and sizes count the bytes of the file; a compressed answer would have others.
             .header(ACCEPT_ENCODING, "identity")
             .headers(self.headers_for(url));
         if let Some((from, to)) = ask.range {
+            // Ranges end behind their last byte here, and at their last byte in HTTP.
             let to = to.map(|to| (to.saturating_sub(1)).to_string());
             request = request.header(RANGE, format!("bytes={from}-{}", to.unwrap_or_default()));
         }
@@ -98,20 +104,24 @@ impl Client {
         }
         match tokio::time::timeout(self.timeouts.idle, request.send()).await {
             Ok(Ok(response)) => Ok(response),
+            // Connecting is the only step that reqwest itself was given a timeout for.
             Ok(Err(error)) if error.is_timeout() => {
                 Err(Self::timed_out(url, self.timeouts.connect))
             }
+            // The text of reqwest's error would show the URL with its secrets.
             Ok(Err(error)) => Err(connection(url, error.without_url())),
             Err(_) => Err(Self::timed_out(url, self.timeouts.idle)),
         }
     }
 
-    /// Sends and follows redirects. Refusals are answers here.
+    /// Sends a request and follows redirects; an error status is returned as an answer.
     pub(crate) async fn follow(&self, ask: &Ask, url: &Url) -> Result<Followed, FetchError> {
         let (mut at, mut target) = (url.clone(), None);
         let (mut linked_etag, mut linked_size) = (None, None);
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send(ask, &at).await?;
+            // The first answer that says it counts: it is the Hub's, and those behind it are of its
+            // storage.
             linked_etag = linked_etag.or_else(|| text(response.headers(), "x-linked-etag"));
             linked_size = linked_size.or_else(|| {
                 text(response.headers(), "x-linked-size").and_then(|size| size.parse().ok())
@@ -124,18 +134,20 @@ impl Client {
                     linked_size,
                 });
             }
+            // `send` chooses the secret headers by the URL of each hop, so none goes to another
+            // server.
             at = next_hop(&at, response.headers())?;
             target = Some(at.clone());
         }
         Err(wrong(url, format!("more than {MAX_REDIRECTS} redirects")))
     }
 
-    /// A small text, tried again until the policy says otherwise.
+    /// Returns a small text with the headers of its answer, trying again as the policy allows.
     pub(crate) async fn text(&self, url: &Url) -> Result<(String, HeaderMap), FetchError> {
         self.repeat(|| self.text_once(url)).await
     }
 
-    /// Does something until it succeeds, or the policy says that it is enough.
+    /// Calls `once` until it succeeds, or until the policy gives up.
     pub(crate) async fn repeat<T, F: Future<Output = Result<T, FetchError>>>(
         &self,
         mut once: impl FnMut() -> F,
@@ -150,6 +162,7 @@ impl Client {
         }
     }
 
+    /// Returns a small text with the headers of its answer, trying once.
     async fn text_once(&self, url: &Url) -> Result<(String, HeaderMap), FetchError> {
         let _permit = self.permit().await?;
         let response = self.follow(&Ask::get(), url).await?.response;
@@ -157,6 +170,7 @@ impl Client {
             return Err(self.refusal(url, &response));
         }
         let headers = response.headers().clone();
+        // `idle` bounds a silence. This bounds the whole body, which may come in several pieces.
         match tokio::time::timeout(self.timeouts.idle.saturating_mul(4), response.text()).await {
             Ok(Ok(text)) => Ok((text, headers)),
             Ok(Err(error)) => Err(connection(url, error.without_url())),
@@ -164,7 +178,7 @@ impl Client {
         }
     }
 
-    /// A turn to ask: bounds how many requests are under way.
+    /// Waits for a permit; permits bound how many requests are under way.
     pub(crate) async fn permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>, FetchError> {
         // The semaphore is never closed.
         self.permits
@@ -173,7 +187,7 @@ impl Client {
             .map_err(|_| FetchError::Runtime { source: None })
     }
 
-    /// What an answer means that is not what was asked for.
+    /// Returns the error that an unsuccessful answer stands for.
     pub(crate) fn refusal(&self, url: &Url, response: &Response) -> FetchError {
         let shown = redacted(url);
         let status = response.status().as_u16();
@@ -189,6 +203,7 @@ impl Client {
                 url: shown,
                 status,
                 attempts: 1,
+                // No other status is tried again, whatever the server wishes.
                 retry_after: is_transient_status(status)
                     .then(|| text(headers, RETRY_AFTER.as_str()))
                     .flatten()
@@ -197,10 +212,14 @@ impl Client {
         }
     }
 
+    /// Returns what a user can do where access is refused.
     fn advice(&self, url: &Url, headers: &HeaderMap) -> &'static str {
         let code = text(headers, "x-error-code");
         match (
             same_origin(url, &self.endpoint),
+            // The Hub says by this header that terms must be accepted first. To a stranger it
+            // denies that a private dataset exists, which is why the texts below name both
+            // possibilities.
             code.as_deref(),
             &self.token,
         ) {
@@ -220,6 +239,8 @@ impl Client {
         }
     }
 
+    /// Returns the headers that only this URL's server may see: the Hub's token for the origin of
+    /// the endpoint, and those set for its host.
     fn headers_for(&self, url: &Url) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(token) = &self.token
@@ -236,6 +257,7 @@ impl Client {
         headers
     }
 
+    /// Returns the error for a server that was silent for too long.
     fn timed_out(url: &Url, waited: Duration) -> FetchError {
         FetchError::Timeout {
             url: redacted(url),
@@ -245,6 +267,7 @@ impl Client {
     }
 }
 
+/// Returns the error for a connection that failed.
 pub(crate) fn connection(url: &Url, source: impl Into<Cause>) -> FetchError {
     FetchError::Connection {
         url: redacted(url),
@@ -253,6 +276,7 @@ pub(crate) fn connection(url: &Url, source: impl Into<Cause>) -> FetchError {
     }
 }
 
+/// Returns the error for an answer that is not what was asked for.
 pub(crate) fn wrong(url: &Url, reason: impl Into<String>) -> FetchError {
     FetchError::WrongAnswer {
         url: redacted(url),
@@ -261,7 +285,7 @@ pub(crate) fn wrong(url: &Url, reason: impl Into<String>) -> FetchError {
     }
 }
 
-/// A header as text.
+/// Returns a header as text, without blanks around it.
 pub(crate) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers
         .get(name)
@@ -269,16 +293,20 @@ pub(crate) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
         .map(|value| value.trim().to_owned())
 }
 
+/// Returns whether a status tells the client to ask elsewhere.
 fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
+/// Returns where a redirect leads.
 fn next_hop(from: &Url, headers: &HeaderMap) -> Result<Url, FetchError> {
     let location =
         text(headers, LOCATION.as_str()).ok_or_else(|| wrong(from, "a redirect to nowhere"))?;
     let next = from
         .join(&location)
         .map_err(|error| wrong(from, format!("a redirect to no URL: {error}")))?;
+    // Without encryption anyone on the way could read the signature in the new URL, or send other
+    // bytes.
     let downgrade = from.scheme() == "https" && next.scheme() != "https";
     if downgrade || !matches!(next.scheme(), "http" | "https") {
         return Err(wrong(
@@ -289,6 +317,7 @@ fn next_hop(from: &Url, headers: &HeaderMap) -> Result<Url, FetchError> {
     Ok(next)
 }
 
+/// Returns whether two URLs have the same scheme, host and port.
 fn same_origin(a: &Url, b: &Url) -> bool {
     a.origin() == b.origin()
 }

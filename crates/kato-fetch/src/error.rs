@@ -1,12 +1,13 @@
-//! The one error of this crate.
+//! Error type of the crate.
 
 use std::io;
 use std::time::Duration;
 
-/// A cause reported by another library.
+/// Cause reported by another library.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why remote bytes could not be had. No text holds a token, a password or the signature of a URL.
+/// Reason why remote bytes could not be read. No text holds a token, a password or the signature of
+/// a URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
@@ -32,7 +33,7 @@ pub enum FetchError {
         /// The address.
         url: String,
     },
-    /// The server wants to know who asks, or forbids it.
+    /// The server requires credentials, or refuses the ones that were given.
     #[error("`{url}` may not be read (status {status}): {advice}")]
     Unauthorized {
         /// The address.
@@ -42,7 +43,7 @@ pub enum FetchError {
         /// What to do.
         advice: &'static str,
     },
-    /// The file is not the one that the reader was opened on.
+    /// The file is no longer the one that the reader was opened on.
     #[error(
         "`{url}` has changed: its {what} was {was}, is {is}; list the location anew to read the new content"
     )]
@@ -67,10 +68,10 @@ pub enum FetchError {
         received: u64,
         /// Attempts made.
         attempts: u32,
-        /// What the network said, if anything.
+        /// The network's error, if there is one.
         source: Option<Cause>,
     },
-    /// The server answered something else than what was asked for.
+    /// The server sent something else than what was asked for.
     #[error("`{url}` gave a wrong answer: {reason}{}", after(*attempts))]
     WrongAnswer {
         /// The address.
@@ -80,24 +81,24 @@ pub enum FetchError {
         /// Attempts made.
         attempts: u32,
     },
-    /// Nothing came for too long.
+    /// No data arrived for too long.
     #[error("`{url}` was silent for {waited:?}{}; try again later, or allow more time", after(*attempts))]
     Timeout {
         /// The address.
         url: String,
-        /// How long was waited the last time.
+        /// How long the last attempt waited.
         waited: Duration,
         /// Attempts made.
         attempts: u32,
     },
-    /// There was no connection, or it broke.
+    /// No connection could be made, or it broke.
     #[error("the connection to `{url}` failed{}; check the network and the address", after(*attempts))]
     Connection {
         /// The address.
         url: String,
         /// Attempts made.
         attempts: u32,
-        /// What the network said.
+        /// The network's error.
         source: Cause,
     },
     /// The server answered with an error.
@@ -112,7 +113,7 @@ pub enum FetchError {
         /// How long the server asked to wait.
         retry_after: Option<Duration>,
     },
-    /// The file cannot be read at any place, only from its beginning.
+    /// The file cannot be read by ranges, only from its beginning.
     #[error("`{url}` cannot be read by ranges; read it as a stream")]
     NoRanges {
         /// The address.
@@ -123,7 +124,7 @@ pub enum FetchError {
     Unsupported {
         /// The address.
         url: String,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
     /// A range lies outside the file.
@@ -138,7 +139,8 @@ pub enum FetchError {
         /// Size of the file.
         size: u64,
     },
-    /// A stream broke and cannot go on, because nothing proves that the file is still the same.
+    /// A stream broke and cannot be resumed, because nothing proves that the file is still the
+    /// same.
     #[error(
         "`{url}` broke off after {position} bytes and cannot be continued: {reason}; read it again from the start"
     )]
@@ -147,9 +149,9 @@ pub enum FetchError {
         url: String,
         /// Bytes delivered so far.
         position: u64,
-        /// Why.
+        /// The reason.
         reason: &'static str,
-        /// Why it broke.
+        /// The fault that broke it.
         source: Box<Self>,
     },
     /// The dataset has several configurations, or not the one asked for.
@@ -159,7 +161,7 @@ pub enum FetchError {
         dataset: String,
         /// The configuration asked for, if any.
         asked: Option<String>,
-        /// Those there are.
+        /// The ones that exist.
         available: Vec<String>,
     },
     /// The dataset does not have the split asked for.
@@ -171,10 +173,11 @@ pub enum FetchError {
         config: String,
         /// The split asked for.
         asked: String,
-        /// Those there are.
+        /// The ones that exist.
         available: Vec<String>,
     },
-    /// Only a part of the dataset was converted to Parquet, and its own files are of no known format.
+    /// Only a part of the dataset was converted to Parquet, and its own files are of no known
+    /// format.
     #[error(
         "of dataset `{dataset}`, configuration `{config}`, split `{split}`, the hub converted only a first part to Parquet, and the \
          repository holds no files of a known format; convert the dataset yourself and read the files"
@@ -206,22 +209,23 @@ pub enum FetchError {
     Cache {
         /// The folder.
         path: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The threads that carry out requests could not be started, or are gone.
     #[error("the threads that carry out requests are not there; build a new fetcher")]
     Runtime {
-        /// What the operating system said, if it did.
+        /// The operating system's error, if there is one.
         source: Option<io::Error>,
     },
 }
 
 impl FetchError {
-    /// Whether the same request may succeed later, without any change.
+    /// Returns whether the same request may succeed later, without any change.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         match self {
+            // Every variant is listed, so that a new one cannot be forgotten here.
             Self::Truncated { .. }
             | Self::WrongAnswer { .. }
             | Self::Timeout { .. }
@@ -247,13 +251,13 @@ impl FetchError {
         }
     }
 
-    /// The error of this crate within an error of [`FileStream`](crate::FileStream).
+    /// Returns the error of this crate inside an error of [`FileStream`](crate::FileStream).
     #[must_use]
     pub fn within(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// How long the server asked to wait.
+    /// Returns how long the server asked to wait.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -261,7 +265,7 @@ impl FetchError {
         }
     }
 
-    /// The same error, saying how many attempts were made.
+    /// Returns the same error with the number of attempts made.
     pub(crate) fn after(mut self, made: u32) -> Self {
         if let Self::Truncated { attempts, .. }
         | Self::WrongAnswer { attempts, .. }
@@ -283,18 +287,21 @@ impl From<FetchError> for io::Error {
             FetchError::Timeout { .. } => io::ErrorKind::TimedOut,
             FetchError::Truncated { .. } => io::ErrorKind::UnexpectedEof,
             FetchError::Connection { .. } => io::ErrorKind::ConnectionAborted,
-            // `Interrupted` would be wrong for a cancelled read: callers would try again.
+            // Not `Interrupted` for a cancelled read: `Read::read_exact` and others would try
+            // again.
             _ => io::ErrorKind::Other,
         };
         Self::new(kind, error)
     }
 }
 
-/// 408, 425, 429 and those by which a server says that it is the one to blame, except that it lacks the function.
+/// Returns whether a status stands for a fault that may pass: 408, 425, 429 and server errors,
+/// except for 501, by which the server says that it lacks the function.
 pub(crate) const fn is_transient_status(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502..=599)
 }
 
+/// Returns how many attempts were made, in words; nothing for a single one.
 fn after(attempts: u32) -> String {
     match attempts {
         0 | 1 => String::new(),
@@ -302,6 +309,7 @@ fn after(attempts: u32) -> String {
     }
 }
 
+/// Returns what a user can do about a status.
 const fn status_advice(status: u16) -> &'static str {
     match status {
         429 => "; the server limits how much one may ask: use a token, or ask less at a time",
@@ -310,6 +318,7 @@ const fn status_advice(status: u16) -> &'static str {
     }
 }
 
+/// Returns what is wrong with the choice of a configuration, in words.
 fn missing(what: &str, asked: Option<&str>) -> String {
     asked.map_or_else(
         || format!("several {what}s and none is the default"),

@@ -1,4 +1,4 @@
-//! Lists locations and opens files.
+//! The entry point of the crate: lists locations and opens files.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +17,12 @@ use crate::runtime::Runtime;
 use crate::source::{Facts, HttpSource, Source, StoreSource, Stores, compare, facts};
 use crate::{Cancel, FetchError, FetchFigures, Location, RangeReader};
 
-/// Gets bytes of remote files. Clones are cheap and share connections, limits and cache.
+/// Client that lists locations and opens remote files. Clones are cheap and share connections,
+/// limits and cache.
 ///
-/// It has threads of its own, which end when the last clone, reader and stream is gone. Its methods block the calling thread; they
-/// may be called, and everything may be dropped, on any thread, those of an async runtime included.
+/// It has threads of its own, which end when the last clone, reader and stream is dropped. Its
+/// methods block the calling thread; they may be called, and everything may be dropped, on any
+/// thread, those of an async runtime included.
 ///
 /// # Examples
 ///
@@ -39,7 +41,8 @@ pub struct Fetcher {
     shared: Arc<Shared>,
 }
 
-/// What tasks may hold: not the runtime, which they would keep alive.
+/// State that tasks may hold. The runtime is not part of it: a task that held it would keep it
+/// alive.
 #[derive(Debug)]
 struct Shared {
     client: Arc<Client>,
@@ -49,11 +52,12 @@ struct Shared {
 }
 
 impl Fetcher {
-    /// Starts with defaults: the public Hub, no token, no cache.
+    /// Creates a builder with the defaults: the public Hub, no token, no cache.
     pub fn builder() -> FetcherBuilder {
         FetcherBuilder::default()
     }
 
+    /// Creates a fetcher from the parts that a builder has made.
     pub(crate) fn new(
         runtime: Runtime,
         client: Arc<Client>,
@@ -70,17 +74,19 @@ impl Fetcher {
         Self { runtime, shared }
     }
 
-    /// The files of a location, pinned and in order. The answer holds at least one.
+    /// Lists the files of a location, pinned and in order. The listing holds at least one file.
     ///
     /// # Errors
     ///
-    /// [`FetchError::NotFound`], [`FetchError::Unauthorized`], [`FetchError::UnknownConfig`], [`FetchError::UnknownSplit`],
-    /// [`FetchError::PartialConversionOnly`], [`FetchError::NoFiles`], or what the network made impossible.
+    /// [`FetchError::NotFound`], [`FetchError::Unauthorized`], [`FetchError::UnknownConfig`],
+    /// [`FetchError::UnknownSplit`], [`FetchError::PartialConversionOnly`],
+    /// [`FetchError::NoFiles`], or what the network made impossible.
     pub fn list(&self, location: &Location) -> Result<Listing, FetchError> {
         self.list_unless(location, &Cancel::new())
     }
 
-    /// As [`list`](Self::list), ending with [`FetchError::Cancelled`] once `cancel` is used.
+    /// Lists as [`list`](Self::list) does, ending with [`FetchError::Cancelled`] once `cancel` is
+    /// used.
     ///
     /// # Errors
     ///
@@ -97,17 +103,19 @@ impl Fetcher {
         })
     }
 
-    /// Opens a file, by its name; what is not known of it yet is asked for.
+    /// Opens a file by its name, asking the server for what is not known of it yet.
     ///
     /// # Errors
     ///
-    /// [`FetchError::InvalidLocation`] if the name is none of a remote file; [`FetchError::Changed`] if size or validator are
-    /// others than those given; or what the network made impossible.
+    /// [`FetchError::InvalidLocation`] if the name is none of a remote file;
+    /// [`FetchError::Changed`] if size or validator are others than those given; or what the
+    /// network made impossible.
     pub fn open(&self, file: &RemoteFile) -> Result<RangeReader, FetchError> {
         self.open_unless(file, &Cancel::new())
     }
 
-    /// As [`open`](Self::open), ending with [`FetchError::Cancelled`] once `cancel` is used; so do reads of the reader.
+    /// Opens as [`open`](Self::open) does, ending with [`FetchError::Cancelled`] once `cancel` is
+    /// used; so do reads of the reader.
     ///
     /// # Errors
     ///
@@ -125,7 +133,7 @@ impl Fetcher {
         Ok(RangeReader::new(opened, self.runtime.clone()).with_cancel(cancel))
     }
 
-    /// What was done so far, by this fetcher, its clones and its readers.
+    /// Returns what this fetcher, its clones and its readers have done so far.
     #[must_use]
     pub fn figures(&self) -> FetchFigures {
         self.shared.client.counters.figures()
@@ -133,6 +141,7 @@ impl Fetcher {
 }
 
 impl Shared {
+    /// Returns where the bytes of a file come from, by the scheme of its name.
     fn source(&self, file: &RemoteFile) -> Result<Source, FetchError> {
         let client = Arc::clone(&self.client);
         let Some((scheme, rest)) = file.name.split_once("://") else {
@@ -147,6 +156,8 @@ impl Shared {
             return StoreSource::new(&self.stores, &format!("{scheme}://{bucket}"), key)
                 .map(Source::Store);
         }
+        // Only the process that listed the file has its URL with the secrets; any other has its
+        // name.
         let url = match &file.access {
             Some(url) => url.clone(),
             None => {
@@ -159,6 +170,7 @@ impl Shared {
         Ok(Source::Http(HttpSource::new(client, url, false)))
     }
 
+    /// Opens a file, and checks that it still is the one that `file` describes.
     async fn open(&self, file: RemoteFile) -> Result<Opened, FetchError> {
         let source = self.source(&file)?;
         let mut facts = Facts {
@@ -166,11 +178,13 @@ impl Shared {
             validator: file.validator,
             has_ranges: file.has_ranges,
         };
-        // The Hub and the stores always have ranges; elsewhere a known size says nothing about them.
+        // The listings of the Hub and the stores say both. A file that is known by its name and
+        // size alone is asked about, since not every web server has ranges.
         if file.size.is_none() || file.has_ranges.is_none() {
             let is = self.client.repeat(|| source.probe()).await?;
             compare(source.shown(), &facts, &is)?;
             facts = Facts {
+                // A validator that was given stays in force where the server says none this time.
                 validator: is.validator.or(facts.validator),
                 ..is
             };
@@ -185,10 +199,12 @@ impl Shared {
         })
     }
 
+    /// Lists a URL, which is one file.
     async fn list_url(&self, url: Url) -> Result<Listing, FetchError> {
         let name = redacted(&url);
         let mut file = RemoteFile::new(name);
         file.access = Some(url);
+        // Opening it shows that it exists, and what is to be known of it.
         let facts = self.open(file.clone()).await?.facts;
         let file = with_facts(file, facts);
         Ok(Listing {
@@ -197,6 +213,7 @@ impl Shared {
         })
     }
 
+    /// Lists one object, the objects below a folder, or those that match a pattern.
     async fn list_store(&self, url: &Url) -> Result<Listing, FetchError> {
         let shown = redacted(url);
         let (bucket, key) = bucket_and_key(url)?;
@@ -212,6 +229,7 @@ impl Shared {
         let glob = match is_glob {
             true => Some(
                 GlobBuilder::new(&key)
+                    // `*` does not cross a `/`, as `Location` says.
                     .literal_separator(true)
                     .build()
                     .map_err(|error| invalid(&shown, error.to_string()))?
@@ -220,6 +238,8 @@ impl Shared {
             false => None,
         };
         let literal = key.split(['*', '?', '[', '{']).next().unwrap_or_default();
+        // Stores match prefixes by whole segments of a path, so that the last, unfinished one is
+        // cut off.
         let prefix = literal.rsplit_once('/').map_or("", |(folder, _)| folder);
         let objects = self
             .client
@@ -228,6 +248,7 @@ impl Shared {
         let mut listing = Listing::default();
         for object in objects {
             let path = object.location.as_ref();
+            // An empty object has no data; some tools mark a folder by one.
             if object.size == 0 || !glob.as_ref().is_none_or(|glob| glob.is_match(path)) {
                 listing.ignored.push(path.to_owned());
                 continue;
@@ -249,6 +270,7 @@ impl Shared {
     }
 }
 
+/// Returns a file with what is known of it.
 fn with_facts(mut file: RemoteFile, facts: Facts) -> RemoteFile {
     file.size = facts.size;
     file.validator = facts.validator;
@@ -256,7 +278,7 @@ fn with_facts(mut file: RemoteFile, facts: Facts) -> RemoteFile {
     file
 }
 
-/// `s3://bucket`, and the key as it is, not as URLs write it.
+/// Returns `SCHEME://BUCKET` and the key, as the store has it and not as URLs write it.
 fn bucket_and_key(url: &Url) -> Result<(String, String), FetchError> {
     let host = url.host_str().unwrap_or_default();
     // Azure writes `container@account`.
@@ -269,6 +291,7 @@ fn bucket_and_key(url: &Url) -> Result<(String, String), FetchError> {
     Ok((format!("{}://{user}{host}", url.scheme()), key))
 }
 
+/// Returns a text with its `%XX` escapes resolved; `None` if that is not UTF-8.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -282,6 +305,7 @@ fn percent_decoded(text: &str) -> Option<String> {
                 rest = &others[2..];
             }
             _ => {
+                // A `%` without two digits behind it stands for itself, as in the URL standard.
                 bytes.push(first);
                 rest = others;
             }

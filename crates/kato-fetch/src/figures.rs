@@ -1,4 +1,4 @@
-//! What a fetcher has done so far, in numbers.
+//! Counters of what a fetcher has done so far.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,14 +12,15 @@ pub struct FetchFigures {
     pub retries: u64,
     /// Bytes of files received over the network.
     pub bytes_received: u64,
-    /// Segments that the cache had.
+    /// Segments found in the cache.
     pub cache_hits: u64,
-    /// Segments that the cache did not have.
+    /// Segments not found in the cache.
     pub cache_misses: u64,
     /// Bytes read from the cache: whole segments.
     pub cache_bytes: u64,
 }
 
+/// Counters behind [`FetchFigures`].
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) requests: AtomicU64,
@@ -30,11 +31,14 @@ pub(crate) struct Counters {
     pub(crate) cache_bytes: AtomicU64,
 }
 
+/// Adds `n` to a counter.
 pub(crate) fn add(counter: &AtomicU64, n: u64) {
+    // Counters are only read for show; no other memory depends on their order.
     counter.fetch_add(n, Ordering::Relaxed);
 }
 
 impl Counters {
+    /// Returns the present counts. Those of work under way may disagree with one another.
     pub(crate) fn figures(&self) -> FetchFigures {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         FetchFigures {

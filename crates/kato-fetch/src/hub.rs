@@ -1,4 +1,4 @@
-//! Datasets of the Hugging Face Hub: which files they are, pinned to a commit.
+//! Datasets of the Hugging Face Hub: finds the files of a split, pinned to a commit.
 
 mod api;
 mod card;
@@ -17,22 +17,25 @@ use api::{Entry, Repository};
 
 /// Split that is taken when none is asked for.
 const DEFAULT_SPLIT: &str = "train";
-/// Configuration that is taken when there are several and none is asked for, and the name of the only one.
+/// Configuration that is taken when there are several and none is asked for. Also the name of the
+/// only one, where nothing names it.
 const DEFAULT_CONFIG: &str = "default";
-/// Where the Hub keeps its own conversion to Parquet.
+/// Reference under which the Hub keeps its own conversion to Parquet.
 const CONVERSION: &str = "refs/convert/parquet";
 
-/// Files of each split, by their place in the repository.
+/// Files of each split, by the split's name.
 type Splits<'a> = BTreeMap<String, Vec<&'a Entry>>;
 
-/// The files of a dataset.
+/// Lists the files of a dataset.
 pub(crate) async fn list(client: &Client, asked: &HubLocation) -> Result<Listing, FetchError> {
     let whole = Repository::find(client, &asked.dataset, asked.revision.as_deref()).await;
     let (repository, config) = match (whole, asked.dataset.split_once('/'), &asked.config) {
         (Ok(repository), _, config) => (repository, config.clone()),
-        // `a/b` may be configuration `b` of dataset `a`. The Hub does not tell a private dataset from none.
+        // `a/b` may be configuration `b` of dataset `a`, which only the Hub can tell. It answers
+        // alike for a private dataset and for none.
         (Err(error), Some((name, config)), None) if may_not_exist(&error) => {
             let found = Repository::find(client, name, asked.revision.as_deref()).await;
+            // If that fails as well, the error is the one for what was written, `a/b`.
             (found.map_err(|_| error)?, Some(config.to_owned()))
         }
         (Err(error), _, _) => return Err(error),
@@ -48,6 +51,7 @@ pub(crate) async fn list(client: &Client, asked: &HubLocation) -> Result<Listing
     .await
 }
 
+/// Returns whether an error may mean that there is no such dataset, or no such reference.
 fn may_not_exist(error: &FetchError) -> bool {
     matches!(
         error,
@@ -55,7 +59,7 @@ fn may_not_exist(error: &FetchError) -> bool {
     )
 }
 
-/// One search for the files of a configuration's split.
+/// Search for the files of one split of a configuration.
 struct Search<'a> {
     client: &'a Client,
     repository: Repository,
@@ -64,9 +68,10 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Finds the files: those of the conversion if it is complete, else the repository's own.
     async fn run(&self, is_pinned: bool) -> Result<Listing, FetchError> {
         let conversion = match is_pinned {
-            // A conversion is that of the newest commit.
+            // The Hub converts only the newest commit, which need not be the one asked for.
             true => None,
             false => conversion::Conversion::find(self.client, &self.repository).await?,
         };
@@ -99,6 +104,8 @@ impl Search<'_> {
                 partial = Some(config);
             }
         }
+        // Asked for only here: a conversion spares the list of a repository that may hold very many
+        // files.
         let tree = self.repository.tree(self.client).await?;
         match self.own(&tree) {
             Ok((config, files)) => Ok(listing(
@@ -109,12 +116,14 @@ impl Search<'_> {
                 &tree,
                 notes,
             )),
+            // Without files of its own, the repository cannot explain what is missing; the
+            // conversion may.
             Err(error) if !matches!(error, FetchError::NoFiles { .. }) => Err(error),
             Err(error) => Err(self.explain(error, conversion.as_ref(), &converted, partial)),
         }
     }
 
-    /// The configuration to look for in the conversion. The card knows all; a conversion may still lack some.
+    /// Returns the configuration to look for in the conversion, if that has it.
     fn converted_config(&self, converted: &[String]) -> Result<Option<String>, FetchError> {
         let declared: Vec<String> = self
             .repository
@@ -122,6 +131,8 @@ impl Search<'_> {
             .iter()
             .map(|card| card.name.clone())
             .collect();
+        // The card names all configurations, while the conversion may still lack some: a default
+        // chosen among those converted so far could change from one day to the next.
         let config = match (&self.config, declared.is_empty()) {
             (Some(config), _) => config.clone(),
             (None, false) => self.choose(&declared, self.repository.default_config())?,
@@ -131,7 +142,7 @@ impl Search<'_> {
         Ok(converted.contains(&config).then_some(config))
     }
 
-    /// Why nothing was found, as far as the conversion tells.
+    /// Returns why nothing was found, as far as the conversion tells.
     fn explain(
         &self,
         error: FetchError,
@@ -159,13 +170,16 @@ impl Search<'_> {
         }
     }
 
-    /// The repository's own files, by its card, or by convention if the card is silent.
+    /// Returns the repository's own files, by its card, or by convention if the card declares
+    /// nothing.
     fn own<'t>(&self, tree: &'t [Entry]) -> Result<(String, Vec<&'t Entry>), FetchError> {
         let cards = &self.repository.configs;
         let names: Vec<String> = cards.iter().map(|card| card.name.clone()).collect();
         let (config, splits) = if cards.is_empty() {
             let config = self.config.clone();
             let splits = convention::splits(tree, "", config.as_deref());
+            // The repository has data, but none that bears the name asked for: its only
+            // configuration is the default one.
             if splits.is_empty()
                 && config.is_some()
                 && !convention::splits(tree, "", None).is_empty()
@@ -198,7 +212,7 @@ impl Search<'_> {
         })
     }
 
-    /// The configuration asked for, the only one, or the default one.
+    /// Returns the configuration asked for, else the only one, else the default.
     fn choose(&self, names: &[String], default: Option<&str>) -> Result<String, FetchError> {
         let chosen = match (&self.config, names) {
             (Some(config), names) => names.iter().find(|name| *name == config),
@@ -211,6 +225,7 @@ impl Search<'_> {
         chosen.cloned().ok_or_else(|| self.unknown_config(names))
     }
 
+    /// Returns the error for a configuration that does not exist, or that must be named.
     fn unknown_config(&self, names: &[String]) -> FetchError {
         let mut available = names.to_vec();
         available.sort_unstable_by(|a, b| natural(a, b));
@@ -222,6 +237,7 @@ impl Search<'_> {
     }
 }
 
+/// Returns the listing of a split's files, sorted, with their pinned names.
 fn listing(
     repository: &Repository,
     config: &str,
@@ -232,9 +248,11 @@ fn listing(
 ) -> Listing {
     let mut sorted = files.to_vec();
     sorted.sort_unstable_by(|a, b| natural(&a.path, &b.path));
+    // Several patterns of a card may match one file.
     sorted.dedup_by(|a, b| a.path == b.path);
     let mut ignored: Vec<String> = tree
         .iter()
+        // The files are references into `tree`, so that identity is enough.
         .filter(|entry| !sorted.iter().any(|taken| std::ptr::eq(*taken, *entry)))
         .map(|entry| entry.path.clone())
         .collect();
@@ -259,9 +277,10 @@ fn listing(
     }
 }
 
-/// Where the file of a pinned name lies.
+/// Returns the URL of the file of a pinned name.
 pub(crate) fn file_url(endpoint: &Url, name: &str) -> Result<Url, FetchError> {
     let parts = name.strip_prefix("hf://").and_then(|rest| {
+        // Neither a dataset's name has an `@`, nor a commit a slash; a path may have both.
         let (dataset, rest) = rest.split_once('@')?;
         let (commit, path) = rest.split_once('/')?;
         let is_complete = !dataset.is_empty() && !commit.is_empty() && !path.is_empty();
@@ -280,10 +299,10 @@ pub(crate) fn file_url(endpoint: &Url, name: &str) -> Result<Url, FetchError> {
     Ok(below(endpoint, segments))
 }
 
-/// The endpoint with path segments behind it.
+/// Returns the endpoint with path segments behind it, encoded as URLs need it.
 fn below<'a>(endpoint: &Url, segments: impl IntoIterator<Item = &'a str>) -> Url {
     let mut url = endpoint.clone();
-    // Fails only for URLs without a host, which no endpoint is.
+    // It fails only for URLs without a host, which no endpoint is.
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty().extend(segments);
     }

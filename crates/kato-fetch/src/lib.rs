@@ -1,33 +1,11 @@
-//! Bytes of remote files by range: Hugging Face Hub, HTTP and object stores, validated and retried.
+#![doc = include_str!("../README.md")]
 //!
-//! A [`Fetcher`] lists a [`Location`] (`hf://`, `https://`, `s3://`, `gs://`, `az://` …), opens the files and reads any range of
-//! them. It knows nothing of what the bytes mean.
+//! # Overview
 //!
-//! - **Pinned**: names of Hub files hold the commit, and every file that has one its validator, so another process opens the very
-//!   same bytes later, or is told that they have changed.
-//! - **Checked**: an answer counts only if it is the range asked for, in full, of the file that was opened. A stream that ends early is
-//!   an error, never an end.
-//! - **Patient**: timeouts, broken connections, short and wrong answers, and the statuses that say "later" are tried again with
-//!   growing, random pauses ([`RetryPolicy`]), from the byte where it broke.
-//! - **Fast**: one pool of connections, near ranges in one request, distant and long ones in several at a time, streams read ahead.
-//! - **Discreet**: the Hub's token goes to the Hub only; no error and no `Debug` shows tokens, passwords or signatures.
-//! - **Blocking outside, async inside**: callable from any thread, also from those of an async runtime.
-//!
-//! # Examples
-//!
-//! ```no_run
-//! use std::io::Read as _;
-//! use kato_fetch::{Fetcher, Location};
-//!
-//! let fetcher = Fetcher::builder().with_cache("/var/cache/corpus", 10 << 30).build()?;
-//! let location: Location = "https://example.org/corpus.jsonl".parse()?;
-//! let listing = fetcher.list(&location)?;
-//! let reader = fetcher.open(&listing.files[0])?;
-//!
-//! let mut text = String::new();
-//! reader.stream(0).read_to_string(&mut text)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! Start with [`Fetcher::builder`]. A [`Fetcher`] lists a [`Location`] as a [`Listing`] of
+//! [`RemoteFile`]s, and opens one of them as a [`RangeReader`], which reads ranges or starts a
+//! [`FileStream`]. [`RetryPolicy`] and [`Timeouts`] say how patient it is, [`Cancel`] ends it, and
+//! [`FetchFigures`] counts what it has done.
 
 mod builder;
 mod cache;

@@ -1,4 +1,4 @@
-//! Where remote data lies, as a user writes it.
+//! Locations of remote data, as a user writes them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::FetchError;
 /// Schemes of object stores; `az` and those after it are Azure's.
 const STORE_SCHEMES: [&str; 8] = ["s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"];
 
-/// Query parameters that grant access: whoever has them can read.
+/// Query parameters, in lower case, that grant access to whoever has them.
 const SECRET_PARAMETERS: [&str; 12] = [
     "signature",
     "sig",
@@ -27,12 +27,15 @@ const SECRET_PARAMETERS: [&str; 12] = [
     "credential",
 ];
 
-/// A location of remote data: `hf://`, `http://`, `https://`, or an object store's (`s3://`, `gs://`, `az://`, `abfs://` …).
+/// Location of remote data: `hf://`, `http://`, `https://`, or an object store's (`s3://`, `gs://`,
+/// `az://`, `abfs://` …).
 ///
-/// A URL names one file. A location in an object store that ends in `/` stands for all files below it, and one with `*`, `?`, `[`
-/// or `{` for those that match (`*` does not cross a `/`, `**` does).
+/// A URL names one file. A location in an object store that ends in `/` stands for all files below
+/// it, and one with `*`, `?`, `[` or `{` for those that match (`*` does not cross a `/`, `**`
+/// does).
 ///
-/// Its text form round-trips, secrets included, if it has any: show [`redacted`](Self::redacted) instead.
+/// The text form round-trips, with its secrets if it has any. Show [`redacted`](Self::redacted)
+/// instead.
 ///
 /// # Examples
 ///
@@ -58,11 +61,12 @@ pub enum Location {
     Store(Url),
 }
 
-/// `hf://DATASET[/CONFIG][@REVISION][:SPLIT]`
+/// Dataset of the Hub, written `hf://DATASET[/CONFIG][@REVISION][:SPLIT]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct HubLocation {
-    /// `owner/name`, or `name`. `a/b` may also turn out to be configuration `b` of dataset `a`, when listed.
+    /// `owner/name`, or `name`. `a/b` may also turn out to be configuration `b` of dataset `a`,
+    /// when listed.
     pub dataset: String,
     /// Configuration; the default one if `None`.
     pub config: Option<String>,
@@ -73,7 +77,8 @@ pub struct HubLocation {
 }
 
 impl HubLocation {
-    /// A dataset's default configuration, newest revision, split `train`.
+    /// Creates the location of a dataset's default configuration, newest revision and split
+    /// `train`.
     #[must_use]
     pub fn new(dataset: impl Into<String>) -> Self {
         Self {
@@ -86,7 +91,8 @@ impl HubLocation {
 }
 
 impl Location {
-    /// Whether `text` starts with a scheme handled here, and so is no path of the file system.
+    /// Returns whether `text` starts with a scheme handled here, and so is no path of the file
+    /// system.
     #[must_use]
     pub fn is_location(text: &str) -> bool {
         text.split_once("://").is_some_and(|(scheme, _)| {
@@ -95,7 +101,7 @@ impl Location {
         })
     }
 
-    /// The location without passwords and signatures: fit for logs.
+    /// Returns the location without passwords and signatures, fit for logs.
     #[must_use]
     pub fn redacted(&self) -> String {
         match self {
@@ -121,7 +127,8 @@ impl FromStr for Location {
             return parse_hub(text, rest).map(Self::Hub);
         }
         if is_store_scheme(&scheme) {
-            // Keys may hold what would begin a query or a fragment, and `?` is a glob's.
+            // A key may hold `#`, and `?` is a wildcard: as they are, `Url` would read a fragment
+            // or a query there.
             let escaped = format!(
                 "{scheme}://{}",
                 rest.replace('?', "%3F").replace('#', "%23")
@@ -168,10 +175,13 @@ impl fmt::Display for HubLocation {
     }
 }
 
+/// Returns whether a scheme, in lower case, is one of an object store.
 pub(crate) fn is_store_scheme(scheme: &str) -> bool {
     STORE_SCHEMES.contains(&scheme)
 }
 
+/// Returns the error for a location that cannot be used. One that is a URL is shown without its
+/// secrets.
 pub(crate) fn invalid(location: &str, reason: impl Into<String>) -> FetchError {
     let shown = Url::parse(location).map_or_else(|_| location.to_owned(), |url| redacted(&url));
     FetchError::InvalidLocation {
@@ -180,10 +190,11 @@ pub(crate) fn invalid(location: &str, reason: impl Into<String>) -> FetchError {
     }
 }
 
-/// A URL without user, password, fragment, and what in its query grants access.
+/// Returns a URL without user, password, fragment, and the parameters of its query that grant
+/// access.
 pub(crate) fn redacted(url: &Url) -> String {
     let mut shown = url.clone();
-    // Both fail only for URLs that cannot have either.
+    // Both fail only for URLs that can have neither.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     shown.set_fragment(None);
@@ -195,6 +206,8 @@ pub(crate) fn redacted(url: &Url) -> String {
             .collect();
         if kept.is_empty() {
             shown.set_query(None);
+        // Writing the pairs again may spell them differently, and the result is the file's name: a
+        // query without secrets stays as it is.
         } else if kept.len() < url.query_pairs().count() {
             shown.query_pairs_mut().clear().extend_pairs(kept);
         }
@@ -202,6 +215,8 @@ pub(crate) fn redacted(url: &Url) -> String {
     shown.into()
 }
 
+/// Returns whether a query parameter grants access: those of signed URLs of S3, Google Cloud
+/// Storage and Azure, and some general ones.
 fn is_secret(parameter: &str) -> bool {
     let name = parameter.to_ascii_lowercase();
     name.starts_with("x-amz-")
@@ -214,9 +229,13 @@ fn parse_url(text: &str) -> Result<Url, FetchError> {
     Url::parse(text).map_err(|error| invalid(text, error.to_string()))
 }
 
+/// Parses what follows `hf://` in `text`.
 fn parse_hub(text: &str, rest: &str) -> Result<HubLocation, FetchError> {
+    // The parts are cut off from the end: a revision may hold slashes (`refs/pr/1`), but Git allows
+    // no `:` in it, so the last one begins the split.
     let (rest, split) = cut(rest.rsplit_once(':'), rest);
     let (rest, revision) = cut(rest.split_once('@'), rest);
+    // The Hub's own client writes `hf://datasets/OWNER/NAME`.
     let path = rest.strip_prefix("datasets/").unwrap_or(rest);
     for (what, part) in [("revision", &revision), ("split", &split)] {
         if part
@@ -247,6 +266,8 @@ fn parse_hub(text: &str, rest: &str) -> Result<HubLocation, FetchError> {
             ));
         }
     };
+    // Taken for a revision, the name of a listed file would fail only at the Hub, as a missing
+    // revision.
     if revision.as_deref().is_some_and(names_a_file) {
         return Err(invalid(
             text,
@@ -261,10 +282,13 @@ fn parse_hub(text: &str, rest: &str) -> Result<HubLocation, FetchError> {
     })
 }
 
+/// Returns the two parts of a split text, or the whole where the mark does not occur.
 fn cut<'a>(parts: Option<(&'a str, &str)>, whole: &'a str) -> (&'a str, Option<String>) {
     parts.map_or((whole, None), |(rest, part)| (rest, Some(part.to_owned())))
 }
 
+/// Returns whether a path segment can be part of a dataset's name: not empty, no `.` or `..`, and
+/// without characters that a URL would encode.
 fn is_plain(segment: &str) -> bool {
     !segment.is_empty()
         && segment != "."
@@ -274,9 +298,10 @@ fn is_plain(segment: &str) -> bool {
             .all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '=' | '+'))
 }
 
-/// A commit with a path behind it.
+/// Returns whether a revision is a commit with a path behind it.
 fn names_a_file(revision: &str) -> bool {
     revision.split_once('/').is_some_and(|(commit, _)| {
+        // A commit's SHA-1 in hexadecimal.
         commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit())
     })
 }

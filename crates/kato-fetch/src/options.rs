@@ -1,8 +1,8 @@
-//! How long to wait.
+//! Timeouts.
 
 use std::time::Duration;
 
-/// How long a fetcher waits before it takes a server for dead.
+/// Times that a fetcher waits before it takes a server for dead.
 ///
 /// # Examples
 ///
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a connection to be made. Default: 10 s.
+    /// Time for a connection to be made. Default: 10 s.
     pub connect: Duration,
     /// Longest silence: until an answer begins, and between two pieces of it. Default: 30 s.
     pub idle: Duration,

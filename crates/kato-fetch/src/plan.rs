@@ -1,4 +1,4 @@
-//! Which requests serve a set of ranges best.
+//! Planning of requests: which of them serve a set of ranges best.
 
 use std::ops::Range;
 
@@ -6,12 +6,13 @@ use bytes::{Bytes, BytesMut};
 
 use crate::read::length;
 
-/// Ranges no farther apart than this are asked for at once: sooner read over than asked for.
+/// Longest gap between ranges that is read over: that is quicker than another request.
 const MAX_GAP: u64 = 64 << 10;
-/// Longest request: longer ranges are read by several at a time, which one connection's speed does not bound.
+/// Longest request. A longer range is split into several at a time, so that the speed of one
+/// connection does not bound it.
 const MAX_PART: u64 = 8 << 20;
 
-/// Disjoint, ascending requests that cover `ranges`.
+/// Returns disjoint, ascending requests that cover `ranges`.
 pub(crate) fn requests(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<Range<u64>> = ranges
         .iter()
@@ -21,6 +22,8 @@ pub(crate) fn requests(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     sorted.sort_unstable_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
     for range in sorted {
+        // Sorted by their starts, so that a range can only touch the last one; it may also lie
+        // within it.
         match merged.last_mut() {
             Some(last) if range.start <= last.end.saturating_add(MAX_GAP) => {
                 last.end = last.end.max(range.end)
@@ -31,9 +34,10 @@ pub(crate) fn requests(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     merged.into_iter().flat_map(split).collect()
 }
 
-/// Parts of equal length, near enough.
+/// Splits a range into parts of equal length, except that the last one may be shorter.
 fn split(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let size = range.end - range.start;
+    // At least 1, because empty ranges are left out before.
     let parts = size.div_ceil(MAX_PART);
     let part = size.div_ceil(parts);
     (0..parts).map(move |i| {
@@ -42,7 +46,7 @@ fn split(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
-/// Disjoint, ascending segments of a file of `size` bytes that cover `ranges`.
+/// Returns disjoint, ascending segments of a file of `size` bytes that cover `ranges`.
 pub(crate) fn segments(ranges: &[Range<u64>], segment: u64, size: u64) -> Vec<Range<u64>> {
     let mut indices: Vec<u64> = ranges
         .iter()
@@ -57,11 +61,14 @@ pub(crate) fn segments(ranges: &[Range<u64>], segment: u64, size: u64) -> Vec<Ra
         .collect()
 }
 
-/// The bytes of `range` out of what was read, without copying where one request has them all.
+/// Returns the bytes of `range` out of what was read, without copying where one request has them
+/// all.
 pub(crate) fn gather(read: &[(Range<u64>, Bytes)], range: &Range<u64>) -> Bytes {
     if range.is_empty() {
         return Bytes::new();
     }
+    // What was read is ascending and covers the range, so its bytes are in consecutive parts from
+    // here.
     let first = read.partition_point(|(part, _)| part.end <= range.start);
     let mut whole = BytesMut::new();
     for (part, bytes) in &read[first..] {

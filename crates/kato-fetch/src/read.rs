@@ -1,4 +1,4 @@
-//! One range of one file, whatever happens on the way.
+//! Reads of ranges of one file, through the cache or over the network, with retries.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::plan;
 use crate::retry::Attempts;
 use crate::source::{Facts, Source, is_strong};
 
-/// An opened file.
+/// Open file.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) client: Arc<Client>,
@@ -28,23 +28,26 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// The bytes of each of `ranges`, which lie in the file: from the cache, or over the network, several at a time.
+    /// Reads each of `ranges`, which lie in the file, from the cache or over the network, several
+    /// at a time.
     pub(crate) async fn read(
         self: Arc<Self>,
         ranges: Vec<Range<u64>>,
     ) -> Result<Vec<Bytes>, FetchError> {
         let plan = match self.cached() {
+            // The reader's check has made sure that the size is known.
             Some(_) => plan::segments(&ranges, SEGMENT, self.facts.size.unwrap_or_default()),
             None => plan::requests(&ranges),
         };
         let mut parts = JoinSet::new();
         for (number, part) in plan.iter().cloned().enumerate() {
             let opened = Arc::clone(&self);
+            // Numbered, because they finish in any order.
             parts.spawn(async move { opened.part(part).await.map(|bytes| (number, bytes)) });
         }
         let mut read = vec![Bytes::new(); plan.len()];
         while let Some(part) = parts.join_next().await {
-            // Dropping the set ends the others.
+            // An error ends the read: dropping the set aborts the other parts.
             let (number, bytes) = part.map_err(|_| FetchError::Runtime { source: None })??;
             read[number] = bytes;
         }
@@ -55,7 +58,7 @@ impl Opened {
             .collect())
     }
 
-    /// One request's bytes, or one segment's.
+    /// Reads one request's bytes, or one segment's.
     async fn part(self: Arc<Self>, range: Range<u64>) -> Result<Bytes, FetchError> {
         if self.cached().is_some() {
             self.segment(range).await
@@ -64,7 +67,7 @@ impl Opened {
         }
     }
 
-    /// A segment, from the cache if it is there, and there afterwards.
+    /// Reads a segment from the cache, or over the network into the cache.
     pub(crate) async fn segment(self: Arc<Self>, range: Range<u64>) -> Result<Bytes, FetchError> {
         let Some((cache, validator)) = self.cached() else {
             return self.fetch(range).await;
@@ -73,6 +76,7 @@ impl Opened {
         let expected = length(&range);
         let (from, named) = (Arc::clone(cache), key.clone());
         let counters = &self.client.counters;
+        // Reading a file would hold up one of the few threads that all transfers share.
         if let Ok(Some(bytes)) = spawn_blocking(move || from.read(&named, expected)).await {
             add(&counters.cache_hits, 1);
             add(&counters.cache_bytes, expected as u64);
@@ -81,20 +85,22 @@ impl Opened {
         add(&counters.cache_misses, 1);
         let bytes = self.fetch(range).await?;
         let (to, kept) = (Arc::clone(cache), bytes.clone());
-        // Failing to keep it is no failure to read it.
+        // A segment that cannot be kept was read all the same.
         let _ = spawn_blocking(move || to.write(&key, &kept)).await;
         Ok(bytes)
     }
 
-    /// The cache, for a file whose content it can tell from any other.
+    /// Returns the cache and the validator, if the file can be cached.
     pub(crate) fn cached(&self) -> Option<(&Arc<Cache>, &str)> {
         let validator = self.facts.validator.as_deref()?;
         let cache = self.cache.as_ref()?;
+        // Under a weak validator, a segment might be of another content.
         (self.facts.has_ranges == Some(true) && is_strong(validator)).then_some((cache, validator))
     }
 
-    /// The bytes of `range`, which lies in the file, over the network.
+    /// Reads `range`, which lies in the file, over the network.
     pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<Bytes, FetchError> {
+        // Kept over all attempts: each asks only for what is missing.
         let mut received = Vec::with_capacity(length(&range));
         let mut attempts = Attempts::new(&self.client.retry);
         while let Err(error) = self.attempt(&range, &mut received, &mut attempts).await {
@@ -104,7 +110,7 @@ impl Opened {
         Ok(received.into())
     }
 
-    /// Asks for what is missing in `received`.
+    /// Requests once what is missing in `received`.
     async fn attempt(
         &self,
         range: &Range<u64>,
@@ -112,6 +118,7 @@ impl Opened {
         attempts: &mut Attempts<'_>,
     ) -> Result<(), FetchError> {
         let expected = length(range);
+        // The fault may have come behind the last byte, and an empty range cannot be asked for.
         if received.len() == expected {
             return Ok(());
         }
@@ -122,6 +129,8 @@ impl Opened {
             let piece =
                 piece.map_err(|error| self.cut(error, expected as u64, received.len() as u64))?;
             if piece.len() > expected - received.len() {
+                // An answer that is too long is not the range asked for, so that none of its bytes
+                // can be trusted.
                 received.clear();
                 return Err(self.too_long(expected as u64));
             }
@@ -135,7 +144,8 @@ impl Opened {
         Ok(())
     }
 
-    /// A body that broke before its end is a body cut short, unless it was only silent.
+    /// Returns the error for a body that broke before its end: a failed connection is one cut
+    /// short, a timeout stays one.
     pub(crate) fn cut(&self, error: FetchError, expected: u64, received: u64) -> FetchError {
         match error {
             FetchError::Connection { source, .. } => FetchError::Truncated {
@@ -149,6 +159,7 @@ impl Opened {
         }
     }
 
+    /// Returns the error for a body that ended too early.
     pub(crate) fn truncated(&self, expected: u64, received: u64) -> FetchError {
         FetchError::Truncated {
             url: self.source.shown().to_owned(),
@@ -159,6 +170,7 @@ impl Opened {
         }
     }
 
+    /// Returns the error for a body that did not end where it should.
     pub(crate) fn too_long(&self, expected: u64) -> FetchError {
         FetchError::WrongAnswer {
             url: self.source.shown().to_owned(),
@@ -168,6 +180,7 @@ impl Opened {
     }
 }
 
+/// Returns the number of bytes of a range.
 pub(crate) fn length(range: &Range<u64>) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }

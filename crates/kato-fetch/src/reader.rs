@@ -1,4 +1,4 @@
-//! Reads ranges of one remote file, from any thread.
+//! Reader of ranges of one remote file, usable from any thread.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,10 +10,11 @@ use crate::read::Opened;
 use crate::runtime::Runtime;
 use crate::{Cancel, FetchError, FileStream};
 
-/// An open remote file. Clones are cheap, and all threads may read at once.
+/// Open remote file. Clones are cheap, and any number of threads may read at once.
 ///
-/// Calls block the calling thread until the bytes are there; they may come from threads of an async runtime, which they hold up.
-/// All that was received is checked: the very range, its length, and that the file is still the one that was opened.
+/// Calls block the calling thread until the bytes have arrived; they may be made on threads of an
+/// async runtime, which they block as well. Everything received is checked: that it is the very
+/// range, in full, and that the file is still the one that was opened.
 #[derive(Clone)]
 pub struct RangeReader {
     opened: Arc<Opened>,
@@ -22,6 +23,7 @@ pub struct RangeReader {
 }
 
 impl RangeReader {
+    /// Creates a reader that nothing cancels.
     pub(crate) fn new(opened: Opened, runtime: Runtime) -> Self {
         Self {
             opened: Arc::new(opened),
@@ -30,55 +32,58 @@ impl RangeReader {
         }
     }
 
-    /// The same file; reads end with [`FetchError::Cancelled`] once `cancel` is used.
+    /// Sets the switch that ends reads with [`FetchError::Cancelled`] once it is used.
     #[must_use]
     pub fn with_cancel(mut self, cancel: &Cancel) -> Self {
         self.cancel = cancel.clone();
         self
     }
 
-    /// Canonical name, as in [`RemoteFile::name`](crate::RemoteFile::name).
+    /// Returns the canonical name, as in [`RemoteFile::name`](crate::RemoteFile::name).
     #[must_use]
     pub fn name(&self) -> &str {
         &self.opened.name
     }
 
-    /// Size in bytes, if the server says it.
+    /// Returns the size in bytes, if the server says it.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         self.opened.facts.size
     }
 
-    /// What changes when the content does, as in [`RemoteFile::validator`](crate::RemoteFile::validator).
+    /// Returns the validator, which changes when the content does, as in
+    /// [`RemoteFile::validator`](crate::RemoteFile::validator).
     #[must_use]
     pub fn validator(&self) -> Option<&str> {
         self.opened.facts.validator.as_deref()
     }
 
-    /// Whether any range can be read; if not, only [`stream`](Self::stream) works.
+    /// Returns whether any range can be read; if not, only [`stream`](Self::stream) works.
     #[must_use]
     pub fn has_ranges(&self) -> bool {
         self.opened.facts.has_ranges == Some(true) && self.opened.facts.size.is_some()
     }
 
-    /// The bytes of a range.
+    /// Reads the bytes of a range.
     ///
     /// # Errors
     ///
-    /// [`FetchError::InvalidRange`] and [`FetchError::NoRanges`] without asking; else what the network, the server or
-    /// [`Cancel`] made impossible, after the attempts of the policy.
+    /// [`FetchError::InvalidRange`] and [`FetchError::NoRanges`] without asking; else what the
+    /// network, the server or [`Cancel`] made impossible, after the attempts of the policy.
     pub fn read(&self, range: Range<u64>) -> Result<Bytes, FetchError> {
         let read = self.read_many(std::slice::from_ref(&range))?;
         // One range in, one out.
         Ok(read.into_iter().next().unwrap_or_default())
     }
 
-    /// The bytes of several ranges, in the order given: near ones by one request, distant and long ones by several at a time.
+    /// Reads several ranges, in the order given: near ones by one request, distant and long ones by
+    /// several at a time.
     ///
     /// # Errors
     ///
     /// As [`read`](Self::read); one range that fails fails all.
     pub fn read_many(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, FetchError> {
+        // All are checked before anything is asked for: a wrong range costs no request.
         for range in ranges {
             self.check(range)?;
         }
@@ -87,15 +92,16 @@ impl RangeReader {
         self.runtime.wait(&self.cancel, opened.read(ranges))
     }
 
-    /// All bytes from a place on, read ahead while the caller works.
+    /// Reads all bytes from a position on, ahead of the caller.
     ///
-    /// Beginning behind the end gives nothing. A file that cannot be read by ranges is read from its start each time, and what
-    /// lies before `from` is passed over.
+    /// A position behind the end gives an empty stream. A file that cannot be read by ranges is
+    /// read from its start each time, and what lies before `from` is skipped.
     #[must_use]
     pub fn stream(&self, from: u64) -> FileStream {
         FileStream::start(&self.opened, &self.runtime, &self.cancel, from)
     }
 
+    /// Fails if a range cannot be read or does not lie in the file.
     fn check(&self, range: &Range<u64>) -> Result<(), FetchError> {
         let url = || self.opened.source.shown().to_owned();
         let size = match self.opened.facts.size {

@@ -1,4 +1,4 @@
-//! One remote file, and the listing of a location.
+//! Remote files, and the listing of a location.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,19 +6,20 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// A remote file, pinned as far as its server allows: another process can open it later, without listing, and reads the same bytes
-/// or an error.
+/// Remote file, pinned as far as its server allows: another process can open it later, without
+/// listing, and reads the same bytes or an error.
 ///
 /// Equality is that of name, size and validator.
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RemoteFile {
-    /// Canonical name, never with secrets: `hf://OWNER/NAME@COMMIT/PATH`, a URL, or `s3://BUCKET/KEY`. Its extension says the format.
+    /// Canonical name, never with secrets: `hf://OWNER/NAME@COMMIT/PATH`, a URL, or
+    /// `s3://BUCKET/KEY`. Its extension says the format.
     pub name: String,
     /// Size in bytes, if the server says it.
     pub size: Option<u64>,
-    /// What changes when the content does: the SHA-256 of a large file of the Hub, the Git object of a small one, an ETag, or
-    /// `modified:DATE` where a server has nothing better.
+    /// Validator, which changes when the content does: the SHA-256 of a large file of the Hub, the
+    /// Git object of a small one, an ETag, or `modified:DATE` where a server has nothing better.
     pub validator: Option<String>,
     /// Whether any range can be read; not known yet if `None`.
     pub has_ranges: Option<bool>,
@@ -28,7 +29,7 @@ pub struct RemoteFile {
 }
 
 impl RemoteFile {
-    /// A file known by its name only: opening it asks the server for the rest.
+    /// Creates a file known by its name only: opening it asks the server for the rest.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -40,14 +41,14 @@ impl RemoteFile {
         }
     }
 
-    /// The same file; opening it fails if it has another size.
+    /// Sets the size; opening the file fails if it has another one.
     #[must_use]
     pub fn with_size(mut self, size: u64) -> Self {
         self.size = Some(size);
         self
     }
 
-    /// The same file; reading it fails if it has another validator.
+    /// Sets the validator; reading the file fails if it has another one.
     #[must_use]
     pub fn with_validator(mut self, validator: impl Into<String>) -> Self {
         self.validator = Some(validator.into());
@@ -57,6 +58,7 @@ impl RemoteFile {
 
 impl PartialEq for RemoteFile {
     fn eq(&self, other: &Self) -> bool {
+        // A listing that was stored and read again equals itself, although it has lost its secrets.
         (&self.name, self.size, &self.validator) == (&other.name, other.size, &other.validator)
     }
 }
@@ -78,7 +80,7 @@ impl fmt::Debug for RemoteFile {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Listing {
-    /// The data files, sorted by name, numbers in names by their value. Not empty.
+    /// Data files, sorted by name, numbers in names by their value. Not empty.
     pub files: Vec<RemoteFile>,
     /// Paths of files beside them that are not data of this location.
     pub ignored: Vec<String>,
@@ -88,7 +90,7 @@ pub struct Listing {
     pub config: Option<String>,
     /// Split that was taken, on the Hub.
     pub split: Option<String>,
-    /// What a user might want to know of how the files were chosen, in words.
+    /// Remarks for the user on how the files were chosen.
     pub notes: Vec<String>,
 }
 
@@ -98,6 +100,8 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     while let (Some(x), Some(y)) = (left.chars().next(), right.chars().next()) {
         let order = if x.is_ascii_digit() && y.is_ascii_digit() {
             let (m, n) = (number(&mut left), number(&mut right));
+            // Without leading zeros the longer number is the larger one, however many digits there
+            // are.
             (m.len(), m).cmp(&(n.len(), n))
         } else {
             left = &left[x.len_utf8()..];
@@ -112,7 +116,7 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
 }
 
-/// Takes the digits off the front; gives them without leading zeros.
+/// Takes the digits off the front, and returns them without leading zeros.
 fn number<'a>(text: &mut &'a str) -> &'a str {
     let end = text
         .find(|c: char| !c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! When to try again, and when to give up.
+//! Policy of retries: when a request is tried again, and when it is given up.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,17 @@ use kato_retry::{Backoff, Jitter, random_seed};
 
 use crate::{Cancel, FetchError};
 
-/// Bytes that must have arrived since the last fault for it to be forgotten: a long transfer may break often, as long as it gets on.
+/// Bytes that must have arrived since the last fault for it to be forgotten: a long transfer may
+/// break often, as long as it makes progress.
 const PROGRESS: u64 = 1 << 20;
 
-/// How often and how fast a request is tried again after a fault that may pass: timeouts, broken connections, short or wrong
-/// answers, and the statuses 408, 425, 429, 500 and 502 to 599.
+/// Policy that says how often and how fast a request is tried again after a fault that may pass:
+/// timeouts, broken connections, short or wrong answers, and the statuses 408, 425, 429, 500 and
+/// 502 to 599.
 ///
-/// Pauses double from [`base_backoff`](Self::base_backoff) up to [`max_backoff`](Self::max_backoff), and a pause is drawn evenly
-/// from nothing to that ("full jitter"), so that many readers which failed together do not come back together. What arrived
+/// Pauses double from [`base_backoff`](Self::base_backoff) up to
+/// [`max_backoff`](Self::max_backoff), and a pause is drawn evenly from nothing to that ("full
+/// jitter"), so that many readers which failed together do not come back together. What arrived
 /// before a fault is kept. After each MiB that arrives, attempts and time count anew.
 ///
 /// # Examples
@@ -31,11 +34,11 @@ pub struct RetryPolicy {
     pub attempts: u32,
     /// Longest pause before the second attempt. Default: 250 ms.
     pub base_backoff: Duration,
-    /// Longest pause of ours. Default: 20 s.
+    /// Longest pause that the policy itself chooses. Default: 20 s.
     pub max_backoff: Duration,
     /// Longest pause that a server may ask for by `Retry-After`. Default: 60 s.
     pub max_retry_after: Duration,
-    /// No attempt begins later than this after the first fault. Default: 5 min.
+    /// Time after the first fault within which a new attempt may begin. Default: 5 min.
     pub total: Duration,
     /// Seed of the pauses; drawn from the system if `None`. Default: `None`.
     pub jitter_seed: Option<u64>,
@@ -54,7 +57,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// A policy with its pauses between attempts.
+/// Policy with its sequence of pauses.
 #[derive(Debug)]
 pub(crate) struct Retry {
     policy: RetryPolicy,
@@ -62,6 +65,7 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
+    /// Creates the pauses of a policy.
     pub(crate) fn new(policy: RetryPolicy) -> Self {
         let seed = policy.jitter_seed.unwrap_or_else(random_seed);
         let backoff = Backoff::new(policy.base_backoff, policy.max_backoff, Jitter::Full, seed)
@@ -70,16 +74,20 @@ impl Retry {
     }
 }
 
-/// The attempts of one transfer.
+/// Attempts of one transfer.
 #[derive(Debug)]
 pub(crate) struct Attempts<'a> {
     retry: &'a Retry,
+    /// Faults since the transfer last made progress.
     failed: u32,
+    /// Time of the first of them.
     since: Option<Instant>,
+    /// Bytes that have arrived since the last of them.
     progress: u64,
 }
 
 impl<'a> Attempts<'a> {
+    /// Creates the count of a transfer that has not failed yet.
     pub(crate) const fn new(retry: &'a Retry) -> Self {
         Self {
             retry,
@@ -89,7 +97,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// `bytes` have arrived.
+    /// Counts `bytes` that have arrived.
     pub(crate) fn progressed(&mut self, bytes: usize) {
         self.progress = self.progress.saturating_add(bytes as u64);
         if self.progress >= PROGRESS {
@@ -97,13 +105,15 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Waits until the next attempt is due, or gives the error back when there is none.
+    /// Waits until the next attempt is due, or returns the error when there is none.
     pub(crate) async fn again(&mut self, error: FetchError) -> Result<(), FetchError> {
         self.failed = self.failed.saturating_add(1);
         self.progress = 0;
         let policy = &self.retry.policy;
+        // Time runs from the first fault: what a transfer took before it does not count.
         let since = *self.since.get_or_insert_with(Instant::now);
         let pause = self.retry.backoff.pause(self.failed, error.retry_after());
+        // The pause belongs to the time: one that ends too late is not begun.
         let over = since.elapsed().saturating_add(pause) > policy.total;
         if !error.is_transient() || self.failed >= policy.attempts || over {
             return Err(error.after(self.failed));
@@ -114,12 +124,14 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// `work`, unless `cancel` comes first.
+/// Runs `work`, unless `cancel` is used first.
 pub(crate) async fn unless_cancelled<T>(
     cancel: &Cancel,
     work: impl Future<Output = Result<T, FetchError>>,
 ) -> Result<T, FetchError> {
     tokio::select! {
+        // The switch is looked at first: once it is used, no result comes any more, not even one
+        // that is ready.
         biased;
         () = cancel.cancelled() => Err(FetchError::Cancelled),
         result = work => result,

@@ -1,4 +1,4 @@
-//! The threads that carry out requests, and how other threads wait for them.
+//! Threads that carry out requests, and the wait of other threads for them.
 
 use std::sync::{Arc, mpsc};
 
@@ -7,13 +7,16 @@ use tokio::runtime::{Builder, Handle};
 use crate::retry::unless_cancelled;
 use crate::{Cancel, FetchError};
 
-/// Two: one core's worth of decryption should not stall the other transfers.
+/// Worker threads. Two, because decryption that keeps one core busy should not stall the other
+/// transfers.
 const THREADS: usize = 2;
 
-/// Ends when the last clone is gone, without waiting: it may be dropped on any thread, async ones and its own included.
+/// Threads of a fetcher. They end when the last clone is dropped, without being waited for, so that
+/// it may be dropped on any thread, async ones and its own included.
 #[derive(Debug, Clone)]
 pub(crate) struct Runtime(Arc<Owned>);
 
+/// The runtime itself, owned by all clones together.
 #[derive(Debug)]
 struct Owned {
     runtime: Option<tokio::runtime::Runtime>,
@@ -21,6 +24,7 @@ struct Owned {
 }
 
 impl Runtime {
+    /// Starts the threads.
     pub(crate) fn start() -> Result<Self, FetchError> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -37,6 +41,7 @@ impl Runtime {
         })))
     }
 
+    /// Returns the handle by which tasks are spawned.
     pub(crate) fn handle(&self) -> &Handle {
         &self.0.handle
     }
@@ -50,14 +55,16 @@ impl Runtime {
         if cancel.is_cancelled() {
             return Err(FetchError::Cancelled);
         }
+        // Not `block_on`, which panics on the threads of an async runtime.
         let (sender, receiver) = mpsc::sync_channel(1);
         let cancel = cancel.clone();
         self.handle().spawn(async move {
-            // Nobody waits any more: nothing to tell.
+            // It fails only when nobody waits for the result any more.
             let _ = sender.send(unless_cancelled(&cancel, work).await);
         });
         let _waiting = kato_probe::waiting(kato_probe::Wait::Server);
         receiver
+            // The sender is dropped without a result if the task panics or the runtime ends.
             .recv()
             .map_err(|_| FetchError::Runtime { source: None })?
     }
@@ -66,6 +73,7 @@ impl Runtime {
 impl Drop for Owned {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
+            // Dropping the runtime itself would wait for its tasks, which panics in async code.
             runtime.shutdown_background();
         }
     }

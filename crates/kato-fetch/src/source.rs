@@ -1,4 +1,4 @@
-//! Where the bytes of one file come from: what can be asked of any server.
+//! Sources of a file's bytes: what can be asked of any server.
 
 mod http;
 mod store;
@@ -14,7 +14,7 @@ pub(crate) use store::{StoreSource, Stores, facts};
 
 use crate::FetchError;
 
-/// What is known of a file.
+/// Properties of a file, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Facts {
     pub(crate) size: Option<u64>,
@@ -25,6 +25,7 @@ pub(crate) struct Facts {
 /// The body of an answer whose head was checked: it begins at the byte asked for.
 pub(crate) type Body = BoxStream<'static, Result<Bytes, FetchError>>;
 
+/// Web server or object store that has a file.
 #[derive(Debug)]
 pub(crate) enum Source {
     Http(HttpSource),
@@ -40,7 +41,7 @@ impl Source {
         }
     }
 
-    /// Asks for bytes `from..to` of a file that reads by range, once.
+    /// Requests bytes `from..to` of a file that can be read by ranges, once.
     pub(crate) async fn range(
         &self,
         facts: &Facts,
@@ -53,7 +54,7 @@ impl Source {
         }
     }
 
-    /// Asks for the whole file, once; says also how long it will be, if the server does.
+    /// Requests the whole file, once; returns also how long it will be, if the server says so.
     pub(crate) async fn whole(&self, facts: &Facts) -> Result<(Body, Option<u64>), FetchError> {
         match self {
             Self::Http(source) => source.whole(facts).await,
@@ -61,7 +62,7 @@ impl Source {
         }
     }
 
-    /// The address, without secrets.
+    /// Returns the address without secrets.
     pub(crate) fn shown(&self) -> &str {
         match self {
             Self::Http(source) => source.shown(),
@@ -70,9 +71,11 @@ impl Source {
     }
 }
 
-/// The same body, which fails when the next piece takes longer than `idle`.
+/// Returns the same body, which fails when its next piece takes longer than `idle`.
 fn within(idle: Duration, shown: String, body: Body) -> Body {
     let pieces = stream::try_unfold((body, shown), move |(mut body, shown)| async move {
+        // The time runs only while a piece is waited for: a slow reader does not make a server
+        // silent.
         match tokio::time::timeout(idle, body.next()).await {
             Ok(None) => Ok(None),
             Ok(Some(piece)) => piece.map(|piece| Some((piece, (body, shown)))),
@@ -86,12 +89,15 @@ fn within(idle: Duration, shown: String, body: Body) -> Body {
     pieces.boxed()
 }
 
-/// Whether equal validators prove equal bytes.
+/// Returns whether equal validators prove equal bytes.
 pub(crate) fn is_strong(validator: &str) -> bool {
+    // Weak ETags allow for contents that are merely equivalent (RFC 9110, 8.8.1), and dates for two
+    // changes within a second.
     !validator.starts_with("W/") && !validator.starts_with("modified:")
 }
 
-/// Fails if a server says something else than what is known.
+/// Fails if a server says something else than what is known. What only one side knows is not
+/// compared.
 pub(crate) fn compare(shown: &str, known: &Facts, is: &Facts) -> Result<(), FetchError> {
     let changed = |what, was: String, is: String| {
         Err(FetchError::Changed {

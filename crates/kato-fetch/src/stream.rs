@@ -1,4 +1,5 @@
-//! A remote file as `std::io::Read`: read ahead by a task, resumed at the next byte after a fault.
+//! A remote file as `std::io::Read`, read ahead by a task, and resumed at the next byte after a
+//! fault.
 
 mod pipe;
 mod produce;
@@ -15,20 +16,24 @@ use crate::runtime::Runtime;
 use crate::{Cancel, FetchError};
 use pipe::Pipe;
 
-/// The bytes of a file in order. An end is the end of the file, never that of a connection.
+/// Stream of the bytes of a file, in order. Its end is the end of the file, never that of a
+/// connection.
 ///
-/// Errors hold a [`FetchError`], which [`FetchError::within`] gives; after one, nothing more comes.
+/// An error holds a [`FetchError`], which [`FetchError::within`] returns; after one, nothing more
+/// comes.
 pub struct FileStream {
     pipe: Arc<Pipe>,
+    /// What is left of the piece that is being read.
     current: Bytes,
     position: u64,
     cancel: Cancel,
     task: AbortHandle,
-    /// Keeps the threads that read ahead.
+    /// Keeps the threads that read ahead, as the fetcher may be dropped before the stream.
     _runtime: Runtime,
 }
 
 impl FileStream {
+    /// Starts to read ahead from position `from`.
     pub(crate) fn start(
         opened: &Arc<Opened>,
         runtime: &Runtime,
@@ -48,14 +53,15 @@ impl FileStream {
         }
     }
 
-    /// Place in the file of the next byte.
+    /// Returns the position in the file of the next byte.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.position
     }
 
-    /// The next piece, as it came over the network; empty at the end.
+    /// Returns the next piece, as it came over the network; an empty one at the end.
     fn piece(&mut self) -> Result<&Bytes, FetchError> {
+        // Checked here as well as by the task, which does not see pieces that it has handed over.
         if self.cancel.is_cancelled() {
             return Err(FetchError::Cancelled);
         }
@@ -74,6 +80,8 @@ impl BufRead for FileStream {
     }
 
     fn consume(&mut self, amount: usize) {
+        // `BufRead` asks callers for no more than there is; one that does not comply must not panic
+        // here.
         let amount = amount.min(self.current.len());
         self.current.advance(amount);
         self.position += amount as u64;
@@ -92,6 +100,7 @@ impl Read for FileStream {
 
 impl Drop for FileStream {
     fn drop(&mut self) {
+        // Otherwise the task would wait for room that nobody makes.
         self.task.abort();
     }
 }

@@ -74,7 +74,7 @@ impl HardwareAnalyzer {
             },
             benchmarks,
         };
-        profile.rating = Rating::of(&profile.benchmarks, &profile.usable_memory());
+        profile.rating = Rating::from_results(&profile.benchmarks, &profile.usable_memory());
         profile.seconds = start.elapsed().as_secs_f64();
         profile
     }
@@ -214,14 +214,14 @@ impl<'a> Analysis<'a> {
     ) -> Result<T, String> {
         let share = share(step, self.limit());
         let limit = share.time + share.grace + self.spare.get();
-        self.tell(StepEvent::Started { step, limit });
+        self.notify(StepEvent::Started { step, limit });
         let start = Instant::now();
         let cancellation = &self.settings.cancellation;
         let result = step::run(step, share, limit, cancellation, work);
         let took = start.elapsed();
         // Saturating, because a step that is given up takes moments beyond its limit.
         self.spare.set(limit.saturating_sub(took));
-        self.tell(StepEvent::Finished {
+        self.notify(StepEvent::Finished {
             step,
             took,
             gave_up: result.is_err(),
@@ -230,7 +230,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Gives an event to the listener.
-    fn tell(&self, event: StepEvent) {
+    fn notify(&self, event: StepEvent) {
         if let Some(listener) = &self.settings.on_step {
             listener(event);
         }

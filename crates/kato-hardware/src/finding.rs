@@ -64,7 +64,7 @@ impl<T> Finding<T> {
     }
 
     /// Creates a finding from an optional value, with the reason for `None`.
-    pub(crate) fn of(value: Option<T>, reason: &str) -> Self {
+    pub(crate) fn from_option(value: Option<T>, reason: &str) -> Self {
         value.map_or_else(|| Self::unknown(reason), Self::Known)
     }
 }

@@ -75,7 +75,7 @@ pub struct Demand {
 
 impl Prediction {
     /// Predicts a training from the figures of a profile.
-    pub(crate) fn of(
+    pub(crate) fn from_profile(
         profile: &HardwareProfile,
         workload: &Workload,
     ) -> Result<Self, HardwareError> {
@@ -86,7 +86,7 @@ impl Prediction {
 
 impl Range {
     /// Returns the range of `numerator` divided by this value.
-    pub(crate) fn of_quotient(self, numerator: f64) -> Self {
+    pub(crate) fn divide_into(self, numerator: f64) -> Self {
         // Dividing by more gives less, so the ends change places.
         Self {
             low: numerator / self.high,

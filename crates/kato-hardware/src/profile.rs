@@ -138,6 +138,6 @@ impl HardwareProfile {
     ///
     /// [`HardwareError::OutOfRange`] for a size that no training has.
     pub fn predict(&self, workload: &Workload) -> Result<Prediction, HardwareError> {
-        Prediction::of(self, workload)
+        Prediction::from_profile(self, workload)
     }
 }

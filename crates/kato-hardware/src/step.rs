@@ -12,7 +12,7 @@ use crate::plan::Share;
 use crate::{Allowance, Cancellation};
 
 /// Interval at which the waiting thread checks whether the analysis was cancelled.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A step of an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -125,7 +125,7 @@ pub(crate) fn run<T: Send + 'static>(
     }
     let mut cancelled_at: Option<Instant> = None;
     loop {
-        match receiver.recv_timeout(GLANCE) {
+        match receiver.recv_timeout(POLL_INTERVAL) {
             Ok(result) => return Ok(result),
             // The sender was dropped without a result: the work panicked.
             Err(RecvTimeoutError::Disconnected) => {

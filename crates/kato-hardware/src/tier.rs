@@ -54,7 +54,8 @@ struct Line {
     is_latency: bool,
 }
 
-/// The table of `docs/hardware.md`, in the order in which [`Rating::of`] lists the values.
+/// The table of `docs/hardware.md`, in the order in which [`Rating::from_results`] lists the
+/// values.
 const TABLE: [Line; 6] = [
     line(
         "names a second, all cores",
@@ -128,7 +129,10 @@ impl Line {
 
 impl Rating {
     /// Rates a machine by its figures and usable memory.
-    pub(crate) fn of(benchmarks: &BenchmarkResults, usable_memory: &Finding<u64>) -> Self {
+    pub(crate) fn from_results(
+        benchmarks: &BenchmarkResults,
+        usable_memory: &Finding<u64>,
+    ) -> Self {
         let disk = &benchmarks.disk;
         let values = [
             number(&benchmarks.naming.tokens_all_cores),
@@ -222,10 +226,10 @@ mod tests {
     fn the_weakest_criterion_decides() {
         let mut profile = sample::profile();
         let memory = Finding::Known(256_000_000_000);
-        let before = Rating::of(&profile.benchmarks, &memory);
+        let before = Rating::from_results(&profile.benchmarks, &memory);
         assert_eq!(before.tier, Finding::Known(Tier::Medium), "{before:?}");
         profile.benchmarks.disk.flush_latency = sample::figure(50_000.0, Unit::Microseconds);
-        let after = Rating::of(&profile.benchmarks, &memory);
+        let after = Rating::from_results(&profile.benchmarks, &memory);
         assert_eq!(after.tier, Finding::Known(Tier::Low));
         let held: Vec<&str> = after.held_by().map(|held| &*held.name).collect();
         assert_eq!(held, ["flush latency"]);
@@ -238,7 +242,7 @@ mod tests {
         if let Finding::Known(figure) = &mut profile.benchmarks.disk.random_read {
             figure.validity.method = Method::Cached;
         }
-        let rating = Rating::of(&profile.benchmarks, &memory);
+        let rating = Rating::from_results(&profile.benchmarks, &memory);
         let reason = rating.tier.reason().unwrap();
         for part in [
             "usable memory (no such file)",
@@ -254,7 +258,7 @@ mod tests {
         let mut profile = sample::profile();
         profile.benchmarks.disk.sequential_write = Finding::unknown("x");
         profile.benchmarks.naming.tokens_all_cores = sample::figure(1e6, Unit::PerSecond);
-        let rating = Rating::of(&profile.benchmarks, &Finding::unknown("x"));
+        let rating = Rating::from_results(&profile.benchmarks, &Finding::unknown("x"));
         assert_eq!(rating.tier, Finding::Known(Tier::Low));
     }
 }

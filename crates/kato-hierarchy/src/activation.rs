@@ -3,9 +3,9 @@
 use kato_model::Event;
 use kato_prediction::Predictions;
 
-use crate::cut::Cut;
+use crate::chunked_prompt::ChunkedPrompt;
 use crate::hierarchy::token_event;
-use crate::ladder::Ladder;
+use crate::level_state::LevelState;
 use crate::{Hierarchy, HierarchyError, Prompt};
 
 /// Most events of an ensemble state; sessions keep as many.
@@ -125,18 +125,18 @@ impl Hierarchy {
         prompt: impl Into<Prompt<'a>>,
         options: &ActivationOptions,
     ) -> Result<Activation, HierarchyError> {
-        let cut = Cut::of(self, prompt.into())?;
+        let chunked = ChunkedPrompt::new(self, prompt.into())?;
         let levels = match options.mode {
-            ActivationMode::Names => self.activate_names(&cut, options.substitutes),
-            ActivationMode::Ensembles => self.activate_ensembles(&cut),
+            ActivationMode::Names => self.activate_names(&chunked, options.substitutes),
+            ActivationMode::Ensembles => self.activate_ensembles(&chunked),
         };
-        let mut chunks = cut.closed;
-        chunks.extend((!cut.open.is_empty()).then_some(cut.open));
+        let mut chunks = chunked.closed;
+        chunks.extend((!chunked.open.is_empty()).then_some(chunked.open));
         Ok(Activation { chunks, levels })
     }
 
     /// Returns the levels before anything has reached them.
-    fn untouched(&self) -> Vec<LevelActivation> {
+    fn empty_levels(&self) -> Vec<LevelActivation> {
         let level = |(level, node): (usize, &kato_engine::Node)| LevelActivation {
             level,
             node: node.name().to_owned(),
@@ -149,13 +149,13 @@ impl Hierarchy {
     }
 
     /// Takes chunks up as names.
-    fn activate_names(&self, cut: &Cut, substitutes: usize) -> Vec<LevelActivation> {
-        let mut ladder = Ladder::new(self.nodes().len());
-        let mut levels = self.untouched();
-        for (chunk_idx, tokens) in cut.closed.iter().enumerate() {
-            ladder.chunk(self, tokens, substitutes, &mut |level, events| {
-                // The ladder starts the level again, so the complete events are kept here: a level
-                // that got nothing since predicts from them.
+    fn activate_names(&self, chunked: &ChunkedPrompt, substitutes: usize) -> Vec<LevelActivation> {
+        let mut level_state = LevelState::new(self.nodes().len());
+        let mut levels = self.empty_levels();
+        for (chunk_idx, tokens) in chunked.closed.iter().enumerate() {
+            level_state.chunk(self, tokens, substitutes, &mut |level, events| {
+                // The level state starts the level again, so the complete events are kept here: a
+                // level that got nothing since predicts from them.
                 levels[level].state = events.to_vec();
                 levels[level].is_complete = true;
                 levels[level].chunk_idx = Some(chunk_idx);
@@ -165,12 +165,16 @@ impl Hierarchy {
                 }
             });
         }
-        if !cut.open.is_empty() {
-            ladder.open[0] = cut.open.iter().map(|token| token_event(token)).collect();
-            levels[0].chunk_idx = Some(cut.closed.len());
+        if !chunked.open.is_empty() {
+            level_state.open[0] = chunked
+                .open
+                .iter()
+                .map(|token| token_event(token))
+                .collect();
+            levels[0].chunk_idx = Some(chunked.closed.len());
         }
         // Events of a pattern that has begun are newer than the complete one before it.
-        for (level, open) in levels.iter_mut().zip(ladder.open) {
+        for (level, open) in levels.iter_mut().zip(level_state.open) {
             if !open.is_empty() {
                 level.state = open;
                 level.is_complete = false;
@@ -181,10 +185,10 @@ impl Hierarchy {
     }
 
     /// Takes chunks up as ensembles of predicted names.
-    fn activate_ensembles(&self, cut: &Cut) -> Vec<LevelActivation> {
-        let mut levels = self.untouched();
-        let open = (!cut.open.is_empty()).then_some(&cut.open);
-        let chunks = cut.closed.iter().chain(open);
+    fn activate_ensembles(&self, chunked: &ChunkedPrompt) -> Vec<LevelActivation> {
+        let mut levels = self.empty_levels();
+        let open = (!chunked.open.is_empty()).then_some(&chunked.open);
+        let chunks = chunked.closed.iter().chain(open);
         for (chunk_idx, tokens) in chunks.enumerate() {
             // Only level 0 starts again with each chunk. The levels above gather, as in the
             // original.

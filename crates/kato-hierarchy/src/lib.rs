@@ -13,11 +13,11 @@
 //! * [`transfer_predictions`] passes predictions of one session to another, as symbols.
 
 mod activation;
-mod cut;
+mod chunked_prompt;
 mod error;
 mod generation;
 mod hierarchy;
-mod ladder;
+mod level_state;
 mod prompt;
 mod random;
 mod source;

@@ -65,7 +65,7 @@ impl Unravelled {
 
 /// A pattern with the level that holds it.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct ResolvedPattern {
     pub(crate) level: usize,
     pub(crate) events: Vec<Event>,
 }
@@ -99,7 +99,7 @@ pub struct Unraveller<'h> {
     reading: EventReading,
     max_leaves: usize,
     /// By the level below which the name was searched.
-    memo: HashMap<(usize, PatternName), Option<Arc<Held>>>,
+    memo: HashMap<(usize, PatternName), Option<Arc<ResolvedPattern>>>,
 }
 
 impl Hierarchy {
@@ -198,26 +198,26 @@ impl Unraveller<'_> {
         limit: usize,
         leaves: &mut Vec<Leaf>,
     ) -> bool {
-        let first = Arc::new(Held {
+        let first = Arc::new(ResolvedPattern {
             level,
             events: events.to_vec(),
         });
         // Depth first, so leaves come in the order of the text. The path is never longer than there
         // are levels, as each child is on a lower level than its parent.
-        let mut path = vec![Place::start(first)];
-        while let Some(place) = path.last_mut() {
-            // A second handle: the symbol borrows from the pattern while its place and the path
+        let mut path = vec![Cursor::start(first)];
+        while let Some(cursor) = path.last_mut() {
+            // A second handle: the symbol borrows from the pattern while its cursor and the path
             // change.
-            let held = Arc::clone(&place.held);
-            let Some(symbol) = place.next(self.reading, &held) else {
+            let pattern = Arc::clone(&cursor.pattern);
+            let Some(symbol) = cursor.next(self.reading, &pattern) else {
                 path.pop();
                 continue;
             };
             // At level 0 a symbol is a token, also one that looks like a pattern's name.
             let child = match PatternName::from_symbol(symbol) {
-                Some(name) if held.level > 0 => match self.below(held.level, &name) {
+                Some(name) if pattern.level > 0 => match self.resolve_below(pattern.level, &name) {
                     Some(child) => {
-                        path.push(Place::start(child));
+                        path.push(Cursor::start(child));
                         continue;
                     }
                     None => Leaf::Unknown(name),
@@ -234,17 +234,21 @@ impl Unraveller<'_> {
     }
 
     /// Returns the pattern of this name on the nearest level below.
-    pub(crate) fn below(&mut self, level: usize, name: &PatternName) -> Option<Arc<Held>> {
+    pub(crate) fn resolve_below(
+        &mut self,
+        level: usize,
+        name: &PatternName,
+    ) -> Option<Arc<ResolvedPattern>> {
         if let Some(known) = self.memo.get(&(level, *name)) {
             return known.clone();
         }
         // A name that went up unchanged under `TailPolicy::Promote` is more than one level down.
         let nodes = &self.hierarchy.nodes()[..level];
-        let held = |(level, node): (usize, &kato_engine::Node)| {
+        let resolve = |(level, node): (usize, &kato_engine::Node)| {
             let events = node.events(name)?;
-            Some(Arc::new(Held { level, events }))
+            Some(Arc::new(ResolvedPattern { level, events }))
         };
-        let found = nodes.iter().enumerate().rev().find_map(held);
+        let found = nodes.iter().enumerate().rev().find_map(resolve);
         // All at once: bounded memory without an order of use to keep. The next look-ups fill it
         // again.
         if self.memo.len() >= MEMO_PATTERNS {
@@ -282,26 +286,26 @@ impl Unraveller<'_> {
 }
 
 /// A position in a pattern that is being unravelled.
-struct Place {
-    held: Arc<Held>,
+struct Cursor {
+    pattern: Arc<ResolvedPattern>,
     event_idx: usize,
     symbol_idx: usize,
 }
 
-impl Place {
+impl Cursor {
     /// Returns the beginning of a pattern.
-    const fn start(held: Arc<Held>) -> Self {
+    const fn start(pattern: Arc<ResolvedPattern>) -> Self {
         Self {
-            held,
+            pattern,
             event_idx: 0,
             symbol_idx: 0,
         }
     }
 
-    /// Returns the symbol at the position and moves behind it; `None` at the end of the pattern.
-    fn next<'a>(&mut self, reading: EventReading, held: &'a Held) -> Option<&'a str> {
+    /// Returns the symbol at the position and moves past it; `None` at the end of the pattern.
+    fn next<'a>(&mut self, reading: EventReading, pattern: &'a ResolvedPattern) -> Option<&'a str> {
         loop {
-            let event = held.events.get(self.event_idx)?;
+            let event = pattern.events.get(self.event_idx)?;
             let n_symbols = match reading {
                 EventReading::All => event.len(),
                 EventReading::First => event.len().min(1),

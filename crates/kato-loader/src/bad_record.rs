@@ -254,7 +254,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     /// Creates a fault of the file as a whole.
-    pub(crate) fn of_file(reason: BadReason) -> Self {
+    pub(crate) fn for_file(reason: BadReason) -> Self {
         Self {
             record: None,
             line: None,
@@ -267,7 +267,7 @@ impl Fault {
 
     /// Creates a fault of a file that the operating system, or a server, refuses to open or read.
     pub(crate) fn unreadable(error: std::io::Error) -> Self {
-        Self::of_file(BadReason::Unreadable {
+        Self::for_file(BadReason::Unreadable {
             message: error.to_string(),
         })
         .caused_by(error)
@@ -276,7 +276,7 @@ impl Fault {
     /// Creates a fault of damage that a decoder has found.
     pub(crate) fn corrupt(error: impl Into<Cause>) -> Self {
         let cause = error.into();
-        let fault = Self::of_file(BadReason::Corrupt {
+        let fault = Self::for_file(BadReason::Corrupt {
             message: cause.to_string(),
         });
         fault.caused_by(cause)
@@ -284,7 +284,7 @@ impl Fault {
 
     /// Returns whether it is the way to the bytes that failed, and not their content: another
     /// attempt may succeed.
-    pub(crate) fn may_pass(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         matches!(
             *self.reason,
             BadReason::Unreadable { .. } | BadReason::Changed { .. }

@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::loader::StreamingDatasetLoader;
 use crate::mixture::{self, Mixing, Mixture, Part, WhenExhausted};
 use crate::options::{
-    Compression, DEFAULT_LEDGER_CAPACITY, Format, OnBadRecord, Selection, TextUnit,
+    Compression, CorpusOptions, DEFAULT_LEDGER_CAPACITY, Format, OnBadRecord, TextUnit,
 };
 use crate::order::{Order, Shard};
 #[cfg(feature = "remote")]
@@ -45,7 +45,7 @@ pub struct StreamingDatasetLoaderBuilder {
     inputs: Vec<Input>,
     mixed: Vec<(f64, Self)>,
     mixing: Mixing,
-    pub(crate) selection: Selection,
+    pub(crate) selection: CorpusOptions,
     filter: Option<Filter>,
     on_bad_record: OnBadRecord,
     ledger_capacity: usize,
@@ -66,7 +66,7 @@ pub struct StreamingDatasetLoaderBuilder {
 
 /// The settings that do not decide what the documents are.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct StreamOptions {
     pub(crate) on_bad_record: OnBadRecord,
     pub(crate) ledger_capacity: usize,
     pub(crate) max_documents: u64,
@@ -83,7 +83,7 @@ impl StreamingDatasetLoaderBuilder {
             inputs: Vec::new(),
             mixed: Vec::new(),
             mixing: Mixing::default(),
-            selection: Selection::default(),
+            selection: CorpusOptions::default(),
             filter: None,
             on_bad_record: OnBadRecord::default(),
             ledger_capacity: DEFAULT_LEDGER_CAPACITY,
@@ -104,15 +104,15 @@ impl StreamingDatasetLoaderBuilder {
     }
 
     /// Creates a builder with the options of a corpus and without inputs.
-    pub(crate) fn like(identity: &CorpusIdentity) -> Self {
+    pub(crate) fn with_options_of(identity: &CorpusIdentity) -> Self {
         let mut builder = Self::new();
         builder.selection = identity.selection().clone();
         builder
     }
 
     /// Creates a builder with the files and the options of a corpus.
-    pub(crate) fn of(identity: &CorpusIdentity) -> Self {
-        let mut builder = Self::like(identity);
+    pub(crate) fn from_identity(identity: &CorpusIdentity) -> Self {
+        let mut builder = Self::with_options_of(identity);
         match identity.mixed() {
             None => {
                 builder.inputs = identity.files().into_iter().map(Input::from).collect();
@@ -122,7 +122,7 @@ impl StreamingDatasetLoaderBuilder {
                 builder.mixing = mixed.mixing;
                 let parts = mixed.parts.iter();
                 builder.mixed = parts
-                    .map(|part| (part.weight, Self::of(&part.corpus)))
+                    .map(|part| (part.weight, Self::from_identity(&part.corpus)))
                     .collect();
                 builder
             }
@@ -322,7 +322,7 @@ impl StreamingDatasetLoaderBuilder {
     #[cfg(feature = "remote")]
     #[must_use]
     pub fn with_fetcher(mut self, fetcher: kato_fetch::Fetcher) -> Self {
-        self.remote = remote::Access::by(fetcher);
+        self.remote = remote::Access::with_fetcher(fetcher);
         self
     }
 
@@ -500,7 +500,7 @@ impl StreamingDatasetLoaderBuilder {
             dataset.selection.shard = self.selection.shard;
             dataset.interrupt = self.interrupt.clone();
             #[cfg(feature = "remote")]
-            dataset.remote.or(&self.remote);
+            dataset.remote.inherit(&self.remote);
             parts.push(dataset.part(weight, position(number))?);
         }
         let n_workers = self.workers.unwrap_or_else(|| default_workers(&parts));
@@ -519,16 +519,16 @@ impl StreamingDatasetLoaderBuilder {
                     .flat_map(|part| part.dataset.corpus.files.iter());
                 // A stream of the caller may never end, and cannot be interrupted: then the threads
                 // are left behind.
-                let are_awaited = files.all(|file| file.is_readable_again());
+                let join_on_drop = files.all(|file| file.is_readable_again());
                 Some(Workers::start(
                     number,
                     self.prefetch_bytes,
-                    are_awaited,
+                    join_on_drop,
                     &self.probe,
                 )?)
             }
         };
-        let running = Running {
+        let stream_options = StreamOptions {
             on_bad_record: self.on_bad_record,
             ledger_capacity: self.ledger_capacity,
             max_documents: self.max_documents.unwrap_or(u64::MAX),
@@ -541,16 +541,16 @@ impl StreamingDatasetLoaderBuilder {
         let cancel = {
             let (remote, interrupt) = (self.remote, self.interrupt);
             Arc::new(move || {
-                interrupt.drop_reading();
+                interrupt.cancel();
                 remote.cancel();
             })
         };
         #[cfg(not(feature = "remote"))]
-        let cancel = Arc::new(move || self.interrupt.drop_reading());
+        let cancel = Arc::new(move || self.interrupt.cancel());
         Ok(StreamingDatasetLoader::new(
             mixture,
             self.selection,
-            running,
+            stream_options,
             workers,
             cancel,
             cursor.counts,
@@ -633,7 +633,7 @@ impl StreamingDatasetLoaderBuilder {
         if self.expected.is_none() && self.expected_state.is_none() {
             return Ok(());
         }
-        let identity = CorpusIdentity::of(&self.selection, mixture);
+        let identity = CorpusIdentity::new(&self.selection, mixture);
         let by_identity = self
             .expected
             .iter()
@@ -671,7 +671,7 @@ fn default_workers(parts: &[Part]) -> usize {
 }
 
 /// Refuses options that have no meaning for any input.
-fn check_options(selection: &Selection, ledger_capacity: usize) -> Result<(), LoadError> {
+fn check_options(selection: &CorpusOptions, ledger_capacity: usize) -> Result<(), LoadError> {
     let invalid = |option, reason| Err(LoadError::InvalidOption { option, reason });
     if selection.max_record_bytes == 0 {
         return invalid("with_max_record_bytes", "at least 1 byte is needed");

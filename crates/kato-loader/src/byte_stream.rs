@@ -48,7 +48,7 @@ pub(crate) struct ByteStream {
     /// `source`, so seeking it moves both.
     seekable: Option<File>,
     /// What has passed through below the decoder.
-    raw: Arc<Passed>,
+    raw: Arc<SourceStatus>,
 }
 
 impl ByteStream {
@@ -65,7 +65,7 @@ impl ByteStream {
             expect(unused_mut, reason = "other files are sought in")
         )]
         let mut start = 0;
-        let raw = Arc::new(Passed::default());
+        let raw = Arc::new(SourceStatus::default());
         let input: Box<dyn Read + Send> = match from {
             RawBytes::File(file) => {
                 if compression == Compression::None {
@@ -80,9 +80,9 @@ impl ByteStream {
             }
             RawBytes::Stream(stream) => stream,
         };
-        let counted = Counted {
+        let counted = CountingReader {
             inner: input,
-            passed: Arc::clone(&raw),
+            status: Arc::clone(&raw),
         };
         // Only decoders read through a buffer of their own: uncompressed bytes go straight into
         // ours.
@@ -148,7 +148,7 @@ impl ByteStream {
         }
         while self.offset < offset {
             if self.available().is_empty() && !self.fill()? {
-                return Err(Fault::of_file(BadReason::EndsBeforeCursor));
+                return Err(Fault::for_file(BadReason::EndsBeforeCursor));
             }
             let left = usize::try_from(offset - self.offset).unwrap_or(usize::MAX);
             self.consume(left.min(self.available().len()));
@@ -298,28 +298,28 @@ pub(crate) fn without_break(line: &[u8]) -> &[u8] {
 
 /// Counts what passes through, and remembers failures: a decoder reports those of its source as its
 /// own.
-struct Counted {
+struct CountingReader {
     inner: Box<dyn Read + Send>,
-    passed: Arc<Passed>,
+    status: Arc<SourceStatus>,
 }
 
 /// What a source and the stream above its decoder share. Both are used by one thread; atomic
 /// because the source must be `Send`.
 #[derive(Default)]
-struct Passed {
+struct SourceStatus {
     bytes: AtomicU64,
     failed: AtomicBool,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer);
         match &read {
             Ok(read) => {
-                self.passed.bytes.fetch_add(*read as u64, Ordering::Relaxed);
+                self.status.bytes.fetch_add(*read as u64, Ordering::Relaxed);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => self.passed.failed.store(true, Ordering::Relaxed),
+            Err(_) => self.status.failed.store(true, Ordering::Relaxed),
         }
         read
     }

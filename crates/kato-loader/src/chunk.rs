@@ -34,10 +34,12 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// Takes out the fault, if it stands for a stretch that could not be reached.
-    pub(crate) fn take_unreachable(&mut self) -> Option<Fault> {
+    pub(crate) fn take_transient_fault(&mut self) -> Option<Fault> {
         match &mut self.outcome {
             Outcome::Record => None,
-            Outcome::Bad(fault) | Outcome::Broken(fault) => fault.take_if(|fault| fault.may_pass()),
+            Outcome::Bad(fault) | Outcome::Broken(fault) => {
+                fault.take_if(|fault| fault.is_transient())
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::document::Place;
 use crate::error::LoadError;
 use crate::extent::Extent;
 use crate::inputs::{InputFile, Listing};
-use crate::options::{Format, Selection};
+use crate::options::{CorpusOptions, Format};
 use crate::order::Order;
 use crate::records::Sink;
 use crate::workers::Workers;
@@ -31,7 +31,7 @@ pub(crate) struct Dataset {
 #[derive(Clone)]
 pub(crate) struct Corpus {
     pub(crate) files: Arc<[Arc<InputFile>]>,
-    pub(crate) selection: Arc<Selection>,
+    pub(crate) selection: Arc<CorpusOptions>,
 }
 
 /// How far the reading has come, by order.
@@ -43,7 +43,7 @@ enum Reading {
 /// What came next. The dataset stays where it was until [`Dataset::accept`].
 pub(crate) enum Draw {
     /// The sink holds a record.
-    Record(Drawn),
+    Record(RecordLocation),
     /// A record, or several, that cannot be read.
     Bad { file: usize, fault: Fault },
     /// There is nothing further.
@@ -52,7 +52,7 @@ pub(crate) enum Draw {
 
 /// Where a record was found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct RecordLocation {
     /// Index of its file.
     pub(crate) file: usize,
     /// The position behind it.
@@ -62,7 +62,7 @@ pub(crate) struct Drawn {
 
 /// Settings that decide how to read, and not which records there are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct ReadOptions {
     /// Whether a bad record takes the rest of its file, or block, with it.
     pub(crate) skips_files: bool,
     /// Parts of files that each thread has waiting.
@@ -77,7 +77,7 @@ impl Dataset {
     /// [`LoadError::Unsupported`] and [`LoadError::Footer`] when shuffled order cannot be planned.
     pub(crate) fn new(
         listing: Listing,
-        selection: Selection,
+        selection: CorpusOptions,
         position: Position,
     ) -> Result<Self, LoadError> {
         let corpus = Corpus {
@@ -125,15 +125,15 @@ impl Dataset {
     pub(crate) fn draw(
         &mut self,
         workers: Option<&mut Workers>,
-        manner: Manner,
+        options: ReadOptions,
         sink: &mut Sink<'_>,
     ) -> Draw {
         match &mut self.reading {
             Reading::Sequential(sequential) => {
-                sequential.draw(&self.corpus, &mut self.position, workers, manner, sink)
+                sequential.draw(&self.corpus, &mut self.position, workers, options, sink)
             }
             Reading::Shuffled(shuffled) => {
-                shuffled.draw(&self.corpus, &mut self.position, workers, manner, sink)
+                shuffled.draw(&self.corpus, &mut self.position, workers, options, sink)
             }
         }
     }
@@ -147,13 +147,13 @@ impl Dataset {
     }
 
     /// Moves the position over at most `records` records without decoding them; returns how many.
-    pub(crate) fn pass_over(&mut self, records: u64) -> Result<u64, (usize, Fault)> {
+    pub(crate) fn skip_records(&mut self, records: u64) -> Result<u64, (usize, Fault)> {
         match &mut self.reading {
             Reading::Sequential(sequential) => {
-                sequential.pass_over(&self.corpus, &mut self.position, records)
+                sequential.skip_records(&self.corpus, &mut self.position, records)
             }
             Reading::Shuffled(shuffled) => {
-                Ok(shuffled.pass_over(&self.corpus, &mut self.position, records))
+                Ok(shuffled.skip_records(&self.corpus, &mut self.position, records))
             }
         }
     }
@@ -241,7 +241,7 @@ impl Dataset {
                     ));
                 }
                 // A window's beginning is where every shard may begin to look for its next one.
-                match after.is_some() && !shuffled::is_mine(&self.corpus, window) {
+                match after.is_some() && !shuffled::is_in_shard(&self.corpus, window) {
                     true => invalid("the position is in another shard".to_owned()),
                     false => Ok(()),
                 }
@@ -271,7 +271,7 @@ impl Corpus {
         let expected_bytes = file
             .size
             .filter(|size| file.is_plain() && *size != end.byte_offset)?;
-        Some(Fault::of_file(crate::bad_record::BadReason::Changed {
+        Some(Fault::for_file(crate::bad_record::BadReason::Changed {
             expected_bytes,
             found_bytes: end.byte_offset,
         }))

@@ -2,7 +2,7 @@
 
 use crate::bad_record::Fault;
 use crate::inputs::InputFile;
-use crate::options::{Compression, Format, Selection, TextUnit};
+use crate::options::{Compression, CorpusOptions, Format, TextUnit};
 
 /// Text of a part, in bytes: large against what opening a part costs, small enough that several are
 /// held in memory.
@@ -39,7 +39,7 @@ impl Extent {
 /// turn.
 pub(crate) fn cut(
     file: &InputFile,
-    selection: &Selection,
+    selection: &CorpusOptions,
     cut_lines: bool,
 ) -> Result<Vec<Extent>, Fault> {
     if file.format == Format::Parquet {
@@ -70,7 +70,7 @@ pub(crate) fn cut(
 
 /// Returns whether records of the file can be found from any byte: where each is a line, and a line
 /// break ends it wherever it stands.
-pub(crate) fn has_cuttable_lines(file: &InputFile, selection: &Selection) -> bool {
+pub(crate) fn has_cuttable_lines(file: &InputFile, selection: &CorpusOptions) -> bool {
     let is_line = match file.format {
         Format::JsonLines => true,
         Format::Text => selection.text_unit == TextUnit::Line,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::inputs::{InputFile, Source};
 use crate::mixture::{Mixing, Mixture, Part};
-use crate::options::Selection;
+use crate::options::CorpusOptions;
 use crate::order::Order;
 
 /// Files up to this size are hashed whole.
@@ -55,7 +55,7 @@ const N_SAMPLES: u64 = 64;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CorpusIdentity {
-    options: Selection,
+    options: CorpusOptions,
     files: Vec<FileIdentity>,
     /// The datasets of a mixture, which has no files of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,22 +91,22 @@ pub struct FileIdentity {
 
 impl CorpusIdentity {
     /// Creates the identity of a corpus; reads up to 1 MiB of every local file.
-    pub(crate) fn of(selection: &Selection, mixture: &Mixture) -> Self {
+    pub(crate) fn new(selection: &CorpusOptions, mixture: &Mixture) -> Self {
         match mixture.parts() {
-            [part] => Self::of_files(selection, &part.dataset.corpus.files),
+            [part] => Self::from_files(selection, &part.dataset.corpus.files),
             parts => Self {
                 options: selection.clone(),
                 files: Vec::new(),
                 mixed: Some(Mixed {
                     mixing: mixture.mixing,
-                    parts: parts.iter().map(MixedPart::of).collect(),
+                    parts: parts.iter().map(MixedPart::new).collect(),
                 }),
             },
         }
     }
 
     /// Creates the identity of one dataset.
-    fn of_files(selection: &Selection, files: &[Arc<InputFile>]) -> Self {
+    fn from_files(selection: &CorpusOptions, files: &[Arc<InputFile>]) -> Self {
         let identify = |file: &Arc<InputFile>| FileIdentity {
             name: file.name.to_string(),
             size: file.size,
@@ -134,7 +134,7 @@ impl CorpusIdentity {
     }
 
     /// Returns the options.
-    pub(crate) fn selection(&self) -> &Selection {
+    pub(crate) fn selection(&self) -> &CorpusOptions {
         &self.options
     }
 
@@ -344,7 +344,7 @@ impl FileIdentity {
     }
 }
 
-impl Selection {
+impl CorpusOptions {
     /// Returns every option with its name, as text; empty where it is not set.
     ///
     /// Stored states hold a hash of these texts: adding, moving or rewording one makes all of them
@@ -394,11 +394,11 @@ impl Selection {
 
 impl MixedPart {
     /// Creates the identity of one dataset of a mixture.
-    fn of(part: &Part) -> Self {
+    fn new(part: &Part) -> Self {
         let corpus = &part.dataset.corpus;
         Self {
             weight: part.weight,
-            corpus: CorpusIdentity::of_files(&corpus.selection, &corpus.files),
+            corpus: CorpusIdentity::from_files(&corpus.selection, &corpus.files),
         }
     }
 }

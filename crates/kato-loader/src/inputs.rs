@@ -12,7 +12,7 @@ use crate::byte_stream::RawBytes;
 use crate::error::LoadError;
 use crate::identity::FileIdentity;
 use crate::interrupt::Interrupt;
-use crate::options::{Compression, Format, Selection};
+use crate::options::{Compression, CorpusOptions, Format};
 use crate::records::parquet::{LocalParquet, ParquetFile, ParquetInput};
 #[cfg(feature = "remote")]
 use crate::remote::{self, RemoteSource};
@@ -165,7 +165,7 @@ impl InputFile {
     }
 
     /// Returns the footer of a Parquet file, which is read when it is first asked for.
-    pub(crate) fn parquet(&self, selection: &Selection) -> Result<Arc<ParquetFile>, Fault> {
+    pub(crate) fn parquet(&self, selection: &CorpusOptions) -> Result<Arc<ParquetFile>, Fault> {
         // The lock is not held while reading: two threads may read the same footer, and neither
         // waits for the other.
         if let Some(parquet) = self.known_parquet() {
@@ -222,7 +222,7 @@ impl fmt::Debug for InputFile {
 /// When there is no input, one cannot be listed or read, or two lead to the same file.
 pub(crate) fn resolve(
     inputs: Vec<Input>,
-    selection: &Selection,
+    selection: &CorpusOptions,
     interrupt: &Interrupt,
     #[cfg(feature = "remote")] remote: &remote::Access,
 ) -> Result<Listing, LoadError> {
@@ -267,7 +267,7 @@ impl Listing {
         &mut self,
         name: &str,
         reader: Box<dyn Read + Send>,
-        selection: &Selection,
+        selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
         self.push(
             name.to_owned(),
@@ -278,7 +278,7 @@ impl Listing {
     }
 
     /// Adds what a path stands for: a file, the files of a directory, or those that match a glob.
-    fn push_path(&mut self, path: &Path, selection: &Selection) -> Result<(), LoadError> {
+    fn push_path(&mut self, path: &Path, selection: &CorpusOptions) -> Result<(), LoadError> {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => self.push_directory(path, selection),
             Ok(metadata) => self.push_file(path, &metadata, selection),
@@ -291,7 +291,11 @@ impl Listing {
 
     /// Adds the files below a directory, sorted by path; those of no known format are listed as
     /// ignored.
-    fn push_directory(&mut self, directory: &Path, selection: &Selection) -> Result<(), LoadError> {
+    fn push_directory(
+        &mut self,
+        directory: &Path,
+        selection: &CorpusOptions,
+    ) -> Result<(), LoadError> {
         let before = self.files.len();
         for path in walk::files_below(directory, usize::MAX)? {
             if selection.format.is_none() && known_format(&path).is_none() {
@@ -309,7 +313,7 @@ impl Listing {
     }
 
     /// Adds the files that match a pattern, whatever their extensions.
-    fn push_glob(&mut self, pattern: &Path, selection: &Selection) -> Result<(), LoadError> {
+    fn push_glob(&mut self, pattern: &Path, selection: &CorpusOptions) -> Result<(), LoadError> {
         let matches = walk::matching(pattern)?;
         if matches.is_empty() {
             return Err(LoadError::EmptyGlob {
@@ -323,7 +327,11 @@ impl Listing {
 
     /// Adds a remote file, unless a listing found it among others and it has no known format.
     #[cfg(feature = "remote")]
-    fn push_remote(&mut self, file: RemoteSource, selection: &Selection) -> Result<(), LoadError> {
+    fn push_remote(
+        &mut self,
+        file: RemoteSource,
+        selection: &CorpusOptions,
+    ) -> Result<(), LoadError> {
         let (name, size) = (file.name().to_owned(), file.size());
         // What a repository or a bucket holds beside text is not read, like in a directory.
         if selection.format.is_none()
@@ -337,7 +345,7 @@ impl Listing {
     }
 
     /// Adds a file that a listing found.
-    fn push_found(&mut self, path: &Path, selection: &Selection) -> Result<(), LoadError> {
+    fn push_found(&mut self, path: &Path, selection: &CorpusOptions) -> Result<(), LoadError> {
         let metadata = fs::metadata(path).map_err(|source| input_error(path, source))?;
         self.push_file(path, &metadata, selection)
     }
@@ -347,7 +355,7 @@ impl Listing {
         &mut self,
         path: &Path,
         metadata: &fs::Metadata,
-        selection: &Selection,
+        selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
         let (source, size) = if metadata.is_file() {
             (Source::File(path.to_owned()), Some(metadata.len()))
@@ -365,7 +373,7 @@ impl Listing {
         name: String,
         source: Source,
         size: Option<u64>,
-        selection: &Selection,
+        selection: &CorpusOptions,
     ) -> Result<(), LoadError> {
         let path = Path::new(&name);
         let compression = selection

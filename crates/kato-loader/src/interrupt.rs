@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How often the caller is asked whether to go on waiting.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Opens a file for reading, and gives up waiting for a pipe once it is stopped.
 ///
@@ -34,7 +34,7 @@ pub fn open_unless(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<Fil
         .name("kato-open".to_owned())
         .spawn(move || drop(sender.send(File::open(path))))?;
     loop {
-        match opened.recv_timeout(LOOK_AGAIN) {
+        match opened.recv_timeout(POLL_INTERVAL) {
             Ok(opened) => return opened,
             Err(RecvTimeoutError::Timeout) if !is_stopped() => {}
             Err(RecvTimeoutError::Timeout) => {
@@ -51,7 +51,7 @@ pub fn open_unless(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<Fil
 #[derive(Clone, Default)]
 pub(crate) struct Interrupt {
     asked: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
-    is_dropped: Arc<AtomicBool>,
+    is_cancelled: Arc<AtomicBool>,
 }
 
 impl Interrupt {
@@ -59,7 +59,7 @@ impl Interrupt {
     pub(crate) fn new(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self {
             asked: Some(Arc::new(asked)),
-            is_dropped: Arc::default(),
+            is_cancelled: Arc::default(),
         }
     }
 
@@ -69,15 +69,15 @@ impl Interrupt {
     }
 
     /// Ends reading because the loader is dropped.
-    pub(crate) fn drop_reading(&self) {
+    pub(crate) fn cancel(&self) {
         // Relaxed: the flag stands for itself, and is looked at again some times a second.
-        self.is_dropped.store(true, Ordering::Relaxed);
+        self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
     /// Opens a file that may be a pipe.
     pub(crate) fn open(&self, path: &Path) -> io::Result<File> {
         open_unless(path, &|| {
-            self.is_dropped.load(Ordering::Relaxed) || self.is_asked()
+            self.is_cancelled.load(Ordering::Relaxed) || self.is_asked()
         })
     }
 }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use crate::bad_record::{BadReason, BadRecord, Fault, Lost};
 use crate::batch::DocumentBatch;
-use crate::builder::{Running, StreamingDatasetLoaderBuilder};
+use crate::builder::{StreamOptions, StreamingDatasetLoaderBuilder};
 use crate::cursor::{Counts, Cursor, RecordKey};
-use crate::dataset::{Draw, Drawn, Manner};
+use crate::dataset::{Draw, ReadOptions, RecordLocation};
 use crate::document::{Document, DocumentId};
 use crate::error::LoadError;
 use crate::identity::CorpusIdentity;
 use crate::mixture::{Mixture, Part};
-use crate::options::{OnBadRecord, Selection};
+use crate::options::{CorpusOptions, OnBadRecord};
 use crate::records::Sink;
 use crate::split::Split;
 use crate::state::LoaderState;
@@ -57,8 +57,8 @@ const BATCH_SLACK_BYTES: usize = 64 << 10;
 pub struct StreamingDatasetLoader {
     mixture: Mixture,
     /// Options of the corpus; those of the mixture as a whole where there are several datasets.
-    selection: Selection,
-    running: Running,
+    selection: CorpusOptions,
+    stream_options: StreamOptions,
     workers: Option<Workers>,
     /// Ends reads that are under way.
     cancel: Cancel,
@@ -81,7 +81,7 @@ impl StreamingDatasetLoader {
     /// Returns a builder with the options of a corpus that was read before, for other inputs.
     #[must_use]
     pub fn builder_like(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
-        StreamingDatasetLoaderBuilder::like(identity)
+        StreamingDatasetLoaderBuilder::with_options_of(identity)
     }
 
     /// Returns a builder that reads a corpus again: its files with its options, and no other corpus
@@ -90,14 +90,14 @@ impl StreamingDatasetLoader {
     /// Streams are read once only, and a filter must be given again.
     #[must_use]
     pub fn builder_of(identity: &CorpusIdentity) -> StreamingDatasetLoaderBuilder {
-        StreamingDatasetLoaderBuilder::of(identity).expect_identity(identity.clone())
+        StreamingDatasetLoaderBuilder::from_identity(identity).expect_identity(identity.clone())
     }
 
     /// Creates a loader at the position of its datasets.
     pub(crate) fn new(
         mixture: Mixture,
-        selection: Selection,
-        running: Running,
+        selection: CorpusOptions,
+        stream_options: StreamOptions,
         workers: Option<Workers>,
         cancel: Cancel,
         counts: Counts,
@@ -105,7 +105,7 @@ impl StreamingDatasetLoader {
         Self {
             mixture,
             selection,
-            running,
+            stream_options,
             workers,
             cancel,
             counts,
@@ -224,7 +224,7 @@ impl StreamingDatasetLoader {
     /// Returns the side of a split that is read, or `None` when all documents are.
     #[must_use]
     pub fn split(&self) -> Option<Split> {
-        self.running.split
+        self.stream_options.split
     }
 
     /// Returns what became of the records so far, those before a resumed position included.
@@ -245,7 +245,7 @@ impl StreamingDatasetLoader {
     /// file.
     #[must_use]
     pub fn identity(&self) -> CorpusIdentity {
-        CorpusIdentity::of(&self.selection, &self.mixture)
+        CorpusIdentity::new(&self.selection, &self.mixture)
     }
 
     /// Returns the files that were found in a directory, a repository or a bucket and left out
@@ -312,7 +312,7 @@ impl StreamingDatasetLoader {
     }
 
     /// Appends the text of the next document, and returns where it was found; `None` at the end.
-    fn advance(&mut self, text: &mut String) -> Result<Option<Found>, LoadError> {
+    fn advance(&mut self, text: &mut String) -> Result<Option<FoundDocument>, LoadError> {
         if let Some(error) = self.pending.take() {
             return Err(error);
         }
@@ -332,17 +332,17 @@ impl StreamingDatasetLoader {
     }
 
     /// Draws records until one becomes a document, and counts what becomes of the others.
-    fn advance_over_bad(&mut self, text: &mut String) -> Result<Option<Found>, LoadError> {
+    fn advance_over_bad(&mut self, text: &mut String) -> Result<Option<FoundDocument>, LoadError> {
         let start = text.len();
         // The limit counts from behind the records that are skipped at the beginning.
         let last_record = self
-            .running
+            .stream_options
             .max_records
             .saturating_add(self.selection.skip_records);
-        while self.counts.documents < self.running.max_documents
+        while self.counts.documents < self.stream_options.max_documents
             && self.counts.records < last_record
         {
-            if self.pass_over()? {
+            if self.skip_records()? {
                 continue;
             }
             // What the record before left behind was not kept.
@@ -353,24 +353,24 @@ impl StreamingDatasetLoader {
                 id: &mut self.id,
             };
             let is_passing = self.counts.records < self.selection.skip_records;
-            let skips_files = self.running.on_bad_record == OnBadRecord::SkipFile;
-            let manner = Manner {
+            let skips_files = self.stream_options.on_bad_record == OnBadRecord::SkipFile;
+            let options = ReadOptions {
                 // Records that are skipped have no consequences: where they need not be decoded, it
                 // is not even found that they are bad.
                 skips_files: skips_files && !is_passing,
-                prefetch: self.running.prefetch.get(),
+                prefetch: self.stream_options.prefetch.get(),
             };
             let (part, draw) = self.mixture.draw(
                 self.counts.records,
                 self.workers.as_mut(),
-                manner,
+                options,
                 &mut sink,
             );
             match draw {
                 Draw::End => break,
                 Draw::Bad { file, fault } => {
                     let lost = fault.lost.n_records();
-                    if self.passes_over(&fault) {
+                    if self.is_within_skipped(&fault) {
                         self.counts.passed_over += lost;
                     } else {
                         // Before the position moves: when this ends the stream, the cursor stays in
@@ -386,7 +386,7 @@ impl StreamingDatasetLoader {
                     self.counts.records += 1;
                     self.mixture.accept(part);
                     if self.keep(part, record, &text[start..]) {
-                        return Ok(Some(Found { part, record }));
+                        return Ok(Some(FoundDocument { part, record }));
                     }
                 }
             }
@@ -397,7 +397,7 @@ impl StreamingDatasetLoader {
 
     /// Moves the position over records that are to be skipped and need not be decoded; returns
     /// false when there are none.
-    fn pass_over(&mut self) -> Result<bool, LoadError> {
+    fn skip_records(&mut self) -> Result<bool, LoadError> {
         let left = self
             .selection
             .skip_records
@@ -405,7 +405,7 @@ impl StreamingDatasetLoader {
         if left == 0 {
             return Ok(false);
         }
-        match self.mixture.pass_over(left) {
+        match self.mixture.skip_records(left) {
             Ok(passed) => {
                 self.counts.records += passed;
                 self.counts.passed_over += passed;
@@ -418,15 +418,15 @@ impl StreamingDatasetLoader {
 
     /// Returns whether everything that a fault stands for is among the records that are skipped,
     /// whatever they hold.
-    fn passes_over(&self, fault: &Fault) -> bool {
+    fn is_within_skipped(&self, fault: &Fault) -> bool {
         let end = self.counts.records.saturating_add(fault.lost.n_records());
         // A fault of unknown extent may reach beyond the records to be skipped.
         let is_counted = matches!(fault.lost, Lost::Record | Lost::Records(_));
-        is_counted && !fault.may_pass() && end <= self.selection.skip_records
+        is_counted && !fault.is_transient() && end <= self.selection.skip_records
     }
 
     /// Returns whether a record is yielded as a document, and counts what becomes of it.
-    fn keep(&mut self, part: usize, record: Drawn, text: &str) -> bool {
+    fn keep(&mut self, part: usize, record: RecordLocation, text: &str) -> bool {
         let counts = &mut self.counts;
         if counts.records <= self.selection.skip_records {
             counts.passed_over += 1;
@@ -462,19 +462,19 @@ impl StreamingDatasetLoader {
         // Documents of the other side count, too: an index is that of the whole corpus, whichever
         // side is read.
         counts.documents += 1;
-        let split = &self.running.split;
+        let split = &self.stream_options.split;
         split.is_none_or(|split| split.contains_record(key))
     }
 
     /// Enters a fault into the ledger, or returns it as an error.
     fn report(&mut self, part: usize, file: usize, fault: Fault) -> Result<(), LoadError> {
-        if self.running.interrupt.is_asked() {
+        if self.stream_options.interrupt.is_asked() {
             // The record may be bad only because reading was given up. If it is bad all the same,
             // the resumed run meets it again.
             return Err(LoadError::Interrupted);
         }
         // A position that does not exist is the caller's mistake and not a property of the data.
-        let fails = self.running.on_bad_record == OnBadRecord::Fail
+        let fails = self.stream_options.on_bad_record == OnBadRecord::Fail
             || *fault.reason == BadReason::EndsBeforeCursor;
         let (record, cause) = fault.into_record(&self.mixture.file(part, file).name);
         if fails {
@@ -482,9 +482,9 @@ impl StreamingDatasetLoader {
         }
         // Refused before it is counted, so that the cursor in front of the record agrees with the
         // ledger.
-        if self.ledger.len() >= self.running.ledger_capacity {
+        if self.ledger.len() >= self.stream_options.ledger_capacity {
             return Err(LoadError::LedgerFull {
-                capacity: self.running.ledger_capacity,
+                capacity: self.stream_options.ledger_capacity,
                 last: Box::new(record),
             });
         }
@@ -498,10 +498,10 @@ impl StreamingDatasetLoader {
 pub(crate) type Cancel = Arc<dyn Fn() + Send + Sync>;
 
 /// Where a document was found.
-struct Found {
+struct FoundDocument {
     /// Index of its dataset.
     part: usize,
-    record: Drawn,
+    record: RecordLocation,
 }
 
 impl Iterator for StreamingDatasetLoader {
@@ -511,7 +511,7 @@ impl Iterator for StreamingDatasetLoader {
     fn next(&mut self) -> Option<Self::Item> {
         let mut text = String::new();
         match self.advance(&mut text) {
-            Ok(Some(Found { part, record })) => {
+            Ok(Some(FoundDocument { part, record })) => {
                 let id = match self.id.as_str() {
                     "" => {
                         let file = Arc::clone(&self.mixture.file(part, record.file).name);
@@ -542,7 +542,7 @@ impl fmt::Debug for StreamingDatasetLoader {
         f.debug_struct("StreamingDatasetLoader")
             .field("n_files", &self.n_files())
             .field("selection", &self.selection)
-            .field("running", &self.running)
+            .field("stream_options", &self.stream_options)
             .field("cursor", &self.cursor())
             .finish_non_exhaustive()
     }

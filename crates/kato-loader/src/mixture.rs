@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bad_record::Fault;
 use crate::cursor::{Counts, Cursor, Position};
-use crate::dataset::{Dataset, Draw, Manner};
+use crate::dataset::{Dataset, Draw, ReadOptions};
 use crate::filter::Filter;
 use crate::inputs::InputFile;
 use crate::permutation::hash;
@@ -87,19 +87,19 @@ impl Mixture {
         &mut self,
         number: u64,
         mut workers: Option<&mut Workers>,
-        manner: Manner,
+        options: ReadOptions,
         sink: &mut Sink<'_>,
     ) -> (usize, Draw) {
         // Without a mixture no hash is needed for each record.
         if let [part] = self.parts.as_mut_slice() {
-            return (0, part.dataset.draw(workers, manner, sink));
+            return (0, part.dataset.draw(workers, options, sink));
         }
         let mut asked = vec![false; self.parts.len()];
         for attempt in 0..self.parts.len() as u64 {
             let part = self.choose(number, attempt, &asked);
             asked[part] = true;
             let dataset = &mut self.parts[part].dataset;
-            match dataset.draw(workers.as_deref_mut(), manner, sink) {
+            match dataset.draw(workers.as_deref_mut(), options, sink) {
                 // The attempt is part of the hash, so the next choice among the others is
                 // independent of this one.
                 Draw::End if self.mixing.when_exhausted == WhenExhausted::Continue => {}
@@ -116,9 +116,9 @@ impl Mixture {
 
     /// Moves the position over records without decoding them; returns how many. None in a mixture,
     /// where the dataset of every record has to be chosen.
-    pub(crate) fn pass_over(&mut self, records: u64) -> Result<u64, (usize, Fault)> {
+    pub(crate) fn skip_records(&mut self, records: u64) -> Result<u64, (usize, Fault)> {
         match self.parts.as_mut_slice() {
-            [part] => part.dataset.pass_over(records),
+            [part] => part.dataset.skip_records(records),
             _ => Ok(0),
         }
     }

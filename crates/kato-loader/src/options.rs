@@ -85,7 +85,7 @@ pub enum OnBadRecord {
 
 /// The options that decide the documents of a given list of files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Selection {
+pub(crate) struct CorpusOptions {
     pub(crate) format: Option<Format>,
     pub(crate) compression: Option<Compression>,
     pub(crate) text_unit: TextUnit,
@@ -115,7 +115,7 @@ fn extent_bytes() -> u64 {
     EXTENT_BYTES
 }
 
-impl Default for Selection {
+impl Default for CorpusOptions {
     fn default() -> Self {
         Self {
             format: None,
@@ -135,7 +135,7 @@ impl Default for Selection {
     }
 }
 
-impl Selection {
+impl CorpusOptions {
     /// Returns the record limit as a length in memory.
     pub(crate) fn record_limit(&self) -> usize {
         usize::try_from(self.max_record_bytes).unwrap_or(usize::MAX)

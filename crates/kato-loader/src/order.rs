@@ -139,7 +139,7 @@ impl Shard {
     }
 
     /// Returns whether the unit with this number belongs to the shard.
-    pub(crate) fn takes(self, number: u64) -> bool {
+    pub(crate) fn contains(self, number: u64) -> bool {
         number % self.count == self.index
     }
 

@@ -11,7 +11,7 @@ use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
 use crate::extent::Extent;
 use crate::inputs::InputFile;
-use crate::options::{Format, Selection, TextUnit};
+use crate::options::{CorpusOptions, Format, TextUnit};
 
 /// Where a record's content goes. The reader appends; the loader removes what it does not want.
 pub(crate) struct Sink<'a> {
@@ -54,7 +54,7 @@ pub(crate) trait RecordReader: Send {
 /// in files that are not cut by bytes; from the beginning of the part elsewhere.
 pub(crate) fn open(
     file: &InputFile,
-    selection: &Selection,
+    selection: &CorpusOptions,
     extent: Extent,
     mark: Option<Mark>,
 ) -> Result<Box<dyn RecordReader>, Fault> {

@@ -35,7 +35,7 @@ pub(crate) struct Access {
 
 impl Access {
     /// Creates an access by a given fetcher.
-    pub(crate) fn by(fetcher: Fetcher) -> Self {
+    pub(crate) fn with_fetcher(fetcher: Fetcher) -> Self {
         Self {
             fetcher: OnceLock::from(fetcher),
             cancel: Cancel::new(),
@@ -44,7 +44,7 @@ impl Access {
 
     /// Takes over the fetcher of another access where none was given, and its cancellation in any
     /// case.
-    pub(crate) fn or(&mut self, other: &Self) {
+    pub(crate) fn inherit(&mut self, other: &Self) {
         if self.fetcher.get().is_none() {
             self.fetcher = other.fetcher.clone();
         }
@@ -254,11 +254,11 @@ impl Read for Ranged {
 pub(crate) struct RemoteParquet {
     reader: RangeReader,
     size: u64,
-    held: Arc<Mutex<Held>>,
+    cache: Arc<Mutex<RangeCache>>,
 }
 
 #[derive(Default)]
-struct Held {
+struct RangeCache {
     /// Fetched because they were announced.
     ranges: Vec<(u64, Bytes)>,
     /// Fetched one at a time; the oldest goes first.
@@ -273,7 +273,7 @@ impl RemoteParquet {
         Self {
             reader,
             size,
-            held: Arc::default(),
+            cache: Arc::default(),
         }
     }
 
@@ -286,19 +286,19 @@ impl RemoteParquet {
     pub(crate) fn with_ranges(&self, ranges: Vec<Range<u64>>) -> io::Result<Self> {
         let fetched = self.reader.read_many(&ranges).map_err(io::Error::other)?;
         let starts = ranges.into_iter().map(|range| range.start);
-        let held = Held {
+        let cache = RangeCache {
             ranges: starts.zip(fetched).collect(),
-            ..Held::default()
+            ..RangeCache::default()
         };
         Ok(Self {
-            held: Arc::new(Mutex::new(held)),
+            cache: Arc::new(Mutex::new(cache)),
             ..self.clone()
         })
     }
 
     /// Takes out why bytes could not be fetched, if that was so.
     pub(crate) fn take_error(&self) -> Option<io::Error> {
-        self.held().error.take()
+        self.cache().error.take()
     }
 
     /// Returns exactly these bytes.
@@ -319,21 +319,21 @@ impl RemoteParquet {
             // Kept here, since the decoder only passes on a text, by which a fault of the network
             // could not be told from damage.
             let message = error.to_string();
-            self.held().error = Some(io::Error::other(error));
+            self.cache().error = Some(io::Error::other(error));
             io::Error::other(message)
         })?;
         let bytes = fetched.slice(..length);
-        let mut held = self.held();
-        if held.segments.len() >= MAX_SEGMENTS {
-            held.segments.remove(0);
+        let mut cache = self.cache();
+        if cache.segments.len() >= MAX_SEGMENTS {
+            cache.segments.remove(0);
         }
-        held.segments.push((start, fetched));
+        cache.segments.push((start, fetched));
         Ok(bytes)
     }
 
     /// Returns a reader from an offset on, for callers that do not say how much they need.
     pub(crate) fn read_from(&self, start: u64) -> impl Read + Send + use<> {
-        From {
+        OffsetReader {
             file: self.clone(),
             at: start,
         }
@@ -341,8 +341,8 @@ impl RemoteParquet {
 
     /// Returns bytes that are held, if all of the wanted ones are.
     fn find(&self, wanted: Range<u64>) -> Option<Bytes> {
-        let held = self.held();
-        let mut all = held.ranges.iter().chain(&held.segments);
+        let cache = self.cache();
+        let mut all = cache.ranges.iter().chain(&cache.segments);
         all.find_map(|(start, bytes)| {
             let from = usize::try_from(wanted.start.checked_sub(*start)?).ok()?;
             let to = usize::try_from(wanted.end - start).ok()?;
@@ -352,17 +352,17 @@ impl RemoteParquet {
 
     /// Returns as many held bytes as there are from an offset on.
     fn find_from(&self, at: u64) -> Option<Bytes> {
-        let held = self.held();
-        let mut all = held.ranges.iter().chain(&held.segments);
+        let cache = self.cache();
+        let mut all = cache.ranges.iter().chain(&cache.segments);
         all.find_map(|(start, bytes)| {
             let from = usize::try_from(at.checked_sub(*start)?).ok()?;
             (from < bytes.len()).then(|| bytes.slice(from..))
         })
     }
 
-    /// Locks what is held.
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the cache.
+    fn cache(&self) -> MutexGuard<'_, RangeCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -371,12 +371,12 @@ impl RemoteParquet {
 const HEADER_BYTES: u64 = 1 << 10;
 
 /// A reader from an offset of a remote Parquet file.
-struct From {
+struct OffsetReader {
     file: RemoteParquet,
     at: u64,
 }
 
-impl Read for From {
+impl Read for OffsetReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.file.size.saturating_sub(self.at);
         if left == 0 || buffer.is_empty() {

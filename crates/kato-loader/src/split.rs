@@ -39,14 +39,14 @@ pub struct Split {
     side: Side,
     share: f64,
     seed: u64,
-    by: By,
+    by: SplitKey,
 }
 
 /// What decides the side. The only value is stored so that splits of builds which went by a
 /// document's index are refused instead of taken for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum By {
+enum SplitKey {
     Record,
 }
 
@@ -73,7 +73,7 @@ impl Split {
     }
 
     fn new(side: Side, share: f64, seed: u64) -> Self {
-        let by = By::Record;
+        let by = SplitKey::Record;
         Self {
             side,
             share,
@@ -96,16 +96,16 @@ impl Split {
     /// things than documents in the same way.
     #[must_use]
     pub fn contains(&self, number: u64) -> bool {
-        self.takes(hash([self.seed, number]))
+        self.contains_hash(hash([self.seed, number]))
     }
 
     /// Returns whether the document of a record is on this side.
     pub(crate) fn contains_record(&self, key: RecordKey) -> bool {
-        self.takes(key.hash(self.seed))
+        self.contains_hash(key.hash(self.seed))
     }
 
     /// Returns whether a hash is on this side.
-    fn takes(&self, hash: u64) -> bool {
+    fn contains_hash(&self, hash: u64) -> bool {
         (hash < self.threshold()) == self.is_held_out()
     }
 

@@ -24,7 +24,7 @@ pub use self::options::{
 pub use self::state::{TokenBatchCounts, TokenBatchState};
 
 use self::batch::Collation;
-use self::pool::{Maker, Outcome, Pool};
+use self::pool::{Outcome, Pool, WindowSource};
 use self::state::Fingerprint;
 use self::window::{Encoding, Window};
 use crate::bad_record::BadRecord;
@@ -84,7 +84,7 @@ use crate::loader::StreamingDatasetLoader;
 pub struct TokenBatches {
     windows: Windows,
     /// The window being delivered.
-    current: Option<Current>,
+    current: Option<CurrentWindow>,
     state: TokenBatchState,
     bad_records: Vec<BadRecord>,
     bad_documents: Vec<BadDocument>,
@@ -95,14 +95,14 @@ pub struct TokenBatches {
 
 /// Where the next window comes from.
 enum Windows {
-    Inline(Box<Maker>),
+    Inline(Box<WindowSource>),
     Threads(Pool),
     /// There are no more.
     Ended,
 }
 
 /// What is left of the window being delivered.
-struct Current {
+struct CurrentWindow {
     batches: vec::IntoIter<Collation>,
     end: Cursor,
     fingerprint: Fingerprint,
@@ -139,10 +139,10 @@ impl StreamingDatasetLoader {
             shape: options.shape,
             on_bad_document: options.on_bad_document,
         };
-        let maker = Maker::new(self, encoding);
+        let source = WindowSource::new(self, encoding);
         let windows = match options.num_workers {
-            0 => Windows::Inline(Box::new(maker)),
-            num_workers => Windows::Threads(Pool::start(maker, num_workers, options.prefetch)?),
+            0 => Windows::Inline(Box::new(source)),
+            num_workers => Windows::Threads(Pool::start(source, num_workers, options.prefetch)?),
         };
         Ok(TokenBatches {
             windows,
@@ -207,7 +207,9 @@ impl TokenBatches {
                 return Ok(Some(self.deliver(collation, current)));
             }
             let outcome = match &mut self.windows {
-                Windows::Inline(maker) => maker.make().map_or(Outcome::End, |(_, made)| made),
+                Windows::Inline(source) => {
+                    source.next_window().map_or(Outcome::End, |(_, made)| made)
+                }
                 Windows::Threads(pool) => pool.next(),
                 Windows::Ended => return Ok(None),
             };
@@ -250,7 +252,7 @@ impl TokenBatches {
             self.state.cursor = window.end;
         } else {
             self.state.cursor = window.begin;
-            self.current = Some(Current {
+            self.current = Some(CurrentWindow {
                 batches,
                 end: window.end,
                 fingerprint: window.fingerprint,
@@ -285,7 +287,7 @@ impl TokenBatches {
     }
 
     /// Turns the next batch of the current window into one with the position behind it.
-    fn deliver(&mut self, collation: Collation, current: Current) -> TokenBatch {
+    fn deliver(&mut self, collation: Collation, current: CurrentWindow) -> TokenBatch {
         let state = &mut self.state;
         state.counts.batches += 1;
         state.counts.sequences += collation.documents.len() as u64;

@@ -1,7 +1,7 @@
 //! Threads that decode parts of files ahead of their turn, within a budget of bytes.
 
 mod budget;
-mod spare;
+mod chunk_pool;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use kato_probe::{Probe, State};
 
 use self::budget::Budget;
-use self::spare::Spare;
+use self::chunk_pool::ChunkPool;
 use crate::bad_record::Fault;
 use crate::chunk::Chunk;
 use crate::error::LoadError;
@@ -25,18 +25,18 @@ const CHUNK_BYTES: usize = 512 << 10;
 /// The name of the loader's threads in a profile; their items are chunks.
 pub const DECODE_STAGE: &str = "decode";
 
-type OpenPart = Box<dyn FnOnce() -> Result<Box<dyn RecordReader>, Fault> + Send>;
+type PartOpener = Box<dyn FnOnce() -> Result<Box<dyn RecordReader>, Fault> + Send>;
 type Panic = Box<dyn Any + Send>;
 
 /// Threads that decode parts of files and live as long as the loader.
 pub(crate) struct Workers {
     jobs: Option<Sender<Arc<Job>>>,
     budget: Arc<Budget>,
-    spare: Arc<Spare>,
+    pool: Arc<ChunkPool>,
     threads: Vec<JoinHandle<()>>,
     /// Whether dropping waits for the threads to end: reading from a pipe can take as long as the
     /// pipe lives.
-    are_awaited: bool,
+    join_on_drop: bool,
     n_jobs: u64,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Workers {
 struct Job {
     number: u64,
     /// Taken by whoever begins: a worker, or the consumer when no worker has.
-    open: Mutex<Option<OpenPart>>,
+    open: Mutex<Option<PartOpener>>,
     chunks: Sender<Result<Chunk, Panic>>,
     is_cancelled: AtomicBool,
     /// Bytes of decoded records that were not fetched yet; changed under the budget's lock only.
@@ -52,21 +52,21 @@ struct Job {
 }
 
 /// The records of a part, as they are decoded. Dropping it cancels the decoding.
-pub(crate) struct Decoded {
-    state: DecodedState,
+pub(crate) struct ChunkStream {
+    state: ChunkStreamState,
     budget: Option<Arc<Budget>>,
-    spare: Option<Arc<Spare>>,
+    pool: Option<Arc<ChunkPool>>,
 }
 
 /// Where the records come from.
-enum DecodedState {
+enum ChunkStreamState {
     /// Another thread.
-    Elsewhere {
+    Worker {
         job: Arc<Job>,
         chunks: Receiver<Result<Chunk, Panic>>,
     },
     /// The caller's thread.
-    Here(Box<dyn RecordReader>),
+    Inline(Box<dyn RecordReader>),
     /// Nowhere: the part could not be opened, and the fault was not returned yet.
     Broken(Fault),
     /// Nowhere: everything was returned.
@@ -82,7 +82,7 @@ impl Workers {
     pub(crate) fn start(
         number: usize,
         budget_bytes: usize,
-        are_awaited: bool,
+        join_on_drop: bool,
         probe: &Probe,
     ) -> Result<Self, LoadError> {
         // Unbounded, since the consumer queues no more parts than it wants decoded ahead, and must
@@ -93,14 +93,14 @@ impl Workers {
             budget: Arc::new(Budget::new(budget_bytes)),
             // A chunk in the hands of each thread and of the consumer, and one between each thread
             // and the consumer.
-            spare: Arc::new(Spare::new(2 * number + 1)),
+            pool: Arc::new(ChunkPool::new(2 * number + 1)),
             threads: Vec::with_capacity(number),
-            are_awaited,
+            join_on_drop,
             n_jobs: 0,
         };
         for index in 0..number {
             let (queue, budget) = (queue.clone(), Arc::clone(&workers.budget));
-            let spare = Arc::clone(&workers.spare);
+            let pool = Arc::clone(&workers.pool);
             let probe = probe.clone();
             let thread = thread::Builder::new()
                 .name(format!("loader-{index}"))
@@ -110,7 +110,7 @@ impl Workers {
                     // The loop ends when the queue is closed and empty.
                     for job in &queue {
                         let _busy = kato_probe::during(State::Busy);
-                        job.run(&budget, &spare);
+                        job.run(&budget, &pool);
                     }
                 })
                 .map_err(LoadError::Thread)?;
@@ -128,7 +128,7 @@ impl Workers {
     pub(crate) fn decode(
         &mut self,
         open: impl FnOnce() -> Result<Box<dyn RecordReader>, Fault> + Send + 'static,
-    ) -> Decoded {
+    ) -> ChunkStream {
         // Unbounded: how much may wait is limited in bytes, by the budget, for all parts together.
         let (sender, chunks) = unbounded();
         self.n_jobs += 1;
@@ -143,10 +143,10 @@ impl Workers {
             // Fails only where no thread is left: then the consumer decodes the part itself.
             let _ = jobs.send(Arc::clone(&job));
         }
-        Decoded {
-            state: DecodedState::Elsewhere { job, chunks },
+        ChunkStream {
+            state: ChunkStreamState::Worker { job, chunks },
             budget: Some(Arc::clone(&self.budget)),
-            spare: Some(Arc::clone(&self.spare)),
+            pool: Some(Arc::clone(&self.pool)),
         }
     }
 }
@@ -157,7 +157,7 @@ impl Drop for Workers {
         // skip what is queued, and ends all waiting for room.
         self.jobs = None;
         self.budget.close();
-        for thread in self.threads.drain(..).filter(|_| self.are_awaited) {
+        for thread in self.threads.drain(..).filter(|_| self.join_on_drop) {
             // A panic has gone to the consumer already.
             let _ = thread.join();
         }
@@ -166,7 +166,7 @@ impl Drop for Workers {
 
 impl Job {
     /// Takes the part, unless another thread has begun it.
-    fn begin(&self) -> Option<OpenPart> {
+    fn begin(&self) -> Option<PartOpener> {
         self.open
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -179,7 +179,7 @@ impl Job {
     }
 
     /// Decodes the part on a worker's thread, unless it was begun or is not wanted.
-    fn run(&self, budget: &Budget, spare: &Spare) {
+    fn run(&self, budget: &Budget, pool: &ChunkPool) {
         let Some(open) = self.begin() else {
             return;
         };
@@ -189,14 +189,14 @@ impl Job {
         // A panic of the caller's code must not end the thread, which others wait for. It is sent
         // to the consumer, which panics in its turn; what it left in a broken state is dropped
         // here.
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.decode(open, budget, spare)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.decode(open, budget, pool)));
         if let Err(panic) = outcome {
             let _ = self.chunks.send(Err(panic));
         }
     }
 
     /// Decodes chunk after chunk, as far as the budget allows.
-    fn decode(&self, open: OpenPart, budget: &Budget, spare: &Spare) {
+    fn decode(&self, open: PartOpener, budget: &Budget, pool: &ChunkPool) {
         let mut reader = match open() {
             Ok(reader) => reader,
             Err(fault) => {
@@ -206,13 +206,13 @@ impl Job {
             }
         };
         loop {
-            let chunk = Chunk::fill(reader.as_mut(), CHUNK_BYTES, spare.take());
+            let chunk = Chunk::fill(reader.as_mut(), CHUNK_BYTES, pool.take());
             let is_last = chunk.is_last;
             // The budget is charged after decoding, when the size is known: a thread holds at most
             // one chunk beyond it.
             let bytes = chunk.memory();
             kato_probe::add_items(1);
-            if !budget.take(self, bytes) {
+            if !budget.acquire(self, bytes) {
                 return;
             }
             if self.chunks.send(Ok(chunk)).is_err() || is_last {
@@ -222,44 +222,44 @@ impl Job {
     }
 }
 
-impl Decoded {
+impl ChunkStream {
     /// Creates records that are decoded on the caller's thread when they are asked for.
-    pub(crate) fn here(opened: Result<Box<dyn RecordReader>, Fault>) -> Self {
+    pub(crate) fn inline(opened: Result<Box<dyn RecordReader>, Fault>) -> Self {
         let state = match opened {
-            Ok(reader) => DecodedState::Here(reader),
-            Err(fault) => DecodedState::Broken(fault),
+            Ok(reader) => ChunkStreamState::Inline(reader),
+            Err(fault) => ChunkStreamState::Broken(fault),
         };
         Self {
             state,
             budget: None,
-            spare: None,
+            pool: None,
         }
     }
 
     /// Returns the next records, or `None` behind the last.
     pub(crate) fn next(&mut self) -> Option<Chunk> {
-        if let DecodedState::Elsewhere { job, .. } = &self.state
+        if let ChunkStreamState::Worker { job, .. } = &self.state
             && let Some(open) = job.begin()
         {
             // No thread has begun the part, and all of them may be waiting for room that only the
             // consumer makes: it decodes the part itself rather than wait for them.
-            let mut here = Self::here(open());
-            here.spare.clone_from(&self.spare);
-            *self = here;
+            let mut inline = Self::inline(open());
+            inline.pool.clone_from(&self.pool);
+            *self = inline;
         }
-        if matches!(self.state, DecodedState::Broken(_))
-            && let DecodedState::Broken(fault) =
-                std::mem::replace(&mut self.state, DecodedState::Done)
+        if matches!(self.state, ChunkStreamState::Broken(_))
+            && let ChunkStreamState::Broken(fault) =
+                std::mem::replace(&mut self.state, ChunkStreamState::Done)
         {
             return Some(Chunk::broken(fault));
         }
         let chunk = match &mut self.state {
-            DecodedState::Done | DecodedState::Broken(_) => return None,
-            DecodedState::Here(reader) => {
-                let spare = self.spare.as_ref().and_then(|spare| spare.take());
+            ChunkStreamState::Done | ChunkStreamState::Broken(_) => return None,
+            ChunkStreamState::Inline(reader) => {
+                let spare = self.pool.as_ref().and_then(|pool| pool.take());
                 Chunk::fill(reader.as_mut(), CHUNK_BYTES, spare)
             }
-            DecodedState::Elsewhere { job, chunks } => {
+            ChunkStreamState::Worker { job, chunks } => {
                 let budget = self.budget.as_ref()?;
                 // A chunk that is ready is taken without counting this thread as starved.
                 let received = match chunks.try_recv() {
@@ -274,12 +274,12 @@ impl Decoded {
                 };
                 match received {
                     Some(Ok(chunk)) => {
-                        budget.give_back(job, chunk.memory());
+                        budget.release(job, chunk.memory());
                         chunk
                     }
                     // The caller's panic goes on where it would have happened without threads.
                     Some(Err(panic)) => {
-                        self.state = DecodedState::Done;
+                        self.state = ChunkStreamState::Done;
                         resume_unwind(panic)
                     }
                     // The thread has given up because the records were cancelled or the loader is
@@ -289,26 +289,26 @@ impl Decoded {
             }
         };
         if chunk.is_last {
-            self.state = DecodedState::Done;
+            self.state = ChunkStreamState::Done;
         }
         Some(chunk)
     }
 
     /// Takes back a chunk that was read, so that its memory can be filled again.
     pub(crate) fn recycle(&self, chunk: Chunk) {
-        if let Some(spare) = &self.spare {
-            spare.give(chunk);
+        if let Some(pool) = &self.pool {
+            pool.put(chunk);
         }
     }
 }
 
-impl Drop for Decoded {
+impl Drop for ChunkStream {
     fn drop(&mut self) {
-        if let (DecodedState::Elsewhere { job, .. }, Some(budget)) = (&self.state, &self.budget) {
+        if let (ChunkStreamState::Worker { job, .. }, Some(budget)) = (&self.state, &self.budget) {
             // The flag is set before the budget's lock is taken: a thread that waits for room sees
             // it when it wakes, and what a thread took before is given back.
             job.is_cancelled.store(true, Ordering::Release);
-            budget.forget(job);
+            budget.release_all(job);
         }
     }
 }

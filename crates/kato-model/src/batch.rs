@@ -54,7 +54,7 @@ const PART_SHIFT: u32 = 24;
 const PART_LIMIT: usize = 1 << PART_SHIFT;
 
 /// Returns the part that a name belongs to.
-fn part_of(name: &PatternName) -> usize {
+fn part_index(name: &PatternName) -> usize {
     // Names are digests, so their leading bits spread learn calls evenly. The same bits decide the
     // order of names, so all names of a part precede those of the next.
     (name.leading_u64() >> (u64::BITS - N_PARTS.ilog2())) as usize
@@ -136,7 +136,7 @@ impl NodeBatch {
 
     /// Adds one learn call with its packed symbols.
     fn learn(&mut self, name: PatternName, symbols: impl Iterator<Item = u32>) -> Occurrence {
-        let part_idx = part_of(&name);
+        let part_idx = part_index(&name);
         let part = &mut self.parts[part_idx];
         let before = part.symbols.len();
         part.symbols.extend(symbols);
@@ -156,7 +156,7 @@ impl NodeBatch {
     }
 
     /// Returns whether a learn call was made at this node.
-    fn holds(&self, occurrence: Occurrence) -> bool {
+    fn contains(&self, occurrence: Occurrence) -> bool {
         self.parts
             .get(occurrence.part_idx())
             .is_some_and(|part| occurrence.idx() < part.names.len())
@@ -315,7 +315,7 @@ impl LearnBatch {
                     }
                     BatchSymbol::Child(child) => {
                         assert!(
-                            below.is_some_and(|below| below.holds(child)),
+                            below.is_some_and(|below| below.contains(child)),
                             "a child was learned in this batch"
                         );
                     }

@@ -149,10 +149,10 @@ impl EmotiveWindow {
     /// Adds a map learned at a position and keeps the latest `persistence` maps.
     pub fn learn(&mut self, position: (u64, u64), emotives: EmotiveMap, persistence: NonZeroUsize) {
         let entry = EmotiveEntry { position, emotives };
-        let place = self
+        let idx = self
             .entries
             .partition_point(|held| held.order(&entry).is_lt());
-        self.entries.insert(place, entry);
+        self.entries.insert(idx, entry);
         self.keep_latest(persistence);
     }
 

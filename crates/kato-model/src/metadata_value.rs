@@ -104,9 +104,9 @@ impl<'de> Deserialize<'de> for MetadataValue {
 
 /// Number of entries of a map up to which its keys are searched one by one.
 ///
-/// Beyond it a table of places takes over, so that a large map does not cost the square of its
+/// Beyond it a table of indices takes over, so that a large map does not cost the square of its
 /// size.
-const SEARCHED: usize = 16;
+const LINEAR_SEARCH_LIMIT: usize = 16;
 
 struct ValueVisitor;
 
@@ -151,25 +151,25 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<MetadataValue, A::Error> {
         let mut map: Vec<(String, MetadataValue)> = Vec::new();
-        let mut places = HashMap::new();
+        let mut key_indices = HashMap::new();
         while let Some((key, value)) = entries.next_entry::<String, _>()? {
-            if map.len() == SEARCHED {
-                places.extend(
+            if map.len() == LINEAR_SEARCH_LIMIT {
+                key_indices.extend(
                     map.iter()
                         .enumerate()
                         .map(|(at, (key, _))| (key.clone(), at)),
                 );
             }
-            let held = match map.len() < SEARCHED {
+            let held = match map.len() < LINEAR_SEARCH_LIMIT {
                 true => map.iter().position(|(held, _)| *held == key),
-                false => places.get(&key).copied(),
+                false => key_indices.get(&key).copied(),
             };
             match held.and_then(|at| map.get_mut(at)) {
                 // As in Python, a repeated key keeps its place and takes the later value.
                 Some((_, held)) => *held = value,
                 None => {
-                    if map.len() >= SEARCHED {
-                        places.insert(key.clone(), map.len());
+                    if map.len() >= LINEAR_SEARCH_LIMIT {
+                        key_indices.insert(key.clone(), map.len());
                     }
                     map.push((key, value));
                 }

@@ -13,8 +13,8 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
 use crate::Guard;
+use crate::change::{DocumentChange, Target};
 use crate::figures::Counters;
-use crate::item::{Item, Target};
 use crate::lease::Lease;
 use crate::server::Server;
 use crate::sessions::Sessions;
@@ -44,7 +44,7 @@ pub(crate) struct Bulk {
     /// The key of its note or journal entry, the same in every replay.
     pub(crate) id: String,
     pub(crate) database: String,
-    pub(crate) items: Vec<Item>,
+    pub(crate) changes: Vec<DocumentChange>,
 }
 
 /// Applies a bulk, unless it is applied already.
@@ -54,7 +54,7 @@ pub(crate) async fn apply(context: Arc<Context>, bulk: Bulk) -> Result<(), Store
         Guard::Auto | Guard::Transaction => transaction::apply(&context, &bulk).await?,
     }
     Counters::add(&context.server.counters.bulks, 1);
-    Counters::add(&context.server.counters.upserts, bulk.items.len() as u64);
+    Counters::add(&context.server.counters.upserts, bulk.changes.len() as u64);
     Ok(())
 }
 
@@ -74,21 +74,21 @@ impl Context {
         }
     }
 
-    /// Returns the state to write for an item, given the documents that were read, by key.
+    /// Returns the state to write for a change, given the documents that were read, by key.
     fn target(
         &self,
         bulk: &Bulk,
-        item: &Item,
+        change: &DocumentChange,
         held: &HashMap<String, RawDocumentBuf>,
     ) -> Result<Target, StoreError> {
-        let found = held.get(&*item.key()).map(|found| &**found);
-        let target = item.target(found, self.subtract, &self.limits);
+        let found = held.get(&*change.key()).map(|found| &**found);
+        let target = change.target(found, self.subtract, &self.limits);
         target.ok_or_else(|| StoreError::Corrupt {
             path: self
                 .server
                 .path(&bulk.database)
                 .join(bulk.collection())
-                .join(&*item.key()),
+                .join(&*change.key()),
             reason: "it is no pattern, and writing over it would lose what it holds".to_owned(),
         })
     }
@@ -97,25 +97,32 @@ impl Context {
 impl Bulk {
     /// Returns the collection that the bulk writes into.
     fn collection(&self) -> &'static str {
-        // The first item speaks for all: a bulk is sent off before items of another kind follow.
-        self.items.first().map_or("", Item::collection)
+        // The first change speaks for all: a bulk is sent off before changes of another kind
+        // follow.
+        self.changes.first().map_or("", DocumentChange::collection)
     }
 
-    /// Returns the keys of the items that `wanted` picks.
-    fn keys(&self, wanted: impl Fn(&Item) -> bool) -> Vec<String> {
-        let items = self.items.iter().filter(|item| wanted(item));
-        items.map(|item| item.key().into_owned()).collect()
+    /// Returns the keys of the changes that `wanted` picks.
+    fn keys(&self, wanted: impl Fn(&DocumentChange) -> bool) -> Vec<String> {
+        let changes = self.changes.iter().filter(|change| wanted(change));
+        changes.map(|change| change.key().into_owned()).collect()
     }
 
     /// Returns a query for the documents with these keys.
     fn filter(&self, keys: &[String]) -> Document {
-        let field = self.items.first().map_or("name", Item::key_field);
+        let field = self
+            .changes
+            .first()
+            .map_or("name", DocumentChange::key_field);
         doc! {field: {"$in": keys}}
     }
 
     /// Indexes documents by their key.
     fn by_key(&self, documents: Vec<RawDocumentBuf>) -> HashMap<String, RawDocumentBuf> {
-        let field = self.items.first().map_or("name", Item::key_field);
+        let field = self
+            .changes
+            .first()
+            .map_or("name", DocumentChange::key_field);
         let keyed = documents.into_iter().filter_map(|document| {
             let key = document.get_str(field).ok()?.to_owned();
             Some((key, document))
@@ -124,28 +131,28 @@ impl Bulk {
     }
 
     /// Builds the command that writes the bulk, and returns it behind the number of its upserts.
-    /// `upsert` writes one item and returns whether it did.
+    /// `upsert` writes one change and returns whether it did.
     fn command(
         &self,
         durable: bool,
-        mut upsert: impl FnMut(usize, &Item, &mut Writer) -> bool,
+        mut upsert: impl FnMut(usize, &DocumentChange, &mut Writer) -> bool,
     ) -> (usize, RawDocumentBuf) {
         let mut out = Writer::new();
         out.text("update", self.collection());
         let mut n_upserts = 0;
         out.array("updates", |out| {
-            for (idx, item) in self.items.iter().enumerate() {
+            for (idx, change) in self.changes.iter().enumerate() {
                 let mut written = false;
                 // Numbered by what is written and not by place in the bulk: the indexes of an array
                 // are consecutive.
                 out.element_if(n_upserts, |out| {
-                    written = upsert(idx, item, out);
+                    written = upsert(idx, change, out);
                     written
                 });
                 n_upserts += usize::from(written);
             }
         });
-        // Unordered, so that the server goes on behind a write that fails. Every item has a
+        // Unordered, so that the server goes on behind a write that fails. Every change has a
         // document of its own, so the order does not matter.
         out.boolean("ordered", false);
         // In a transaction the concern belongs to the commit; servers refuse it on single commands.

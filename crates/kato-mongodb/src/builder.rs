@@ -10,15 +10,15 @@ use mongodb::bson::doc;
 use serde_json::Value;
 
 use crate::Guard;
-use crate::core::{Core, Live, live_of};
+use crate::creation::{check_empty, create_run, select_guard, wait_until_applied};
 use crate::engine::Engine;
-use crate::founding::{check_empty, chosen, found, settled};
 use crate::indexes;
 use crate::layout::{JOURNAL, RUN, run_database};
-use crate::lease::{Lease, acquire, keep};
+use crate::lease::{Lease, acquire, renew_while_open};
 use crate::record::{FORMAT, NodeEntry, RunRecord, read};
 use crate::server::Server;
 use crate::sessions::Sessions;
+use crate::state::{CommitState, StoreState, commit_state_of};
 use crate::store::MongoStore;
 
 /// A builder of the store of a run: how it is reached, created and opened. Made by
@@ -142,7 +142,7 @@ impl MongoStoreBuilder {
         self.make(entries(nodes), configuration, false)
     }
 
-    /// Founds a run and opens it for writing. The databases of a new run must hold no patterns,
+    /// Creates a run and opens it for writing. The databases of a new run must hold no patterns,
     /// those of an adopted one some.
     fn make(
         self,
@@ -159,8 +159,9 @@ impl MongoStoreBuilder {
             async move {
                 // Sessions are started before the record is written, because it names them for the
                 // next writer.
-                let means = chosen(&server, guard, in_flight).await?;
-                let (lease, record) = found(&server, &database, record, is_new, &means.1).await?;
+                let means = select_guard(&server, guard, in_flight).await?;
+                let (lease, record) =
+                    create_run(&server, &database, record, is_new, &means.1).await?;
                 Ok::<_, StoreError>((Some(lease), record, means))
             }
         })?;
@@ -182,7 +183,7 @@ impl MongoStoreBuilder {
         let (lease, record, means) = engine.run({
             let (server, database) = (Arc::clone(&server), database.clone());
             async move {
-                let means = chosen(&server, guard, in_flight).await?;
+                let means = select_guard(&server, guard, in_flight).await?;
                 let (lease, record) = acquire(&server, &database, &means.1).await?;
                 Ok::<_, StoreError>((Some(lease), record, means))
             }
@@ -191,7 +192,7 @@ impl MongoStoreBuilder {
         let store = self.assemble(engine, server, record, lease, means, configuration)?;
         // In this order: the upserts of an unfinished commit rely on the unique index on the name.
         store.prepare_indexes()?;
-        store.settle()?;
+        store.recover()?;
         Ok(store)
     }
 
@@ -213,8 +214,8 @@ impl MongoStoreBuilder {
             let (server, database) = (Arc::clone(&server), database.clone());
             async move {
                 // A reader begins no transactions, so it needs no sessions.
-                let means = chosen(&server, guard, 0).await?;
-                let record = settled(&server, &database, patience).await?;
+                let means = select_guard(&server, guard, 0).await?;
+                let record = wait_until_applied(&server, &database, patience).await?;
                 Ok::<_, StoreError>((record, means))
             }
         })?;
@@ -238,7 +239,7 @@ impl MongoStoreBuilder {
                 for node in &nodes {
                     check_empty(&server, &node.database, false).await?;
                 }
-                chosen(&server, guard, 0).await
+                select_guard(&server, guard, 0).await
             }
         })?;
         let record = RunRecord {
@@ -304,17 +305,17 @@ impl MongoStoreBuilder {
         if let Some(lease) = &lease {
             // The task holds the lease weakly, so that it ends once the store is dropped.
             let (server, database) = (Arc::clone(&server), database.clone());
-            engine.spawn(keep(Arc::downgrade(lease), server, database));
+            engine.spawn(renew_while_open(Arc::downgrade(lease), server, database));
         }
-        let live = match &lease {
-            Some(_) => live_of(&record, &server)?,
-            // A reader finishes no commit: `settled` has waited until there was none.
-            None => Live {
-                unsettled: false,
-                ..live_of(&record, &server)?
+        let commit_state = match &lease {
+            Some(_) => commit_state_of(&record, &server)?,
+            // A reader finishes no commit: `wait_until_applied` has waited until there was none.
+            None => CommitState {
+                needs_recovery: false,
+                ..commit_state_of(&record, &server)?
             },
         };
-        let core = Core {
+        let core = StoreState {
             limits: record.limits(),
             sharded: record.sharded,
             engine,
@@ -326,7 +327,7 @@ impl MongoStoreBuilder {
             chunk: self.chunk,
             lease,
             sessions: Arc::new(sessions),
-            live: RwLock::new(live),
+            commit_state: RwLock::new(commit_state),
             scans: Mutex::default(),
             held: AtomicUsize::new(0),
         };
@@ -340,7 +341,7 @@ impl MongoStore {
         let core = self.core();
         let lease = Arc::clone(core.writer()?);
         let nodes = core.nodes.clone();
-        core.ask(|server| async move {
+        core.block_on(|server| async move {
             for node in &nodes {
                 indexes::prepare(&server, &node.database, Some(&lease)).await?;
             }
@@ -349,13 +350,13 @@ impl MongoStore {
     }
 
     /// Finishes what a crash left, and clears the journal of what nobody will commit.
-    fn settle(&self) -> Result<(), StoreError> {
+    fn recover(&self) -> Result<(), StoreError> {
         let core = self.core();
         // First, because an unfinished commit reads its blobs from the journal. All that is left
         // after it belongs to nobody: the lease is held and nothing is staged yet.
-        drop(core.writable()?);
+        drop(core.lock_for_write()?);
         let database = core.database.clone();
-        core.ask(|server| async move {
+        core.block_on(|server| async move {
             let journal = server.collection(&database, JOURNAL);
             let clear = || async { Ok(journal.delete_many(doc! {}).await?) };
             server.retry("clear the journal", clear).await

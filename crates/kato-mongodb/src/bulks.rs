@@ -7,19 +7,19 @@ use kato_store::StoreError;
 use mongodb::bson::doc;
 
 use crate::apply::{Bulk, Context, apply};
-use crate::core::Core;
-use crate::item::Item;
+use crate::change::DocumentChange;
 use crate::layout::{PATTERNS, SYMBOLS};
 use crate::merge::{Merge, SymbolSums};
 use crate::record::{Action, Pending};
 use crate::staged::Source;
+use crate::state::StoreState;
 
 /// Bytes of one bulk, at most, unless a single upsert takes more.
 const BULK_BYTES: u64 = 4 << 20;
 
 /// Applies the patterns, symbols and totals of a commit that learns or forgets.
 pub(crate) fn apply_all(
-    core: &Core,
+    core: &StoreState,
     pending: &Pending,
     sources: &[Source],
     replay: bool,
@@ -63,7 +63,7 @@ pub(crate) fn bulk_id(number: i64, rest: &str) -> String {
 
 /// A bounded number of bulks in flight.
 struct Bulks<'a> {
-    core: &'a Core,
+    core: &'a StoreState,
     context: Arc<Context>,
     /// The number of the commit.
     number: i64,
@@ -71,13 +71,13 @@ struct Bulks<'a> {
     in_flight: usize,
     answers: mpsc::Receiver<Result<(), StoreError>>,
     sender: mpsc::Sender<Result<(), StoreError>>,
-    items: Vec<Item>,
+    changes: Vec<DocumentChange>,
     bytes: u64,
     n_bulks: u64,
 }
 
 impl<'a> Bulks<'a> {
-    fn new(core: &'a Core, context: Context, pending: &Pending) -> Self {
+    fn new(core: &'a StoreState, context: Context, pending: &Pending) -> Self {
         let (sender, answers) = mpsc::channel();
         Self {
             core,
@@ -89,7 +89,7 @@ impl<'a> Bulks<'a> {
             in_flight: 0,
             answers,
             sender,
-            items: Vec::new(),
+            changes: Vec::new(),
             bytes: 0,
             n_bulks: 0,
         }
@@ -107,26 +107,26 @@ impl<'a> Bulks<'a> {
         let mut merge = Merge::new(core, sources, node_idx)?;
         let mut sums = SymbolSums::default();
         let mut doomed = Vec::new();
-        while let Some(learned) = merge.next()? {
-            sums.add(&learned)?;
+        while let Some(delta) = merge.next()? {
+            sums.add(&delta)?;
             // Deleting by name may be done twice, so patterns need no bulks. What they counted is
             // known from the staged copies, also once the documents are gone.
             if subtract {
-                doomed.push(learned.name().to_string());
+                doomed.push(delta.name().to_string());
                 if doomed.len() == self.chunk {
                     self.forget(node_idx, &mut doomed)?;
                 }
             } else {
-                self.push(node_idx, Item::Pattern(learned))?;
+                self.push(node_idx, DocumentChange::Pattern(delta))?;
             }
         }
         self.forget(node_idx, &mut doomed)?;
         self.flush(node_idx)?;
         let totals = sums.totals;
-        sums.finish(|word, counts| self.push(node_idx, Item::Symbol(word, counts)))?;
+        sums.finish(|symbol, counts| self.push(node_idx, DocumentChange::Symbol(symbol, counts)))?;
         self.flush(node_idx)?;
         if totals.observations > 0 {
-            self.push(node_idx, Item::Totals(totals))?;
+            self.push(node_idx, DocumentChange::Totals(totals))?;
         }
         self.flush(node_idx)
     }
@@ -142,21 +142,21 @@ impl<'a> Bulks<'a> {
         self.core.delete(database, PATTERNS, named)
     }
 
-    /// Adds an item, behind sending off what would become too large with it.
-    fn push(&mut self, node_idx: usize, item: Item) -> Result<(), StoreError> {
-        let bytes = item.bytes();
-        // Cut by the items alone, never by time or answers: a replay must come to the same bulks.
-        if self.items.len() == self.chunk || self.bytes + bytes > BULK_BYTES {
+    /// Adds a change, behind sending off what would become too large with it.
+    fn push(&mut self, node_idx: usize, change: DocumentChange) -> Result<(), StoreError> {
+        let bytes = change.bytes();
+        // Cut by the changes alone, never by time or answers: a replay must come to the same bulks.
+        if self.changes.len() == self.chunk || self.bytes + bytes > BULK_BYTES {
             self.flush(node_idx)?;
         }
         self.bytes += bytes;
-        self.items.push(item);
+        self.changes.push(change);
         Ok(())
     }
 
     /// Sends off what was pushed, once there is room.
     fn flush(&mut self, node_idx: usize) -> Result<(), StoreError> {
-        if self.items.is_empty() {
+        if self.changes.is_empty() {
             return Ok(());
         }
         if self.in_flight == self.core.max_in_flight {
@@ -165,7 +165,7 @@ impl<'a> Bulks<'a> {
         let bulk = Bulk {
             id: bulk_id(self.number, &format!("{:012}", self.n_bulks)),
             database: self.core.nodes[node_idx].database.clone(),
-            items: std::mem::take(&mut self.items),
+            changes: std::mem::take(&mut self.changes),
         };
         self.bytes = 0;
         self.n_bulks += 1;

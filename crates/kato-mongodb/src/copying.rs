@@ -9,13 +9,13 @@ use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::error::ErrorKind;
 use serde::{Deserialize, Serialize};
 
+use crate::creation::{check_empty, insert_record};
 use crate::fault::{DUPLICATE_KEY, Fault};
-use crate::founding::{check_empty, insert_record};
-use crate::holding::drop_databases;
+use crate::held_lease::drop_databases;
 use crate::layout::{
     DOCUMENTS, PATTERNS, RUN, SYMBOLS, TOTALS, VECTORS, prepare_node, prepare_run, run_database,
 };
-use crate::lease::{Lease, is_alive, of_new};
+use crate::lease::{Lease, is_alive, new_lease};
 use crate::record::{NodeEntry, Owner, RunRecord, read};
 use crate::server::{Server, durable};
 
@@ -51,7 +51,7 @@ impl Copying {
     /// # Errors
     ///
     /// [`StoreError::Locked`] while the copy is being made.
-    pub(crate) async fn left(
+    pub(crate) async fn leftover_databases(
         server: &Arc<Server>,
         database: &str,
     ) -> Result<Option<Vec<String>>, StoreError> {
@@ -78,7 +78,7 @@ impl Copying {
         databases: Vec<String>,
         owner: Owner,
     ) -> Result<(), StoreError> {
-        match Self::left(server, database).await? {
+        match Self::leftover_databases(server, database).await? {
             Some(left) => {
                 // The run's own database goes last, as the note in it names the others.
                 drop_databases(server, &left).await?;
@@ -144,7 +144,7 @@ pub(crate) async fn copy(
             path: server.path(&target),
         });
     }
-    let (lease, owner) = of_new(server.hello().await?.now);
+    let (lease, owner) = new_lease(server.hello().await?.now);
     let copied = copy_as(server, (source, from), (&target, to), (&lease, owner)).await;
     // Also after an error: as long as this process holds the note's owner, nobody could clear away
     // what is left of the copy.

@@ -8,9 +8,9 @@ use kato_store::{StoredPattern, SymbolCounts, Totals};
 use mongodb::bson::raw::RawArray;
 use mongodb::bson::{RawBsonRef, RawDocument};
 
-use crate::item::{Item, OURS};
-use crate::learned::{Learned, Word};
+use crate::change::{DocumentChange, EXTENSION_FIELD};
 use crate::paths::metadata_in;
+use crate::pattern_delta::{CompactSymbol, PatternDelta};
 
 /// Returns a count, whatever numeric type it has, and exactly where it exceeds the database's
 /// integers.
@@ -21,9 +21,9 @@ pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
         Ok(Some(RawBsonRef::Double(number))) => number as i64,
         _ => 0,
     };
-    let ours = || {
+    let exact = || {
         document
-            .get_document(OURS)
+            .get_document(EXTENSION_FIELD)
             .ok()?
             .get_str(field)
             .ok()?
@@ -32,7 +32,7 @@ pub(crate) fn count_in(document: &RawDocument, field: &str) -> u64 {
     };
     // Larger counts stop at the largest integer, and stand exactly as text beside it.
     if number == i64::MAX {
-        return ours().unwrap_or(number as u64);
+        return exact().unwrap_or(number as u64);
     }
     u64::try_from(number).unwrap_or(0)
 }
@@ -50,7 +50,7 @@ fn seen_of(bytes: &[u8]) -> Option<FirstSeen> {
 /// Returns the totals of a node.
 pub(crate) fn totals_of(document: &RawDocument) -> Totals {
     let [observations, symbols, member_symbols] =
-        Item::Totals(Totals::default()).counts_in(document);
+        DocumentChange::Totals(Totals::default()).counts_in(document);
     Totals {
         observations,
         symbols,
@@ -92,11 +92,11 @@ pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
     if lengths.iter().any(|&length| length != 1) {
         pattern.event_lengths = Some(lengths.into());
     }
-    let ours = document.get_document(OURS).ok();
-    let seen = ours.and_then(|ours| ours.get_binary("first_seen").ok());
+    let extension = document.get_document(EXTENSION_FIELD).ok();
+    let seen = extension.and_then(|extension| extension.get_binary("first_seen").ok());
     pattern.first_seen = seen.and_then(|seen| seen_of(seen.bytes));
     pattern.metadata = metadata_of(document)?;
-    let whole = ours.and_then(|ours| ours.get_str("attributes").ok());
+    let whole = extension.and_then(|extension| extension.get_str("attributes").ok());
     if let Some(text) = whole {
         let attributes: Attributes = serde_json::from_str(text).ok()?;
         // A KATO does not know this field, so what it learned since stands in its own fields only.
@@ -105,12 +105,13 @@ pub(crate) fn pattern_of(document: &RawDocument) -> Option<StoredPattern> {
         pattern.affinity = attributes.affinity;
         return Some(pattern);
     }
-    let positions = ours.and_then(|ours| ours.get_array("positions").ok());
+    let positions = extension.and_then(|extension| extension.get_array("positions").ok());
     // KATO writes `{}` for none, and an array otherwise.
     if let Ok(Some(RawBsonRef::Array(maps))) = document.get("emotives") {
         pattern.emotives = window_of(maps, positions)?;
     }
-    if let Some(affinity) = ours.and_then(|ours| ours.get_document("affinity").ok()) {
+    let affinity = extension.and_then(|extension| extension.get_document("affinity").ok());
+    if let Some(affinity) = affinity {
         pattern.affinity = map_of(affinity)?;
     }
     Some(pattern)
@@ -168,19 +169,23 @@ fn map_of(map: &RawDocument) -> Option<EmotiveMap> {
 }
 
 /// Returns a stored pattern as if a batch had taught it, so that more can be merged into it.
-pub(crate) fn learned_of(pattern: StoredPattern) -> Learned {
+pub(crate) fn delta_of(pattern: StoredPattern) -> PatternDelta {
     let attributes = Attributes {
-        // Frequency and event lengths have fields of their own in `Learned`.
+        // Frequency and event lengths have fields of their own in `PatternDelta`.
         extra_frequency: 0,
         event_lengths: None,
         metadata: pattern.metadata,
         emotives: pattern.emotives,
         affinity: pattern.affinity,
     };
-    Learned {
+    PatternDelta {
         name: *pattern.name.as_bytes(),
         frequency: pattern.frequency,
-        symbols: pattern.symbols.into_iter().map(Word::from).collect(),
+        symbols: pattern
+            .symbols
+            .into_iter()
+            .map(CompactSymbol::from)
+            .collect(),
         event_lengths: pattern.event_lengths,
         first_seen: pattern.first_seen,
         attributes: (attributes != Attributes::default()).then(|| Box::new(attributes)),
@@ -191,13 +196,13 @@ pub(crate) fn learned_of(pattern: StoredPattern) -> Learned {
 /// cannot be read, and would be lost.
 pub(crate) fn merged(
     held: Option<&RawDocument>,
-    learned: &Learned,
+    delta: &PatternDelta,
     limits: &AttributeLimits,
-) -> Option<Learned> {
+) -> Option<PatternDelta> {
     let Some(held) = held else {
-        return Some(learned.clone());
+        return Some(delta.clone());
     };
-    let mut merged = learned_of(pattern_of(held)?);
-    merged.merge(learned.clone(), limits);
+    let mut merged = delta_of(pattern_of(held)?);
+    merged.merge(delta.clone(), limits);
     Some(merged)
 }

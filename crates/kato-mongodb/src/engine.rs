@@ -62,7 +62,7 @@ impl Engine {
     }
 
     /// Starts a future that nobody waits for, and that keeps the threads alive until it is done.
-    pub(crate) fn spawn_to_the_end(&self, future: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn_to_completion(&self, future: impl Future<Output = ()> + Send + 'static) {
         let alive = self.alive.clone();
         self.handle.spawn(async move {
             future.await;

@@ -15,7 +15,7 @@ pub(crate) const DUPLICATE_KEY: i32 = 11000;
 
 /// Codes of a server that goes down, comes up, changes its primary, or has a conflict with another
 /// transaction.
-const PASSING: [i32; 24] = [
+const TRANSIENT_CODES: [i32; 24] = [
     6, 7, 24, 50, 64, 89, 91, 112, 117, 133, 134, 189, 225, 246, 251, 262, 317, 384, 9001, 10107,
     11600, 11602, 13435, 13436,
 ];
@@ -61,7 +61,7 @@ impl Fault {
     /// Returns whether the same operation may succeed a little later.
     pub(crate) fn is_transient(&self) -> bool {
         let Self::Driver(error) = self else {
-            return matches!(self, Self::Write { code, .. } if PASSING.contains(code));
+            return matches!(self, Self::Write { code, .. } if TRANSIENT_CODES.contains(code));
         };
         // A transaction whose outcome is unknown may be repeated as well: its note shows whether it
         // was committed.
@@ -80,11 +80,13 @@ impl Fault {
         );
         by_kind
             || labels.iter().any(|label| error.contains_label(label))
-            || self.code().is_some_and(|code| PASSING.contains(&code))
+            || self
+                .code()
+                .is_some_and(|code| TRANSIENT_CODES.contains(&code))
     }
 
     /// Returns the fault as text, without anything that is secret.
-    pub(crate) fn told(&self, secrets: &Secrets) -> Box<dyn StdError + Send + Sync> {
+    pub(crate) fn redacted(&self, secrets: &Secrets) -> Box<dyn StdError + Send + Sync> {
         // Text alone, because the driver's error as a source would show its own message, address
         // included.
         let text = match self {
@@ -92,21 +94,21 @@ impl Fault {
             Self::Write { code, message } => format!("write error {code}: {message}"),
             Self::Store(error) => error.to_string(),
         };
-        Box::new(Told(secrets.hide(&text)))
+        Box::new(RedactedMessage(secrets.hide(&text)))
     }
 }
 
 /// A message of the server or the driver, without secrets.
 #[derive(Debug)]
-struct Told(String);
+struct RedactedMessage(String);
 
-impl fmt::Display for Told {
+impl fmt::Display for RedactedMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl StdError for Told {}
+impl StdError for RedactedMessage {}
 
 /// The texts that may not appear in errors: what stands before the `@` of an address, in every
 /// spelling.

@@ -64,7 +64,7 @@ impl Lease {
         held().remove(&id);
         // Nobody waits; if it fails, the next writer sees that the process is gone, or the lease
         // run out.
-        engine.spawn_to_the_end(async move { give_back(&server, &database, id).await });
+        engine.spawn_to_completion(async move { give_back(&server, &database, id).await });
     }
 
     /// Releases the lease as [`release`](Self::release) does, and waits until the server knows.
@@ -141,14 +141,14 @@ pub(crate) async fn acquire(
 }
 
 /// Returns a lease, and its entry for a record that is about to be created.
-pub(crate) fn of_new(now: DateTime) -> (Lease, Owner) {
+pub(crate) fn new_lease(now: DateTime) -> (Lease, Owner) {
     let lease = Lease::new(ObjectId::new());
     let owner = this_process(lease.id, now);
     (lease, owner)
 }
 
 /// Renews a lease until its store is gone or has lost it.
-pub(crate) async fn keep(lease: Weak<Lease>, server: Arc<Server>, database: String) {
+pub(crate) async fn renew_while_open(lease: Weak<Lease>, server: Arc<Server>, database: String) {
     loop {
         tokio::time::sleep(RENEWAL).await;
         let Some(lease) = lease.upgrade() else { return };

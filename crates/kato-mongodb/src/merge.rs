@@ -10,17 +10,17 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use kato_model::{PatternName, add_emotives};
 use kato_store::{StoreError, SymbolCounts, Totals};
 
-use crate::core::Core;
-use crate::item::SymbolSum;
-use crate::learned::{Learned, Word};
+use crate::change::SymbolSum;
+use crate::pattern_delta::{CompactSymbol, PatternDelta};
 use crate::staged::{Kind, Source};
+use crate::state::StoreState;
 
 /// Symbols that are counted in memory; what exceeds them is written out, sorted.
 const SYMBOLS_IN_MEMORY: usize = 1 << 20;
 
 /// The patterns of a node over all batches of a commit, in name order, each name once.
 pub(crate) struct Merge<'a> {
-    core: &'a Core,
+    core: &'a StoreState,
     readers: Vec<Reader<'a>>,
     /// The next name of every reader that has one.
     heads: BinaryHeap<Reverse<([u8; PatternName::BYTES], usize)>>,
@@ -32,23 +32,23 @@ struct Reader<'a> {
     kind: Kind,
     next_blob: usize,
     n_blobs: usize,
-    patterns: VecDeque<Learned>,
+    patterns: VecDeque<PatternDelta>,
 }
 
 impl Reader<'_> {
     /// Makes sure that the next pattern is in memory, and returns its name; `None` at the end.
-    fn fill(&mut self, core: &Core) -> Result<Option<[u8; PatternName::BYTES]>, StoreError> {
+    fn fill(&mut self, core: &StoreState) -> Result<Option<[u8; PatternName::BYTES]>, StoreError> {
         while self.patterns.is_empty() && self.next_blob < self.n_blobs {
             self.patterns = self.source.read(core, self.kind, self.next_blob)?;
             self.next_blob += 1;
         }
-        Ok(self.patterns.front().map(|learned| learned.name))
+        Ok(self.patterns.front().map(|delta| delta.name))
     }
 }
 
 impl<'a> Merge<'a> {
     pub(crate) fn new(
-        core: &'a Core,
+        core: &'a StoreState,
         sources: &'a [Source],
         node_idx: usize,
     ) -> Result<Self, StoreError> {
@@ -74,23 +74,23 @@ impl<'a> Merge<'a> {
     }
 
     /// Takes the next pattern of the reader whose name comes first.
-    fn pop(&mut self) -> Result<Option<Learned>, StoreError> {
+    fn pop(&mut self) -> Result<Option<PatternDelta>, StoreError> {
         let Some(mut head) = self.heads.peek_mut() else {
             return Ok(None);
         };
         let Reverse((_, reader_idx)) = *head;
         let reader = &mut self.readers[reader_idx];
-        let learned = reader.patterns.pop_front();
+        let delta = reader.patterns.pop_front();
         match reader.fill(self.core)? {
             // Replaced in place, which costs one move through the heap instead of two.
             Some(name) => *head = Reverse((name, reader_idx)),
             None => drop(PeekMut::pop(head)),
         }
-        Ok(learned)
+        Ok(delta)
     }
 
     /// Returns the next pattern with all that the batches taught about it.
-    pub(crate) fn next(&mut self) -> Result<Option<Learned>, StoreError> {
+    pub(crate) fn next(&mut self) -> Result<Option<PatternDelta>, StoreError> {
         let Some(mut merged) = self.pop()? else {
             return Ok(None);
         };
@@ -112,38 +112,36 @@ impl<'a> Merge<'a> {
 /// files.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolSums {
-    counted: HashMap<Word, SymbolSum>,
+    counted: HashMap<CompactSymbol, SymbolSum>,
     runs: Vec<File>,
     pub(crate) totals: Totals,
-    scratch: Vec<(Word, u64)>,
+    scratch: Vec<(CompactSymbol, u64)>,
 }
 
 impl SymbolSums {
     /// Adds what a pattern counts.
-    pub(crate) fn add(&mut self, learned: &Learned) -> Result<(), StoreError> {
+    pub(crate) fn add(&mut self, delta: &PatternDelta) -> Result<(), StoreError> {
         self.scratch.clear();
-        let mut symbols: Vec<&Word> = learned.symbols.iter().collect();
+        let mut symbols: Vec<&CompactSymbol> = delta.symbols.iter().collect();
         symbols.sort_unstable();
         // KATO counts occurrences, and beside them each distinct symbol once a learn call.
         for same in symbols.chunk_by(|a, b| a == b) {
             self.scratch.push((same[0].clone(), same.len() as u64));
         }
         self.totals.merge(Totals {
-            observations: learned.frequency,
-            symbols: learned
-                .frequency
-                .saturating_mul(learned.symbols.len() as u64),
-            member_symbols: learned.frequency.saturating_mul(self.scratch.len() as u64),
+            observations: delta.frequency,
+            symbols: delta.frequency.saturating_mul(delta.symbols.len() as u64),
+            member_symbols: delta.frequency.saturating_mul(self.scratch.len() as u64),
         });
-        for (word, occurrences) in self.scratch.drain(..) {
-            let sum = self.counted.entry(word).or_default();
+        for (symbol, occurrences) in self.scratch.drain(..) {
+            let sum = self.counted.entry(symbol).or_default();
             sum.counts.merge(SymbolCounts {
-                frequency: learned.frequency.saturating_mul(occurrences),
-                member_frequency: learned.frequency,
+                frequency: delta.frequency.saturating_mul(occurrences),
+                member_frequency: delta.frequency,
             });
             // Every distinct symbol gets the pattern's sums of emotives once, however often it
             // occurs.
-            if let Some(attributes) = &learned.attributes {
+            if let Some(attributes) = &delta.attributes {
                 add_emotives(&mut sum.emotives, &attributes.affinity);
             }
         }
@@ -172,42 +170,42 @@ impl SymbolSums {
     /// Hands all symbols over in their order, with their sums.
     pub(crate) fn finish(
         self,
-        mut take: impl FnMut(Word, SymbolSum) -> Result<(), StoreError>,
+        mut take: impl FnMut(CompactSymbol, SymbolSum) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut runs: Vec<Run> = self.runs.into_iter().map(Run::of_file).collect();
+        let mut runs: Vec<Run> = self.runs.into_iter().map(Run::from_file).collect();
         runs.push(Run::Memory(sorted(self.counted).into_iter()));
         // The heap orders symbols by run; their sums stay outside, since nothing compares them.
         let mut heads = BinaryHeap::new();
         let mut counts = Vec::new();
         for (run_idx, run) in runs.iter_mut().enumerate() {
             counts.push(SymbolSum::default());
-            if let Some((word, first)) = run.next().map_err(temporary)? {
+            if let Some((symbol, first)) = run.next().map_err(temporary)? {
                 counts[run_idx] = first;
-                heads.push(Reverse((word, run_idx)));
+                heads.push(Reverse((symbol, run_idx)));
             }
         }
-        let mut current: Option<(Word, SymbolSum)> = None;
-        while let Some(Reverse((word, run_idx))) = heads.pop() {
+        let mut current: Option<(CompactSymbol, SymbolSum)> = None;
+        while let Some(Reverse((symbol, run_idx))) = heads.pop() {
             let added = std::mem::take(&mut counts[run_idx]);
             if let Some((next, following)) = runs[run_idx].next().map_err(temporary)? {
                 counts[run_idx] = following;
                 heads.push(Reverse((next, run_idx)));
             }
             match &mut current {
-                Some((held, sum)) if *held == word => sum.merge(&added),
+                Some((held, sum)) if *held == symbol => sum.merge(&added),
                 _ => {
-                    if let Some((word, sum)) = current.replace((word, added)) {
-                        take(word, sum)?;
+                    if let Some((symbol, sum)) = current.replace((symbol, added)) {
+                        take(symbol, sum)?;
                     }
                 }
             }
         }
-        current.map_or(Ok(()), |(word, sum)| take(word, sum))
+        current.map_or(Ok(()), |(symbol, sum)| take(symbol, sum))
     }
 }
 
 /// Returns the counts in the order of symbols.
-fn sorted(counted: HashMap<Word, SymbolSum>) -> Vec<(Word, SymbolSum)> {
+fn sorted(counted: HashMap<CompactSymbol, SymbolSum>) -> Vec<(CompactSymbol, SymbolSum)> {
     let mut entries: Vec<_> = counted.into_iter().collect();
     entries.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     entries
@@ -215,18 +213,18 @@ fn sorted(counted: HashMap<Word, SymbolSum>) -> Vec<(Word, SymbolSum)> {
 
 /// Sorted counts, in memory or in a file.
 enum Run {
-    Memory(std::vec::IntoIter<(Word, SymbolSum)>),
+    Memory(std::vec::IntoIter<(CompactSymbol, SymbolSum)>),
     File(BufReader<File>),
 }
 
 impl Run {
     /// Opens sorted counts that were written out.
-    fn of_file(file: File) -> Self {
+    fn from_file(file: File) -> Self {
         Self::File(BufReader::new(file))
     }
 
     /// Returns the next symbol; `None` at the end.
-    fn next(&mut self) -> io::Result<Option<(Word, SymbolSum)>> {
+    fn next(&mut self) -> io::Result<Option<(CompactSymbol, SymbolSum)>> {
         let file = match self {
             Self::Memory(entries) => return Ok(entries.next()),
             Self::File(file) => file,

@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn of(keys: &[&str]) -> Metadata {
+    fn metadata_with(keys: &[&str]) -> Metadata {
         let mut metadata = Metadata::default();
         for key in keys {
             metadata.insert_text(key, format!("value of {key}"), None);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_dot_leads_into_a_document_and_out_of_it_again() {
-        let metadata = of(&["a.b", "a.c.0", "d", "ä.ö"]);
+        let metadata = metadata_with(&["a.b", "a.c.0", "d", "ä.ö"]);
         let expected = doc! {
             "a": {"b": ["value of a.b"], "c": {"0": ["value of a.c.0"]}},
             "d": ["value of d"],
@@ -146,15 +146,15 @@ mod tests {
     fn keys_that_are_no_paths_have_no_place() {
         let deep = vec!["a"; STEPS + 1].join(".");
         for key in ["", ".", "a.", ".a", "a..b", "$a", "a.$b", "a\0", &deep] {
-            assert_eq!(written(&of(&[key])), (doc! {}, false), "{key:?}");
+            assert_eq!(written(&metadata_with(&[key])), (doc! {}, false), "{key:?}");
         }
         let deepest = vec!["a"; STEPS].join(".");
-        assert!(written(&of(&[&deepest])).1);
+        assert!(written(&metadata_with(&[&deepest])).1);
     }
 
     #[test]
     fn a_path_through_the_values_of_another_has_no_place() {
-        let (document, is_whole) = written(&of(&["a", "a-b", "a.b"]));
+        let (document, is_whole) = written(&metadata_with(&["a", "a-b", "a.b"]));
         let expected = doc! {"a": ["value of a"], "a-b": ["value of a-b"]};
         assert_eq!((document, is_whole), (expected, false));
     }

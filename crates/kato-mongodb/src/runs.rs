@@ -9,7 +9,7 @@ use kato_store::StoreError;
 use crate::builder::connect;
 use crate::copying::{Copying, copy};
 use crate::engine::Engine;
-use crate::holding::{Holding, drop_databases};
+use crate::held_lease::{HeldLease, drop_databases};
 use crate::layout::{NODE_SUFFIX, RUN_SUFFIX, run_database};
 use crate::lease::is_alive;
 use crate::manifest;
@@ -76,7 +76,7 @@ impl MongoRuns {
     }
 
     /// Runs a conversation with the server while the calling thread waits.
-    fn ask<T: Send + 'static, F>(&self, conversation: impl FnOnce(Arc<Server>) -> F) -> T
+    fn block_on<T: Send + 'static, F>(&self, conversation: impl FnOnce(Arc<Server>) -> F) -> T
     where
         F: Future<Output = T> + Send + 'static,
     {
@@ -90,7 +90,7 @@ impl MongoRuns {
     /// [`StoreError::Unanswered`], [`StoreError::Refused`], and [`StoreError::Version`] when
     /// another version wrote one.
     pub fn list(&self) -> Result<Vec<MongoRun>, StoreError> {
-        self.ask(|server| async move {
+        self.block_on(|server| async move {
             let now = server.hello().await?.now;
             let mut runs = Vec::new();
             for record in all(&server).await? {
@@ -128,14 +128,14 @@ impl MongoRuns {
     ///
     /// As [`list`](Self::list).
     pub fn discover(&self) -> Result<Vec<DiscoveredRun>, StoreError> {
-        self.ask(|server| async move {
+        self.block_on(|server| async move {
             let known = all(&server).await?;
-            let ours = |database: &String| {
+            let is_ours = |database: &String| {
                 let mut nodes = known.iter().flat_map(|record| &record.nodes);
                 nodes.any(|node| node.database == *database)
             };
             let mut databases = server.database_names().await?;
-            databases.retain(|name| name.ends_with(NODE_SUFFIX) && !ours(name));
+            databases.retain(|name| name.ends_with(NODE_SUFFIX) && !is_ours(name));
             databases.sort_unstable();
             let mut found: Vec<DiscoveredRun> = Vec::new();
             for database in databases {
@@ -164,7 +164,7 @@ impl MongoRuns {
     /// [`StoreError::Missing`] when there is no such run, and as [`list`](Self::list).
     pub fn manifest(&self, run: &RunName) -> Result<Option<serde_json::Value>, StoreError> {
         let database = run_database(run.as_str());
-        self.ask(|server| async move { manifest::read(&server, &database).await })
+        self.block_on(|server| async move { manifest::read(&server, &database).await })
     }
 
     /// Keeps a value of the caller's about a run, such as how it was made. It can be set while a
@@ -179,7 +179,7 @@ impl MongoRuns {
         manifest: &serde_json::Value,
     ) -> Result<(), StoreError> {
         let (database, manifest) = (run_database(run.as_str()), manifest.to_string());
-        self.ask(|server| async move { manifest::write(&server, &database, manifest).await })
+        self.block_on(|server| async move { manifest::write(&server, &database, manifest).await })
     }
 
     /// Deletes a run: the databases of its nodes, then its own; or what an interrupted copy left.
@@ -191,19 +191,19 @@ impl MongoRuns {
     /// writes it, and as [`list`](Self::list).
     pub fn delete(&self, run: &RunName) -> Result<(), StoreError> {
         let database = run_database(run.as_str());
-        self.ask(|server| async move {
-            if let Some(left) = Copying::left(&server, &database).await? {
+        self.block_on(|server| async move {
+            if let Some(left) = Copying::leftover_databases(&server, &database).await? {
                 drop_databases(&server, &left).await?;
                 return drop_databases(&server, &[database]).await;
             }
-            let holding = Holding::take(&server, &database).await?;
-            let mut dropped = drop_databases(&server, &holding.databases()).await;
+            let lease = HeldLease::acquire(&server, &database).await?;
+            let mut dropped = drop_databases(&server, &lease.databases()).await;
             if dropped.is_ok() {
                 // Last, and the lease with it: until then the record says what is still to be
                 // deleted.
                 dropped = drop_databases(&server, std::slice::from_ref(&database)).await;
             }
-            holding.end().await;
+            lease.end().await;
             dropped
         })
     }
@@ -221,10 +221,10 @@ impl MongoRuns {
     /// and as [`list`](Self::list).
     pub fn copy(&self, from: &RunName, to: &RunName) -> Result<(), StoreError> {
         let (source, to) = (run_database(from.as_str()), to.clone());
-        self.ask(|server| async move {
-            let holding = Holding::take(&server, &source).await?;
-            let copied = copy(&server, (&source, &holding.record), &to).await;
-            holding.end().await;
+        self.block_on(|server| async move {
+            let lease = HeldLease::acquire(&server, &source).await?;
+            let copied = copy(&server, (&source, &lease.record), &to).await;
+            lease.end().await;
             copied
         })
     }

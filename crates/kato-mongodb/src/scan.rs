@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kato_store::StoreError;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
-use crate::core::Core;
 use crate::merge::temporary;
+use crate::state::StoreState;
 
 /// Documents read at once.
 const PAGE: i64 = 2000;
@@ -89,13 +89,13 @@ impl Source {
     }
 
     /// Returns the next document. Locks commits out only while it reads a page.
-    fn next(&self, core: &Arc<Core>) -> Result<Option<RawDocumentBuf>, StoreError> {
+    fn next(&self, core: &Arc<StoreState>) -> Result<Option<RawDocumentBuf>, StoreError> {
         if let Some(document) = self.state().at_hand()? {
             return Ok(Some(document));
         }
         // Before the state, as a commit does, which reads scans ahead under its lock: the other
         // order could end in a deadlock.
-        let _live = core.readable()?;
+        let _lock = core.lock_for_read()?;
         let mut state = self.state();
         // A commit may have read ahead between the two locks.
         if let Some(document) = state.at_hand()? {
@@ -106,7 +106,7 @@ impl Source {
     }
 
     /// Reads all that is left into a temporary file, because what follows changes it.
-    pub(crate) fn read_ahead(&self, core: &Core) -> Result<(), StoreError> {
+    pub(crate) fn read_ahead(&self, core: &StoreState) -> Result<(), StoreError> {
         let mut state = self.state();
         // Nothing more would come from the server: all is in memory, or was read ahead before.
         if state.query.ranges.is_empty() {
@@ -163,7 +163,7 @@ impl State {
     }
 
     /// Reads the next page from the server; it stays empty when none is left.
-    fn read_page(&mut self, core: &Core) -> Result<(), StoreError> {
+    fn read_page(&mut self, core: &StoreState) -> Result<(), StoreError> {
         while let Some(range) = self.query.ranges.front() {
             let key = self.query.key;
             // Every page is a query of its own that begins behind the last key, so it can be
@@ -177,7 +177,7 @@ impl State {
                 bounds.insert("$lt", to);
             }
             let query = self.query.clone();
-            let documents = core.ask(move |server| async move {
+            let documents = core.block_on(move |server| async move {
                 let read = || {
                     let projection = query.projection.clone();
                     let sorted = Some((doc! {key: 1}, PAGE));
@@ -205,7 +205,7 @@ impl State {
 
 /// The documents of a scan, each read as a `T`.
 pub(crate) struct Documents<T> {
-    pub(crate) core: Arc<Core>,
+    pub(crate) core: Arc<StoreState>,
     pub(crate) source: Arc<Source>,
     /// Reads a document; `None` for those that are left out.
     pub(crate) read: fn(&RawDocument) -> Option<Result<T, &'static str>>,
@@ -239,7 +239,7 @@ impl<T> Iterator for Documents<T> {
     }
 }
 
-impl Core {
+impl StoreState {
     /// Returns the error about a document that holds something unexpected.
     pub(crate) fn corrupt(&self, document: &RawDocument, reason: &str) -> StoreError {
         let id = match document.get("_id") {

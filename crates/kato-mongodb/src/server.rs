@@ -175,7 +175,7 @@ impl Server {
                 return Err(StoreError::Unanswered {
                     place: self.place.clone(),
                     action,
-                    source: fault.told(&self.secrets),
+                    source: fault.redacted(&self.secrets),
                 });
             }
             tracing::debug!(action, failures, code = fault.code(), "trying again");
@@ -191,7 +191,7 @@ impl Server {
             fault => StoreError::Refused {
                 place: self.place.clone(),
                 action,
-                source: fault.told(&self.secrets),
+                source: fault.redacted(&self.secrets),
             },
         }
     }

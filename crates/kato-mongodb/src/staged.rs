@@ -9,12 +9,12 @@ use kato_store::StoreError;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Document, doc};
 
-use crate::core::Core;
 use crate::fault::{DUPLICATE_KEY, Fault};
 use crate::layout::JOURNAL;
-use crate::learned::decode;
+use crate::pattern_delta::decode;
 use crate::record::StagedRecord;
 use crate::server::Server;
+use crate::state::StoreState;
 use crate::writer::Writer;
 
 /// Bytes of blobs that a store keeps in memory; what exceeds them is read back.
@@ -23,7 +23,7 @@ const HELD_BYTES: usize = 256 << 20;
 /// The content of a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// `Vec<Learned>` of a node.
+    /// `Vec<PatternDelta>` of a node.
     Patterns(usize),
     /// `Vec<(VectorName's text, elements)>` of a node.
     Vectors(usize),
@@ -49,14 +49,14 @@ pub(crate) struct Staged {
     /// The blobs that are in memory.
     blobs: HashMap<(Kind, usize), Vec<u8>>,
     held: usize,
-    pub(crate) core: Arc<Core>,
+    pub(crate) core: Arc<StoreState>,
     /// Whether a commit may name it.
     kept: AtomicBool,
 }
 
 impl Staged {
     /// Creates a batch without blobs.
-    pub(crate) fn new(core: &Arc<Core>) -> Self {
+    pub(crate) fn new(core: &Arc<StoreState>) -> Self {
         let n_nodes = core.nodes.len();
         Self {
             record: StagedRecord {
@@ -114,7 +114,7 @@ impl Staged {
         out.document("writeConcern", |out| out.text("w", "majority"));
         let command = out.finish();
         let database = self.core.database.clone();
-        self.core.ask(|server| async move {
+        self.core.block_on(|server| async move {
             let insert = || async {
                 match server.write(&database, command.clone(), None).await {
                     // An earlier attempt got through without an answer. Ids are never used again,
@@ -163,7 +163,7 @@ impl Drop for Staged {
         self.core.held.fetch_sub(self.held, Ordering::Relaxed);
         if !self.kept.load(Ordering::Relaxed) {
             let staged = [self.record.id];
-            self.core.tidy(blobs_filter(&staged));
+            self.core.spawn_blob_cleanup(blobs_filter(&staged));
         }
     }
 }
@@ -189,7 +189,7 @@ impl Source {
     /// Returns the content of a blob.
     pub(crate) fn read<T: for<'de> serde::Deserialize<'de>>(
         &self,
-        core: &Core,
+        core: &StoreState,
         kind: Kind,
         idx: usize,
     ) -> Result<T, StoreError> {
@@ -202,7 +202,7 @@ impl Source {
             Some(blob) => decode(blob),
             None => {
                 let (database, id) = (core.database.clone(), id.clone());
-                let blob = core.ask(|server| fetch(server, database, id))?;
+                let blob = core.block_on(|server| fetch(server, database, id))?;
                 let blob = blob.ok_or_else(|| corrupt("the blob of a commit is gone"))?;
                 decode(&blob)
             }

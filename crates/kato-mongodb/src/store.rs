@@ -14,22 +14,22 @@ use kato_store::{
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use serde_json::Value;
 
-use crate::core::Core;
-use crate::document::{frequency_of, learned_of, pattern_of, symbol_of, totals_of};
-use crate::extras::{sample_key, vector_of, vector_prefix};
+use crate::document::{delta_of, frequency_of, pattern_of, symbol_of, totals_of};
+use crate::documents_and_vectors::{sample_key, vector_of, vector_prefix};
 use crate::figures::Figures;
 use crate::layout::{DOCUMENTS, PATTERNS, SYMBOLS, TOTALS, VECTORS};
-use crate::learned::{Blobs, encode, patterns_of};
 use crate::manifest;
+use crate::pattern_delta::{Blobs, encode, patterns_of};
 use crate::record::Action;
 use crate::scan::{Documents, Query, Range, Source};
 use crate::size::database_bytes;
 use crate::staged::{Kind, Staged};
+use crate::state::StoreState;
 use crate::visit::show;
 use crate::{Guard, MongoStoreBuilder};
 
 /// Documents or vectors of one blob.
-const EXTRAS_IN_BLOB: usize = 1000;
+const ENTRIES_IN_BLOB: usize = 1000;
 /// Names that are looked up at once: some servers compare every document with every name.
 const NAMES_AT_ONCE: usize = 100;
 /// Patterns that a visitor is shown as one source.
@@ -63,7 +63,7 @@ const PATTERNS_OF_SOURCE: usize = 8192;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MongoStore {
-    core: Arc<Core>,
+    core: Arc<StoreState>,
     run: RunName,
     nodes: Vec<String>,
     configuration: Value,
@@ -96,7 +96,7 @@ impl MongoStore {
         MongoStoreBuilder::new(uri.into(), run)
     }
 
-    pub(crate) fn new(core: Core, run: RunName, configuration: Value) -> Self {
+    pub(crate) fn new(core: StoreState, run: RunName, configuration: Value) -> Self {
         let nodes = core.nodes.iter().map(|node| node.name.clone()).collect();
         Self {
             core: Arc::new(core),
@@ -106,7 +106,7 @@ impl MongoStore {
         }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<StoreState> {
         &self.core
     }
 
@@ -132,7 +132,7 @@ impl MongoStore {
     pub fn manifest(&self) -> Result<Option<Value>, StoreError> {
         let database = self.core.database.clone();
         self.core
-            .ask(|server| async move { manifest::read(&server, &database).await })
+            .block_on(|server| async move { manifest::read(&server, &database).await })
     }
 
     /// Keeps a value of the caller's with the run, such as how it was made. It is no part of a
@@ -145,7 +145,7 @@ impl MongoStore {
         self.core.writer()?;
         let (database, manifest) = (self.core.database.clone(), manifest.to_string());
         self.core
-            .ask(|server| async move { manifest::write(&server, &database, manifest).await })
+            .block_on(|server| async move { manifest::write(&server, &database, manifest).await })
     }
 
     /// Returns the name of the run.
@@ -193,8 +193,8 @@ impl MongoStore {
         collection: &'static str,
         filter: Document,
     ) -> Result<Option<RawDocumentBuf>, StoreError> {
-        let _live = self.core.readable()?;
-        self.core.ask(|server| async move {
+        let _lock = self.core.lock_for_read()?;
+        self.core.block_on(|server| async move {
             let collection = server.collection(&database, collection);
             let find = || async { Ok(collection.find_one(filter.clone()).await?) };
             server.retry("look something up", find).await
@@ -209,7 +209,7 @@ impl MongoStore {
     ) -> Result<Documents<T>, StoreError> {
         let source = Arc::new(Source::new(query));
         // Registered while no commit is on its way: those that follow make it read ahead first.
-        let _live = self.core.readable()?;
+        let _lock = self.core.lock_for_read()?;
         let mut scans = self
             .core
             .scans
@@ -233,7 +233,7 @@ impl MongoStore {
     ) -> Result<Vec<StoredPattern>, StoreError> {
         let names: Vec<String> = names.iter().map(PatternName::to_string).collect();
         let place = database.to_owned();
-        let documents = self.core.ask(|server| async move {
+        let documents = self.core.block_on(|server| async move {
             let named = doc! {"name": {"$in": names}};
             let find = || server.find((&place, PATTERNS), named.clone(), None, None);
             server.retry("look patterns up", find).await
@@ -263,11 +263,12 @@ impl PatternStore for MongoStore {
     /// Returns the checkpoint of the last commit. Asks the server first if the outcome of a commit
     /// is not known; while that does not answer, it is the last one known.
     fn checkpoint(&self) -> Value {
-        if let Ok(live) = self.core.readable() {
-            return live.checkpoint.clone();
+        if let Ok(commit_state) = self.core.lock_for_read() {
+            return commit_state.checkpoint.clone();
         }
-        let live = self.core.live.read();
-        live.unwrap_or_else(PoisonError::into_inner)
+        let commit_state = self.core.commit_state.read();
+        commit_state
+            .unwrap_or_else(PoisonError::into_inner)
             .checkpoint
             .clone()
     }
@@ -289,19 +290,19 @@ impl PatternStore for MongoStore {
             let patterns = patterns_of(&batch, node_idx, &self.core.limits);
             let mut blobs = Blobs::default();
             // The blobs come in name order, which the merge of a commit relies on.
-            for learned in patterns {
-                staged.add_if(Kind::Patterns(node_idx), blobs.push(learned)?)?;
+            for delta in patterns {
+                staged.add_if(Kind::Patterns(node_idx), blobs.push(delta)?)?;
             }
             staged.add_if(Kind::Patterns(node_idx), blobs.finish()?)?;
             let vectors: Vec<(String, &[f64])> = node
                 .vectors()
                 .map(|(name, vector)| (name.to_string(), vector))
                 .collect();
-            for chunk in vectors.chunks(EXTRAS_IN_BLOB) {
+            for chunk in vectors.chunks(ENTRIES_IN_BLOB) {
                 staged.add(Kind::Vectors(node_idx), encode(&chunk)?)?;
             }
         }
-        for chunk in batch.documents().chunks(EXTRAS_IN_BLOB) {
+        for chunk in batch.documents().chunks(ENTRIES_IN_BLOB) {
             staged.add(Kind::Documents, encode(&chunk)?)?;
         }
         Ok(StagedBatch::new(staged))
@@ -309,15 +310,15 @@ impl PatternStore for MongoStore {
 
     fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<(), StoreError> {
         let batches = self.staged(staged)?;
-        let mut live = self.core.writable()?;
+        let mut commit_state = self.core.lock_for_write()?;
         self.core
-            .commit(&mut live, Action::Learn, batches, checkpoint)
+            .commit(&mut commit_state, Action::Learn, batches, checkpoint)
     }
 
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
-        let mut live = self.core.writable()?;
+        let mut commit_state = self.core.lock_for_write()?;
         self.core
-            .commit(&mut live, Action::Clear, Vec::new(), checkpoint)
+            .commit(&mut commit_state, Action::Clear, Vec::new(), checkpoint)
     }
 
     fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError> {
@@ -328,7 +329,7 @@ impl PatternStore for MongoStore {
             });
         }
         // Locked before anything is read: what is counted down must be what was found.
-        let mut live = self.core.writable()?;
+        let mut commit_state = self.core.lock_for_write()?;
         let mut staged = Staged::new(&self.core);
         for (node_idx, doomed) in doomed.iter().enumerate() {
             let mut names = doomed.clone();
@@ -343,14 +344,14 @@ impl PatternStore for MongoStore {
                 // The server answers in an order of its own.
                 patterns.sort_unstable_by_key(|pattern| pattern.name);
                 for pattern in patterns {
-                    let blob = blobs.push(learned_of(pattern))?;
+                    let blob = blobs.push(delta_of(pattern))?;
                     staged.add_if(Kind::Patterns(node_idx), blob)?;
                 }
             }
             staged.add_if(Kind::Patterns(node_idx), blobs.finish()?)?;
         }
         self.core
-            .commit(&mut live, Action::Forget, vec![staged], checkpoint)
+            .commit(&mut commit_state, Action::Forget, vec![staged], checkpoint)
     }
 
     fn totals(&self, node_idx: usize) -> Result<Totals, StoreError> {
@@ -361,8 +362,8 @@ impl PatternStore for MongoStore {
 
     fn count_patterns(&self, node_idx: usize) -> Result<u64, StoreError> {
         let database = self.node(node_idx)?;
-        let _live = self.core.readable()?;
-        self.core.ask(|server| async move {
+        let _lock = self.core.lock_for_read()?;
+        self.core.block_on(|server| async move {
             // Counted exactly: the size in a collection's statistics is an estimate.
             let patterns = server.collection(&database, PATTERNS);
             let count = || async { Ok(patterns.count_documents(doc! {}).await?) };
@@ -481,7 +482,7 @@ impl PatternStore for MongoStore {
             .iter()
             .map(|node| node.database.clone())
             .collect();
-        let bytes = self.core.ask(|server| async move {
+        let bytes = self.core.block_on(|server| async move {
             let mut sum = 0;
             for name in &names {
                 sum += database_bytes(&server, name).await?;

@@ -84,11 +84,11 @@ impl Bounds {
                 MOST_PAIRS.. => 1,
                 _ => matched.saturating_sub(n_pairs).max(1),
             };
-            best = best.max(Self::of_matches(matched, fewest, state_length, class));
+            best = best.max(Self::score_bound(matched, fewest, state_length, class));
             if fewest == 1 && matched > 1 {
                 // With a second block the present may be longer than the match, and a lower
                 // confidence raises the score where the snr is negative.
-                best = best.max(Self::of_matches(matched, 2, state_length, class));
+                best = best.max(Self::score_bound(matched, 2, state_length, class));
             }
             // The maximum so far, as an overlap only limits the number of matches from above.
             upper.push(best);
@@ -97,7 +97,7 @@ impl Bounds {
     }
 
     /// Returns the best score of exactly so many matches and blocks.
-    fn of_matches(matched: usize, blocks: usize, state_length: usize, class: &PageClass) -> f64 {
+    fn score_bound(matched: usize, blocks: usize, state_length: usize, class: &PageClass) -> f64 {
         let lengths = class.lengths.lengths();
         let snr = snr(matched, state_length - matched);
         if snr >= 0.0 {

@@ -75,6 +75,6 @@ impl Cancel {
 }
 
 /// Unwraps the result of work that was given [`Cancel::never`].
-pub(crate) fn uncancelled<T>(done: Result<T, Cancelled>) -> T {
+pub(crate) fn unwrap_uncancelled<T>(done: Result<T, Cancelled>) -> T {
     done.expect("a switch that stays off ends nothing")
 }

@@ -6,12 +6,12 @@ use crate::bounds::BoundRules;
 use crate::cancel::{Cancel, Cancelled};
 use crate::filter::FilterChain;
 use crate::fuzzy::{FuzzyMatcher, FuzzySymbol};
+use crate::matcher::{BlockSummary, Matcher};
 use crate::matching::{CharacterProfile, MatchingBlock, matching_blocks_unless, token_similarity};
 use crate::metrics::{cohesion, confidence, evidence, pre_potential, snr};
-use crate::outline::{Matcher, Outline};
 use crate::page::Page;
 use crate::split::Split;
-use crate::state::{Common, State};
+use crate::state::{OverlapBounds, State};
 use crate::symbols::Symbols;
 use crate::{PredictionConfig, SymbolId};
 
@@ -31,7 +31,7 @@ pub(crate) struct Candidates<'a> {
     /// Symbols of the pattern that was scored last.
     symbols: Vec<SymbolId>,
     /// Matching blocks of the pattern that was scored last.
-    outline: Outline,
+    summary: BlockSummary,
 }
 
 impl<'a> Candidates<'a> {
@@ -55,7 +55,7 @@ impl<'a> Candidates<'a> {
             characters,
             filters: FilterChain::new(config, state, cancel)?,
             symbols: Vec::new(),
-            outline: Outline::default(),
+            summary: BlockSummary::default(),
         })
     }
 
@@ -65,7 +65,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// Returns whether these settings rule out every pattern.
-    pub(crate) fn are_none(&self) -> bool {
+    pub(crate) fn reject_all(&self) -> bool {
         // By characters, KATO 3.10.1 finds nothing with a threshold of exactly 0: its scorer
         // rejects the slightly negative cut-off that comes of it (docs/compatibility.md).
         self.filters.passes_nothing()
@@ -104,7 +104,7 @@ impl<'a> Candidates<'a> {
         &mut self,
         page: &Page,
         place: u16,
-        common: Common,
+        common: OverlapBounds,
     ) -> Result<Option<f64>, Cancelled> {
         self.check()?;
         let shares = common.symbols > 0;
@@ -112,7 +112,7 @@ impl<'a> Candidates<'a> {
             return Ok(None);
         }
         page.read_symbols(place, &mut self.symbols);
-        self.matcher.load(&self.symbols);
+        self.matcher.set_pattern(&self.symbols);
         let length = self.symbols.len();
         if self.characters.is_none() {
             let lcs = if shares {
@@ -129,24 +129,24 @@ impl<'a> Candidates<'a> {
                 return Ok(None);
             }
         }
-        self.outline = if shares {
-            self.matcher.outline(self.cancel)?
+        self.summary = if shares {
+            self.matcher.summarize_blocks(self.cancel)?
         } else {
-            Outline::default()
+            BlockSummary::default()
         };
         let (n_matches, first_match) = match &mut self.fuzzy {
             None => (
-                self.outline.n_matched,
-                self.symbols.get(self.outline.start).copied(),
+                self.summary.n_matched,
+                self.symbols.get(self.summary.start).copied(),
             ),
             Some(fuzzy) => fuzzy.count(&self.symbols, self.cancel)?,
         };
         // A pattern without a block is all present, as in KATO.
-        let present = if self.outline.n_blocks == 0 {
+        let present = if self.summary.n_blocks == 0 {
             length
         } else {
             let is_first_match = |place: usize| first_match == Some(self.symbols[place]);
-            let (start, end) = (self.outline.start, self.outline.end);
+            let (start, end) = (self.summary.start, self.summary.end);
             let lengths = page.event_lengths(place);
             Split::new(length, lengths, start, end, is_first_match)
                 .present_symbols
@@ -156,7 +156,7 @@ impl<'a> Candidates<'a> {
             evidence(n_matches, length),
             confidence(n_matches, present),
             snr(n_matches, self.state.len() - n_matches),
-            cohesion(self.outline.n_blocks),
+            cohesion(self.summary.n_blocks),
         )))
     }
 
@@ -168,14 +168,14 @@ impl<'a> Candidates<'a> {
         if self.characters.is_some() && !reaches(self.similarity()?) {
             return Ok(false);
         }
-        let fit = || Ok((self.similarity()?, self.outline.n_blocks));
+        let fit = || Ok((self.similarity()?, self.summary.n_blocks));
         self.filters
             .passes(&self.symbols, self.state, self.table, fit, self.cancel)
     }
 
     /// Returns the similarity of a pattern and the state.
     pub(crate) fn similarity_of(&mut self, pattern: &[SymbolId]) -> Result<f64, Cancelled> {
-        self.matcher.load(pattern);
+        self.matcher.set_pattern(pattern);
         self.similarity_to(pattern)
     }
 
@@ -199,7 +199,7 @@ impl<'a> Candidates<'a> {
         self.similarity_to(&self.symbols)
     }
 
-    /// Returns the similarity of the pattern that the matcher has loaded.
+    /// Returns the similarity of the pattern that is set in the matcher.
     fn similarity_to(&self, pattern: &[SymbolId]) -> Result<f64, Cancelled> {
         let characters = self.characters.as_ref();
         let lcs = || self.matcher.lcs(self.cancel);

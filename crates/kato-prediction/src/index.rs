@@ -1,6 +1,6 @@
 //! The index of one node's patterns, in memory, arranged so that predictions touch few of them.
 
-mod tiers;
+mod page_set;
 
 use std::hash::BuildHasher;
 
@@ -8,8 +8,8 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use kato_model::{EmotiveMap, Event, PatternName};
 
-use self::tiers::{Move, OPEN_PATTERNS, Tiers};
-pub(crate) use self::tiers::{Pages, Place};
+use self::page_set::{Move, OPEN_PATTERNS, PageSet};
+pub(crate) use self::page_set::{Pages, Place};
 use crate::collections::HashMap;
 use crate::page::PAGE_PATTERNS;
 use crate::page_class::PageClass;
@@ -50,7 +50,7 @@ use crate::{IndexError, SymbolId};
 #[derive(Debug, Clone, Default)]
 pub struct PatternIndex {
     symbols: Symbols,
-    tiers: Tiers,
+    page_set: PageSet,
     /// Places by the hash of the name; the names themselves are in the pages.
     by_name: HashTable<Place>,
     // Names come from users, so the hasher is keyed at random.
@@ -193,25 +193,26 @@ impl PatternIndex {
                 symbols: symbols.len(),
             });
         }
-        let class = PageClass::of(symbols, event_lengths);
+        let class = PageClass::new(symbols, event_lengths);
         let place = self.place(&name);
         if let Some(place) = place {
-            self.tiers.add_frequency(place, frequency);
+            self.page_set.add_frequency(place, frequency);
         } else {
             // The last step that can fail, so that an error leaves the index as it was.
             let place = self
-                .tiers
+                .page_set
                 .push(&class, name, symbols, event_lengths, frequency)?;
             // A table that grows hashes its entries again, by the names in the pages.
-            let (tiers, hasher) = (&self.tiers, &self.hasher);
-            let hash = |place: &Place| hasher.hash_one(tiers.pages().name(*place));
+            let (page_set, hasher) = (&self.page_set, &self.hasher);
+            let hash = |place: &Place| hasher.hash_one(page_set.pages().name(*place));
             self.by_name
                 .insert_unique(hasher.hash_one(name), place, hash);
         }
         self.count_symbols(symbols, frequency, place.is_none());
-        // Last, since sealing moves patterns, and the new one must be in the table to be followed.
-        let moves = self.tiers.tidy(&class, limit);
-        self.follow(&moves);
+        // Last, since sealing moves patterns, and the new one must be in the table for its move to
+        // be applied.
+        let moves = self.page_set.seal_if_full(&class, limit);
+        self.apply_moves(&moves);
         Ok(place.is_none())
     }
 
@@ -220,8 +221,8 @@ impl PatternIndex {
     /// Also gives back memory that was reserved for more.
     pub fn seal(&mut self) {
         self.symbols.shrink_to_fit();
-        let moves = self.tiers.seal_all();
-        self.follow(&moves);
+        let moves = self.page_set.seal_all();
+        self.apply_moves(&moves);
     }
 
     /// Sets the mean emotives that predictions show for a pattern; returns `false` if the
@@ -245,7 +246,7 @@ impl PatternIndex {
             return false;
         };
         let mut symbols = Vec::new();
-        self.tiers.pages().read_symbols(place, &mut symbols);
+        self.page_set.pages().read_symbols(place, &mut symbols);
         // A symbol that the pattern holds twice grows once, as in KATO.
         symbols.sort_unstable();
         symbols.dedup();
@@ -279,7 +280,7 @@ impl PatternIndex {
     #[must_use]
     pub fn frequency(&self, name: &PatternName) -> u64 {
         self.place(name)
-            .map_or(0, |place| self.tiers.pages().frequency(place))
+            .map_or(0, |place| self.page_set.pages().frequency(place))
     }
 
     /// Returns the number of distinct patterns.
@@ -323,7 +324,7 @@ impl PatternIndex {
     /// From now on the entropies and `tfidf_score` of all patterns known now are those of their
     /// whole content with the statistics of now, instead of those of the present.
     pub fn finalize(&mut self) -> usize {
-        self.tiers.finalize();
+        self.page_set.finalize();
         self.finalized = Some(Finalized {
             symbols: self.symbols.snapshot(),
             n_symbols: self.n_symbols(),
@@ -337,12 +338,12 @@ impl PatternIndex {
     pub fn heap_bytes(&self) -> usize {
         // The table takes an entry and one byte of its hash for each place.
         self.symbols.heap_bytes()
-            + self.tiers.heap_bytes()
+            + self.page_set.heap_bytes()
             + self.by_name.capacity() * (size_of::<Place>() + 1)
     }
 
     pub(crate) fn pages(&self) -> &Pages {
-        self.tiers.pages()
+        self.page_set.pages()
     }
 
     pub(crate) fn symbol_table(&self) -> &Symbols {
@@ -366,7 +367,7 @@ impl PatternIndex {
     }
 
     pub(crate) fn events_at(&self, place: Place) -> Vec<Event> {
-        let pages = self.tiers.pages();
+        let pages = self.page_set.pages();
         let mut symbols = Vec::new();
         pages.read_symbols(place, &mut symbols);
         let mut texts = symbols
@@ -386,7 +387,7 @@ impl PatternIndex {
 
     /// Looks up where a pattern lies; `None` if it is unknown.
     fn place(&self, name: &PatternName) -> Option<Place> {
-        let pages = self.tiers.pages();
+        let pages = self.page_set.pages();
         self.by_name
             .find(self.hasher.hash_one(name), |&place| {
                 pages.name(place) == *name
@@ -420,7 +421,7 @@ impl PatternIndex {
     }
 
     /// Updates the look-up by name for patterns that have moved.
-    fn follow(&mut self, moves: &[Move]) {
+    fn apply_moves(&mut self, moves: &[Move]) {
         for (name, from, to) in moves {
             let hash = self.hasher.hash_one(name);
             // Compared by place, as the old places of entries not yet updated hold

@@ -102,7 +102,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::cancel::uncancelled;
+    use crate::cancel::unwrap_uncancelled;
 
     #[derive(Deserialize)]
     struct Row {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn signature_of<'a>(num_hashes: usize, symbols: impl IntoIterator<Item = &'a str>) -> Vec<u32> {
-        uncancelled(MinHasher::new(num_hashes).signature(symbols, &Cancel::never()))
+        unwrap_uncancelled(MinHasher::new(num_hashes).signature(symbols, &Cancel::never()))
     }
 
     fn signature(symbols: &[&str]) -> Vec<u32> {

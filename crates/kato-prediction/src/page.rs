@@ -12,7 +12,7 @@ pub(crate) use self::postings::{Postings, SymbolLists};
 use self::symbol_column::SymbolColumn;
 use crate::collections::HashMap;
 use crate::page_class::PageClass;
-use crate::state::{Common, State};
+use crate::state::{OverlapBounds, State};
 use crate::symbols::SymbolId;
 
 /// Most patterns of a page, as places in it are 16-bit numbers.
@@ -91,7 +91,7 @@ impl Page {
 
     /// Returns upper bounds of what a pattern has in common with a state.
     #[inline]
-    pub(crate) fn common(&self, place: u16, state: &State<'_>) -> Common {
+    pub(crate) fn common(&self, place: u16, state: &State<'_>) -> OverlapBounds {
         self.symbols.common(self.range(place), state)
     }
 
@@ -145,7 +145,7 @@ impl Page {
     /// Marks all patterns as found by `finalize-training`.
     pub(crate) fn finalize(&mut self) {
         self.finalized = vec![u64::MAX; self.len().div_ceil(64)];
-        // The bits behind the last pattern stay clear: they belong to patterns that come later.
+        // The bits after the last pattern stay clear: they belong to patterns that come later.
         let used = self.len() % 64;
         if let Some(last) = self.finalized.last_mut().filter(|_| used > 0) {
             *last = (1 << used) - 1;

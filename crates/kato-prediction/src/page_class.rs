@@ -24,9 +24,9 @@ impl PageClass {
     /// Returns the class of a pattern.
     ///
     /// `event_lengths` is `None` when every event holds one symbol.
-    pub(crate) fn of(symbols: &[SymbolId], event_lengths: Option<&[u32]>) -> Self {
+    pub(crate) fn new(symbols: &[SymbolId], event_lengths: Option<&[u32]>) -> Self {
         Self {
-            lengths: LengthClass::of(symbols.len()),
+            lengths: LengthClass::from_length(symbols.len()),
             is_plain: event_lengths.is_none() && symbols.windows(2).all(|pair| pair[0] != pair[1]),
         }
     }
@@ -38,7 +38,7 @@ pub(crate) struct LengthClass(usize);
 
 impl LengthClass {
     /// Returns the class that a length belongs to.
-    pub(crate) fn of(length: usize) -> Self {
+    pub(crate) fn from_length(length: usize) -> Self {
         if length <= EXACT {
             return Self(length);
         }
@@ -54,7 +54,7 @@ impl LengthClass {
         if self.0 <= EXACT {
             return self.0..=self.0;
         }
-        // The inverse of `of`.
+        // The inverse of `from_length`.
         let place = self.0 - EXACT - 1;
         let (octave, part) = (place / STEPS, place % STEPS);
         let step = (EXACT / STEPS) << octave;
@@ -77,17 +77,17 @@ mod tests {
     #[test]
     fn every_length_lies_in_its_class_and_classes_ascend() {
         for length in 0..100_000 {
-            let class = LengthClass::of(length);
+            let class = LengthClass::from_length(length);
             assert!(class.lengths().contains(&length), "{length} {class:?}");
-            assert!(class <= LengthClass::of(length + 1));
+            assert!(class <= LengthClass::from_length(length + 1));
         }
     }
 
     #[test]
     fn short_lengths_have_classes_of_their_own() {
-        assert_eq!(LengthClass::of(5).lengths(), 5..=5);
-        assert_eq!(LengthClass::of(33).lengths(), 33..=39);
-        assert_eq!(LengthClass::of(40).lengths(), 40..=47);
-        assert_eq!(LengthClass::of(1000).lengths(), 896..=1023);
+        assert_eq!(LengthClass::from_length(5).lengths(), 5..=5);
+        assert_eq!(LengthClass::from_length(33).lengths(), 33..=39);
+        assert_eq!(LengthClass::from_length(40).lengths(), 40..=47);
+        assert_eq!(LengthClass::from_length(1000).lengths(), 896..=1023);
     }
 }

@@ -9,7 +9,7 @@ mod texts;
 use kato_model::{Event, PatternName};
 
 use self::ensemble::Ensemble;
-use crate::cancel::{Cancel, Cancelled, uncancelled};
+use crate::cancel::{Cancel, Cancelled, unwrap_uncancelled};
 use crate::candidate::Candidates;
 use crate::search::{Ranked, full_scan, search};
 use crate::state::State;
@@ -35,7 +35,7 @@ impl PatternIndex {
     /// Similarity by characters costs about a microsecond for every candidate that is kept.
     #[must_use]
     pub fn predict(&self, state: &[Event], config: &PredictionConfig) -> Predictions {
-        uncancelled(self.predict_unless(state, config, &Cancel::never()))
+        unwrap_uncancelled(self.predict_unless(state, config, &Cancel::never()))
     }
 
     /// Predicts as [`predict`](Self::predict) does, unless it is cancelled from another thread.
@@ -63,7 +63,7 @@ impl PatternIndex {
         let answer = self.answer(state, config, &cancel, |state, candidates, limit| {
             full_scan(self, state, candidates, limit)
         });
-        uncancelled(answer)
+        unwrap_uncancelled(answer)
     }
 
     /// Predicts with the candidates that `find` returns for a state, settings and a limit.
@@ -84,7 +84,7 @@ impl PatternIndex {
             return single_symbol::predict(self, &state, config, cancel);
         }
         let mut candidates = Candidates::new(&state, self.symbol_table(), config, cancel)?;
-        if candidates.are_none() {
+        if candidates.reject_all() {
             return Ok(Predictions::default());
         }
         let most = config

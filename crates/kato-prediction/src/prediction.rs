@@ -157,7 +157,7 @@ impl Prediction {
 
 impl Prediction {
     /// Creates a prediction whose metrics and texts are still to be filled in.
-    pub(crate) fn of(name: PatternName, frequency: u64) -> Self {
+    pub(crate) fn new(name: PatternName, frequency: u64) -> Self {
         Self {
             name,
             frequency,

@@ -1,21 +1,21 @@
 //! Exact top-k search: finds the patterns with the best scores without comparing most of them.
 
+mod overlap_counters;
 mod page_scan;
-mod tally;
-mod top;
+mod top_k;
 
 use std::rc::Rc;
 
+use self::overlap_counters::OverlapCounters;
 use self::page_scan::PageScan;
-use self::tally::Tally;
-pub(crate) use self::top::{Ranked, Top};
+pub(crate) use self::top_k::{Ranked, TopK};
 use crate::bounds::Bounds;
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
 use crate::collections::HashMap;
 use crate::index::{PatternIndex, Place};
 use crate::page::Page;
-use crate::state::{Common, State};
+use crate::state::{OverlapBounds, State};
 
 /// Finds the `limit` best patterns by score, ties by name.
 ///
@@ -29,7 +29,7 @@ pub(crate) fn search(
     candidates: &mut Candidates<'_>,
     limit: usize,
 ) -> Result<Vec<Ranked>, Cancelled> {
-    let mut top = Top::new(limit);
+    let mut top = TopK::new(limit);
     let mut all_bounds: HashMap<_, Rc<Bounds>> = HashMap::default();
     let mut scans = Vec::new();
     for (number, page) in index.pages().iter() {
@@ -44,15 +44,15 @@ pub(crate) fn search(
             .or_insert_with(|| Rc::new(Bounds::new(state.len(), class, candidates.bound_rules())));
         scans.push(PageScan::new(number, page, state, Rc::clone(bounds)));
     }
-    let mut tally = Tally::new();
+    let mut counters = OverlapCounters::new();
     // All first rounds before any second one: the second is cheap only once the bar is high.
     for scan in &scans {
         candidates.check()?;
-        scan.offer_first(&mut tally, candidates, &mut top)?;
+        scan.scan_pairs(&mut counters, candidates, &mut top)?;
     }
     for scan in &scans {
         candidates.check()?;
-        scan.offer_rest(&mut tally, candidates, &mut top)?;
+        scan.scan_remaining(&mut counters, candidates, &mut top)?;
     }
     Ok(top.into_sorted())
 }
@@ -64,7 +64,7 @@ pub(crate) fn full_scan(
     candidates: &mut Candidates<'_>,
     limit: usize,
 ) -> Result<Vec<Ranked>, Cancelled> {
-    let mut top = Top::new(limit);
+    let mut top = TopK::new(limit);
     for (number, page) in index.pages().iter() {
         for place in (0..page.len()).map(|place| place as u16) {
             let common = page.common(place, state);
@@ -77,9 +77,9 @@ pub(crate) fn full_scan(
 /// Scores a pattern and keeps it if it is among the best.
 fn offer(
     (number, page, place): (u16, &Page, u16),
-    common: Common,
+    common: OverlapBounds,
     candidates: &mut Candidates<'_>,
-    top: &mut Top,
+    top: &mut TopK,
 ) -> Result<(), Cancelled> {
     let Some(score) = candidates.score(page, place, common)? else {
         return Ok(());

@@ -39,7 +39,7 @@ pub(crate) struct StateSymbol {
 
 /// Upper bounds of what a pattern shares with the state, computed without matching them.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Common {
+pub(crate) struct OverlapBounds {
     /// Symbols of the pattern that the state holds; 0 if nothing matches.
     pub(crate) symbols: usize,
     /// Pairs of neighbours in the pattern that are neighbours in the state.
@@ -142,16 +142,16 @@ impl<'a> State<'a> {
 
     /// Returns upper bounds of what a pattern has in common with the state.
     #[inline]
-    pub(crate) fn common(&self, pattern: impl ExactSizeIterator<Item = SymbolId>) -> Common {
+    pub(crate) fn common(&self, pattern: impl ExactSizeIterator<Item = SymbolId>) -> OverlapBounds {
         let length = pattern.len();
         if self.len() > WORD {
             // Masks do not hold all positions then, and a pattern has fewer pairs than symbols.
-            return Common {
+            return OverlapBounds {
                 symbols: pattern.filter(|&symbol| self.holds(symbol)).count(),
                 pairs: length,
             };
         }
-        let mut common = Common::default();
+        let mut common = OverlapBounds::default();
         let mut before = 0u64;
         for symbol in pattern {
             let mask = self.mask(symbol);

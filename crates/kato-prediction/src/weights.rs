@@ -14,12 +14,12 @@ pub(crate) struct AffinityWeights(HashMap<SymbolId, f64>);
 
 impl AffinityWeights {
     /// Computes the weights of the symbols of the state, and of no others, as in KATO 3.10.1.
-    pub(crate) fn of_state(index: &PatternIndex, state: &State<'_>, emotive: &str) -> Self {
-        Self::of(index, state.ids.iter().copied(), emotive)
+    pub(crate) fn from_state(index: &PatternIndex, state: &State<'_>, emotive: &str) -> Self {
+        Self::from_symbols(index, state.ids.iter().copied(), emotive)
     }
 
     /// Computes the weights of some symbols.
-    pub(crate) fn of(
+    pub(crate) fn from_symbols(
         index: &PatternIndex,
         symbols: impl Iterator<Item = SymbolId>,
         emotive: &str,

@@ -29,11 +29,11 @@ struct Registry {
     /// Beginning of time for all threads of the probe.
     origin: Instant,
     /// Locked to join a stage, to register, to throttle and to read; never to set a mark.
-    parts: Mutex<Parts>,
+    metrics: Mutex<Metrics>,
 }
 
 #[derive(Debug, Default)]
-struct Parts {
+struct Metrics {
     stages: Vec<(String, Stage)>,
     queues: Vec<(String, Arc<QueueCounts>)>,
     nodes: Vec<(String, Arc<NodeCounts>)>,
@@ -44,8 +44,8 @@ struct Parts {
 struct Stage {
     /// Share by which the stage is slowed down, in millionths; every thread of it reads this.
     throttle: Arc<AtomicU64>,
-    /// Threads that work for it, and those that have left since the last [`fold`](Self::fold). Of
-    /// the latter this is the only reference.
+    /// Threads that work for it, and those that have left since the last
+    /// [`fold_finished`](Self::fold_finished). Of the latter this is the only reference.
     threads: Vec<Arc<Slot>>,
     /// Sums of the threads that have been folded.
     seconds: StateSeconds,
@@ -56,7 +56,7 @@ struct Stage {
 impl Stage {
     /// Moves the threads that have left into the sums, so that a stage takes memory for its living
     /// threads only.
-    fn fold(&mut self) {
+    fn fold_finished(&mut self) {
         let Self {
             threads,
             seconds,
@@ -94,9 +94,9 @@ impl Probe {
             .collect();
         Self(Some(Arc::new(Registry {
             origin: Instant::now(),
-            parts: Mutex::new(Parts {
+            metrics: Mutex::new(Metrics {
                 stages,
-                ..Parts::default()
+                ..Metrics::default()
             }),
         })))
     }
@@ -121,16 +121,16 @@ impl Probe {
         let Some(registry) = &self.0 else {
             return ThreadGuard::off();
         };
-        let mut parts = registry.parts();
-        let stage = entry(&mut parts.stages, stage, Stage::default);
+        let mut metrics = registry.metrics();
+        let stage = entry(&mut metrics.stages, stage, Stage::default);
         // Else a stage whose threads come and go would grow while nobody reads the probe.
-        stage.fold();
-        // This thread keeps its own reference from here on, so no `fold` takes it for one that
-        // left.
+        stage.fold_finished();
+        // This thread keeps its own reference from here on, so no `fold_finished` takes it for one
+        // that left.
         let slot = Arc::new(Slot::new(registry.origin, Arc::clone(&stage.throttle)));
         stage.threads.push(Arc::clone(&slot));
         // Joining ends the state of an outer stage, and may sleep if that one is throttled.
-        drop(parts);
+        drop(metrics);
         ThreadGuard::join(slot)
     }
 
@@ -139,11 +139,11 @@ impl Probe {
     /// All callers of a name share one counter, with the capacity that was given first.
     #[must_use]
     pub fn queue(&self, name: &str, capacity: u64) -> QueueProbe {
-        let made = || Arc::new(QueueCounts::of_capacity(capacity));
+        let create = || Arc::new(QueueCounts::with_capacity(capacity));
         QueueProbe::new(
             self.0
                 .as_ref()
-                .map(|registry| Arc::clone(entry(&mut registry.parts().queues, name, made))),
+                .map(|registry| Arc::clone(entry(&mut registry.metrics().queues, name, create))),
         )
     }
 
@@ -152,9 +152,9 @@ impl Probe {
     #[must_use]
     pub fn node(&self, name: &str) -> NodeProbe {
         NodeProbe::new(
-            self.0
-                .as_ref()
-                .map(|registry| Arc::clone(entry(&mut registry.parts().nodes, name, Arc::default))),
+            self.0.as_ref().map(|registry| {
+                Arc::clone(entry(&mut registry.metrics().nodes, name, Arc::default))
+            }),
         )
     }
 
@@ -163,9 +163,9 @@ impl Probe {
     #[must_use]
     pub fn calls(&self, peer: &str) -> CallProbe {
         CallProbe::new(
-            self.0
-                .as_ref()
-                .map(|registry| Arc::clone(entry(&mut registry.parts().calls, peer, Arc::default))),
+            self.0.as_ref().map(|registry| {
+                Arc::clone(entry(&mut registry.metrics().calls, peer, Arc::default))
+            }),
         )
     }
 
@@ -184,9 +184,9 @@ impl Probe {
         } else {
             0.0
         };
-        let parts = registry.parts();
+        let metrics = registry.metrics();
         // Not by `entry`: a mistyped name must not make a stage that nobody works for.
-        let found = parts.stages.iter().find(|(name, _)| name == stage);
+        let found = metrics.stages.iter().find(|(name, _)| name == stage);
         if let Some((_, stage)) = found {
             // Threads see it at the end of their next piece of work. The product is at most 10^7.
             stage
@@ -202,12 +202,12 @@ impl Probe {
         let registry = self.0.as_ref()?;
         // Held until all stages are read: no thread is in both the sums and the list, or in
         // neither.
-        let mut parts = registry.parts();
-        let stages = parts
+        let mut metrics = registry.metrics();
+        let stages = metrics
             .stages
             .iter_mut()
             .map(|(name, stage)| {
-                stage.fold();
+                stage.fold_finished();
                 let threads: Vec<_> = stage.threads.iter().map(|slot| slot.read()).collect();
                 let (mut seconds, mut items) = (stage.seconds, stage.items);
                 for thread in &threads {
@@ -226,17 +226,17 @@ impl Probe {
         Some(Reading {
             seconds: registry.origin.elapsed().as_secs_f64(),
             stages,
-            queues: parts
+            queues: metrics
                 .queues
                 .iter()
                 .map(|(name, queue)| queue.read(name))
                 .collect(),
-            nodes: parts
+            nodes: metrics
                 .nodes
                 .iter()
                 .map(|(name, node)| node.read(name))
                 .collect(),
-            calls: parts
+            calls: metrics
                 .calls
                 .iter()
                 .map(|(peer, calls)| calls.read(peer))
@@ -247,9 +247,9 @@ impl Probe {
 
 impl Registry {
     /// Locks the lists.
-    fn parts(&self) -> MutexGuard<'_, Parts> {
+    fn metrics(&self) -> MutexGuard<'_, Metrics> {
         // A profile must not end the work that it observes because another thread has panicked.
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -257,12 +257,12 @@ impl Registry {
 fn entry<'a, T>(
     entries: &'a mut Vec<(String, T)>,
     name: &str,
-    made: impl FnOnce() -> T,
+    create: impl FnOnce() -> T,
 ) -> &'a mut T {
     // A scan, because a pipeline has a handful of names and they keep the order of registration.
     let at = entries.iter().position(|(present, _)| present == name);
     let at = at.unwrap_or_else(|| {
-        entries.push((name.to_owned(), made()));
+        entries.push((name.to_owned(), create()));
         entries.len() - 1
     });
     &mut entries[at].1

@@ -40,7 +40,7 @@ impl QueueProbe {
 }
 
 impl QueueCounts {
-    pub(crate) fn of_capacity(capacity: u64) -> Self {
+    pub(crate) fn with_capacity(capacity: u64) -> Self {
         Self {
             capacity,
             len: AtomicI64::new(0),

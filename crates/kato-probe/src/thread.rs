@@ -33,7 +33,7 @@ pub(crate) struct Slot {
     nanos: [AtomicU64; State::COUNT],
     items: AtomicU64,
     /// Nanoseconds for which the thread still has to pause; below 0 it has paused too long.
-    owed: AtomicI64,
+    pause_debt: AtomicI64,
 }
 
 /// Shortest pause of a throttled stage. Shorter ones are saved up, because sleeping is not that
@@ -58,7 +58,7 @@ impl Slot {
             since: AtomicU64::new(nanos(origin.elapsed())),
             nanos: std::array::from_fn(|_| AtomicU64::new(0)),
             items: AtomicU64::new(0),
-            owed: AtomicI64::new(0),
+            pause_debt: AtomicI64::new(0),
         }
     }
 
@@ -99,14 +99,17 @@ impl Slot {
         // An hour in nanoseconds times 10^7 millionths, the most there is, exceeds 64 bits.
         let share = u128::from(worked) * u128::from(millionths) / 1_000_000;
         let share = i64::try_from(share).unwrap_or(i64::MAX);
-        let mut owed = self.owed.load(Ordering::Relaxed).saturating_add(share);
-        if owed >= SHORTEST_PAUSE_NANOS {
+        let mut pause_debt = self
+            .pause_debt
+            .load(Ordering::Relaxed)
+            .saturating_add(share);
+        if pause_debt >= SHORTEST_PAUSE_NANOS {
             let start = Instant::now();
-            std::thread::sleep(Duration::from_nanos(owed.unsigned_abs()));
+            std::thread::sleep(Duration::from_nanos(pause_debt.unsigned_abs()));
             // Sleeping takes longer than asked for: the surplus is taken off the next pauses.
-            owed -= i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
+            pause_debt -= i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
         }
-        self.owed.store(owed, Ordering::Relaxed);
+        self.pause_debt.store(pause_debt, Ordering::Relaxed);
     }
 
     /// Returns what the thread has done until now, the present state included.

@@ -91,7 +91,7 @@ impl ProfilingEngine {
             threads: Vec::new(),
         };
         // Here and not on the sampler thread: the profile covers everything after this call.
-        let first = sampler.look();
+        let first = sampler.take_snapshot();
         let shared = Arc::new(Shared {
             title: settings.title,
             started_unix_seconds: SystemTime::now()

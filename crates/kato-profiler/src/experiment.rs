@@ -122,10 +122,10 @@ impl ThrottleExperiment {
     /// cannot be slowed.
     pub fn of(verdict: &Verdict) -> Result<Self, ProfileError> {
         match (&verdict.stage, verdict.cause) {
-            (None, _) => Err(refused(
+            (None, _) => Err(experiment_error(
                 "the verdict names no stage; give the pipeline a probe",
             )),
-            (Some(_), Cause::Source) => Err(refused(
+            (Some(_), Cause::Source) => Err(experiment_error(
                 "a source that is too slow cannot be slowed here; read its input from memory instead",
             )),
             (Some(stage), _) => Ok(Self::new(stage.clone())),
@@ -171,7 +171,7 @@ impl ThrottleExperiment {
         };
         // Also ends the slowing that another experiment may have left.
         if !throttled.set(0.0) {
-            return Err(refused(format!(
+            return Err(experiment_error(format!(
                 "there is no stage \"{}\", or the probe is off",
                 self.stage
             )));
@@ -196,7 +196,7 @@ impl ThrottleExperiment {
             };
             // A single item more or less would change the rate by a fifth or more.
             if full.items < 5 || slow.items < 5 {
-                return Err(refused(format!(
+                return Err(experiment_error(format!(
                     "only {} items came in a window of {:?}; choose longer windows",
                     full.items.min(slow.items),
                     self.window
@@ -236,20 +236,20 @@ impl ThrottleExperiment {
     /// Checks the settings.
     fn check(&self) -> Result<(), ProfileError> {
         if !(0.05..=2.0).contains(&self.share) {
-            return Err(refused("slow the stage by a share of 0.05 to 2"));
+            return Err(experiment_error("slow the stage by a share of 0.05 to 2"));
         }
         if self.window < Duration::from_millis(20) {
-            return Err(refused("choose windows of 20 ms or more"));
+            return Err(experiment_error("choose windows of 20 ms or more"));
         }
         if !(3..=1000).contains(&self.pairs) {
-            return Err(refused("choose 3 to 1,000 pairs of windows"));
+            return Err(experiment_error("choose 3 to 1,000 pairs of windows"));
         }
         Ok(())
     }
 
     /// Watches the pipeline for one window.
     fn watch(&self, probe: &Probe) -> Result<Window, ProfileError> {
-        let off = || refused("the probe is off");
+        let off = || experiment_error("the probe is off");
         // The queues still hold what came at the speed of the window before.
         sleep(self.window / 5);
         let (start, before) = (Instant::now(), probe.read().ok_or_else(off)?);
@@ -286,7 +286,7 @@ impl ThrottleExperiment {
 }
 
 /// Returns the error that refuses an experiment.
-fn refused(reason: impl Into<String>) -> ProfileError {
+fn experiment_error(reason: impl Into<String>) -> ProfileError {
     ProfileError::Experiment {
         reason: reason.into(),
     }

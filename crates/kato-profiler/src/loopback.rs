@@ -9,7 +9,7 @@ use crate::summary::LatencySummary;
 /// Round trips to measure.
 const TRIPS: usize = 50;
 /// Time limit for all of them, in case something holds packets back.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Sends a byte to and fro over TCP, within this thread's own connection to itself; `None` where
 /// that is not possible.
@@ -21,12 +21,12 @@ pub(crate) fn measure() -> Option<LatencySummary> {
         // A single byte would otherwise wait for the acknowledgement of the one before it.
         stream.set_nodelay(true).ok()?;
         // One thread plays both ends, so a packet that is lost must not block it for ever.
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
     }
     let begin = Instant::now();
     let mut byte = [0];
     let mut seconds = Vec::with_capacity(TRIPS);
-    while seconds.len() < TRIPS && begin.elapsed() < PATIENCE {
+    while seconds.len() < TRIPS && begin.elapsed() < TIMEOUT {
         let start = Instant::now();
         near.write_all(&byte).ok()?;
         far.read_exact(&mut byte).ok()?;

@@ -140,7 +140,7 @@ impl From<StateSeconds> for StageTimes {
 
 impl Level {
     /// Creates the level of a single value.
-    pub(crate) fn of(value: f64) -> Self {
+    pub(crate) fn from_value(value: f64) -> Self {
         Self {
             mean: value,
             min: value,
@@ -154,10 +154,10 @@ impl TimelinePoint {
     pub(crate) fn between(before: &ResourceSnapshot, now: &ResourceSnapshot) -> Self {
         let seconds = (now.seconds - before.seconds).max(0.0);
         // A level is that of the later snapshot: between the two nothing is known.
-        let level = |bytes: Option<u64>| bytes.map(|bytes| Level::of(bytes as f64));
+        let level = |bytes: Option<u64>| bytes.map(|bytes| Level::from_value(bytes as f64));
         let device = before.disk.device.as_ref().zip(now.disk.device.as_ref());
         let stall = |of: fn(&crate::PressureSnapshot) -> Option<f64>| {
-            grown(of(before.pressure.as_ref()?), of(now.pressure.as_ref()?))
+            seconds_increase(of(before.pressure.as_ref()?), of(now.pressure.as_ref()?))
         };
         Self {
             start_seconds: before.seconds,
@@ -167,25 +167,28 @@ impl TimelinePoint {
             system_memory: level(now.memory.system_used),
             cgroup_memory: level(now.memory.cgroup_used),
             // Two snapshots at the same moment have no rate.
-            cpu_cores: grown(before.cpu.process_seconds, now.cpu.process_seconds)
+            cpu_cores: seconds_increase(before.cpu.process_seconds, now.cpu.process_seconds)
                 .filter(|_| seconds > 0.0)
-                .map(|cpu| Level::of(cpu / seconds)),
+                .map(|cpu| Level::from_value(cpu / seconds)),
             core_busy: core_busy(before, now),
-            throttled_seconds: grown(before.cpu.throttled_seconds, now.cpu.throttled_seconds),
-            disk_read_bytes: added(before.disk.read_bytes, now.disk.read_bytes),
-            disk_written_bytes: added(before.disk.written_bytes, now.disk.written_bytes),
+            throttled_seconds: seconds_increase(
+                before.cpu.throttled_seconds,
+                now.cpu.throttled_seconds,
+            ),
+            disk_read_bytes: counter_increase(before.disk.read_bytes, now.disk.read_bytes),
+            disk_written_bytes: counter_increase(before.disk.written_bytes, now.disk.written_bytes),
             device_read_bytes: device.map(|(b, n)| n.read_bytes.saturating_sub(b.read_bytes)),
             device_written_bytes: device
                 .map(|(b, n)| n.written_bytes.saturating_sub(b.written_bytes)),
-            network_received_bytes: added(
+            network_received_bytes: counter_increase(
                 before.network.received_bytes,
                 now.network.received_bytes,
             ),
-            network_sent_bytes: added(before.network.sent_bytes, now.network.sent_bytes),
+            network_sent_bytes: counter_increase(before.network.sent_bytes, now.network.sent_bytes),
             cpu_stall_seconds: stall(|pressure| pressure.cpu_some),
             io_stall_seconds: stall(|pressure| pressure.io_some),
             memory_stall_seconds: stall(|pressure| pressure.memory_some),
-            major_faults: added(before.process.major_faults, now.process.major_faults),
+            major_faults: counter_increase(before.process.major_faults, now.process.major_faults),
             samples: None,
             tokens: None,
             stages: Vec::new(),
@@ -202,7 +205,7 @@ impl TimelinePoint {
             seconds => (a * weight + b * added) / seconds,
         };
         let level = |a: &mut Option<Level>, b: Option<Level>| {
-            *a = both(*a, b, |a, b| Level {
+            *a = combine_options(*a, b, |a, b| Level {
                 mean: mean(a.mean, b.mean),
                 min: a.min.min(b.min),
                 max: a.max.max(b.max),
@@ -222,7 +225,7 @@ impl TimelinePoint {
         } else if self.core_busy.is_empty() {
             self.core_busy.clone_from(&next.core_busy);
         }
-        let count = |a: &mut Option<u64>, b| *a = both(*a, b, u64::saturating_add);
+        let count = |a: &mut Option<u64>, b| *a = combine_options(*a, b, u64::saturating_add);
         count(&mut self.disk_read_bytes, next.disk_read_bytes);
         count(&mut self.disk_written_bytes, next.disk_written_bytes);
         count(&mut self.device_read_bytes, next.device_read_bytes);
@@ -235,7 +238,7 @@ impl TimelinePoint {
         count(&mut self.major_faults, next.major_faults);
         count(&mut self.samples, next.samples);
         count(&mut self.tokens, next.tokens);
-        let sum = |a: &mut Option<f64>, b| *a = both(*a, b, |a, b| a + b);
+        let sum = |a: &mut Option<f64>, b| *a = combine_options(*a, b, |a, b| a + b);
         sum(&mut self.throttled_seconds, next.throttled_seconds);
         sum(&mut self.cpu_stall_seconds, next.cpu_stall_seconds);
         sum(&mut self.io_stall_seconds, next.io_stall_seconds);
@@ -254,17 +257,17 @@ impl TimelinePoint {
 }
 
 /// Returns how much a total of seconds has grown.
-pub(crate) fn grown(before: Option<f64>, now: Option<f64>) -> Option<f64> {
+pub(crate) fn seconds_increase(before: Option<f64>, now: Option<f64>) -> Option<f64> {
     Some((now? - before?).max(0.0))
 }
 
 /// Returns how much a count has grown.
-pub(crate) fn added(before: Option<u64>, now: Option<u64>) -> Option<u64> {
+pub(crate) fn counter_increase(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     Some(now?.saturating_sub(before?))
 }
 
 /// Combines two figures; where only one is known, it is kept.
-fn both<T>(a: Option<T>, b: Option<T>, of: impl FnOnce(T, T) -> T) -> Option<T> {
+fn combine_options<T>(a: Option<T>, b: Option<T>, of: impl FnOnce(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(of(a, b)),
         (a, b) => a.or(b),

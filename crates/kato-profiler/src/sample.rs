@@ -10,16 +10,16 @@ use crate::snapshot::{
     PressureSnapshot, ProcessSnapshot, ResourceSnapshot, ThreadSnapshot,
 };
 use crate::summary::{LatencySummary, ProfilerCost, ProfilingSummary};
-use crate::tracker::{Counted, Moment, Tracker};
+use crate::tracker::{Counted, Sample, Tracker};
 
 const STEP: f64 = 6.0;
 const STEPS: usize = 40;
 
 /// Returns the summary of the run, the same every time.
 pub(crate) fn summary() -> ProfilingSummary {
-    let mut tracker = Tracker::new(moment(0), 64);
+    let mut tracker = Tracker::new(sample_at(0), 64);
     for step in 1..=STEPS {
-        tracker.record(moment(step));
+        tracker.record(sample_at(step));
     }
     let loopback = LatencySummary {
         count: 50,
@@ -52,8 +52,8 @@ fn sum(step: usize, rate: impl Fn(usize) -> f64) -> f64 {
     (0..step).map(|step| rate(step) * STEP).sum()
 }
 
-pub(crate) fn moment(step: usize) -> Moment {
-    Moment {
+pub(crate) fn sample_at(step: usize) -> Sample {
+    Sample {
         snapshot: snapshot(step),
         reading: Some(reading(step)),
         counted: Counted {

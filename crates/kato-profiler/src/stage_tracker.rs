@@ -31,7 +31,7 @@ struct StageSums {
     watched_busy: f64,
     /// Number of readings of busy threads, and of those that found one waiting for a disk in the
     /// kernel.
-    looks: u64,
+    busy_readings: u64,
     disk_sleeps: u64,
     threads: Vec<(Option<u32>, ThreadSummary)>,
 }
@@ -108,9 +108,9 @@ impl StageTracker {
                 })
                 .collect();
             let present: f64 = worked.iter().map(|(_, since, _)| since.present()).sum();
-            let grown = |now: Option<f64>, before: Option<f64>| Some((now? - before?).max(0.0));
-            let cpu = grown(thread.cpu_seconds, old.cpu_seconds);
-            let delay = grown(thread.run_delay_seconds, old.run_delay_seconds);
+            let increase = |now: Option<f64>, before: Option<f64>| Some((now? - before?).max(0.0));
+            let cpu = increase(thread.cpu_seconds, old.cpu_seconds);
+            let delay = increase(thread.run_delay_seconds, old.run_delay_seconds);
             for (at, since, state) in worked {
                 let Some(sums) = self.stages.get_mut(at) else {
                     continue;
@@ -120,7 +120,7 @@ impl StageTracker {
                 if matches!(state, State::Busy | State::Blocked(Wait::Disk))
                     && let Some(kernel) = thread.state
                 {
-                    sums.looks += 1;
+                    sums.busy_readings += 1;
                     sums.disk_sleeps += u64::from(kernel == 'D');
                 }
                 if let (Some(cpu), Some(delay)) = (cpu, delay)
@@ -174,8 +174,8 @@ impl StageTracker {
                     cpu_seconds: sums.watched.map(|(cpu, _)| cpu),
                     run_delay_seconds: sums.watched.map(|(_, delay)| delay),
                     watched_busy_seconds: sums.watched_busy,
-                    disk_sleep_share: (sums.looks > 0)
-                        .then(|| sums.disk_sleeps as f64 / sums.looks as f64),
+                    disk_sleep_share: (sums.busy_readings > 0)
+                        .then(|| sums.disk_sleeps as f64 / sums.busy_readings as f64),
                     threads: sums.threads.iter().map(|(_, t)| t.clone()).collect(),
                 }
             })
@@ -200,7 +200,7 @@ impl StageSums {
                 .position(|(tid, t)| *tid == thread.tid && t.label == thread.label);
             let at = known.unwrap_or_else(|| {
                 if self.threads.len() == MAX_THREADS {
-                    self.forget_one(stage);
+                    self.evict_thread(stage);
                 }
                 let summary = ThreadSummary {
                     label: thread.label.clone(),
@@ -218,7 +218,7 @@ impl StageSums {
 
     /// Removes a thread to make room: of those that have left, the one that worked least, or of all
     /// threads if none has left.
-    fn forget_one(&mut self, stage: &StageReading) {
+    fn evict_thread(&mut self, stage: &StageReading) {
         let lives = |tid: Option<u32>| stage.threads.iter().any(|thread| thread.tid == tid);
         let order =
             // `false` sorts first, which is a thread that has left.

@@ -208,7 +208,7 @@ pub struct LatencySummary {
 
 impl LatencySummary {
     /// Returns the figures of a histogram; `None` without any latency.
-    pub(crate) fn of(histogram: &LatencyHistogram) -> Option<Self> {
+    pub(crate) fn from_histogram(histogram: &LatencyHistogram) -> Option<Self> {
         Some(Self {
             count: histogram.count(),
             mean: histogram.mean_seconds()?,

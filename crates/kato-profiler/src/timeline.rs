@@ -47,7 +47,7 @@ impl Timeline {
     #[must_use]
     pub fn reduced(&self, most: usize) -> Vec<TimelinePoint> {
         let step = self.points.len().div_ceil(most.max(1)).max(1);
-        self.points.chunks(step).filter_map(merged).collect()
+        self.points.chunks(step).filter_map(merge_points).collect()
     }
 
     /// Appends what happened since the last point.
@@ -62,7 +62,7 @@ impl Timeline {
         // Every point is complete here: an incomplete one would have taken the new one in. After
         // merging, all stand for twice as many snapshots.
         if self.points.len() == self.capacity {
-            self.points = self.points.chunks(2).filter_map(merged).collect();
+            self.points = self.points.chunks(2).filter_map(merge_points).collect();
             self.snapshots_per_point *= 2;
         }
         self.points.push(point);
@@ -71,7 +71,7 @@ impl Timeline {
 }
 
 /// Merges neighbouring points into one; `None` without points.
-fn merged(points: &[TimelinePoint]) -> Option<TimelinePoint> {
+fn merge_points(points: &[TimelinePoint]) -> Option<TimelinePoint> {
     let (first, rest) = points.split_first()?;
     let mut merged = first.clone();
     for point in rest {
@@ -91,7 +91,7 @@ mod tests {
         TimelinePoint {
             start_seconds: at as f64,
             seconds: 1.0,
-            process_rss: Some(Level::of(rss)),
+            process_rss: Some(Level::from_value(rss)),
             disk_written_bytes: Some(bytes),
             ..TimelinePoint::default()
         }
@@ -151,6 +151,6 @@ mod tests {
     fn a_level_that_is_missing_once_is_that_of_the_rest() {
         let mut a = point(0, 5.0, 1);
         a.merge(&TimelinePoint::default());
-        assert_eq!(a.process_rss, Some(Level::of(5.0)));
+        assert_eq!(a.process_rss, Some(Level::from_value(5.0)));
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Counted {
 
 /// The state of the machine, the probe and the counters at one moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Moment {
+pub(crate) struct Sample {
     pub(crate) snapshot: ResourceSnapshot,
     pub(crate) reading: Option<Reading>,
     pub(crate) counted: Counted,
@@ -28,14 +28,14 @@ pub(crate) struct Moment {
 /// The sums over a run.
 #[derive(Debug)]
 pub(crate) struct Tracker {
-    first: Moment,
-    last: Moment,
+    first: Sample,
+    last: Sample,
     n_snapshots: u64,
     timeline: Timeline,
     stages: StageTracker,
     /// Sum and greatest value of the length of each queue.
     queues: Vec<(f64, u64)>,
-    share_used: Mean,
+    share_used: RunningMean,
     peaks: ProcessSummary,
     /// Seconds that a hypervisor took from all cores, and seconds of all cores.
     core_seconds: (f64, f64),
@@ -43,13 +43,13 @@ pub(crate) struct Tracker {
 
 /// A mean and the greatest value.
 #[derive(Debug, Default)]
-struct Mean {
+struct RunningMean {
     n: f64,
     sum: f64,
     peak: f64,
 }
 
-impl Mean {
+impl RunningMean {
     /// Adds a value, if it is known.
     fn add(&mut self, value: Option<f64>) {
         if let Some(value) = value {
@@ -69,31 +69,31 @@ impl Mean {
 }
 
 impl Tracker {
-    /// Creates sums that begin with a moment.
-    pub(crate) fn new(first: Moment, capacity: usize) -> Self {
+    /// Creates sums that begin with a sample.
+    pub(crate) fn new(first: Sample, capacity: usize) -> Self {
         let mut tracker = Self {
             last: first.clone(),
             n_snapshots: 0,
             timeline: Timeline::new(capacity),
             stages: StageTracker::default(),
             queues: Vec::new(),
-            share_used: Mean::default(),
+            share_used: RunningMean::default(),
             peaks: ProcessSummary::default(),
             core_seconds: (0.0, 0.0),
             first,
         };
-        // The first moment is no stretch of time, but its levels count.
-        tracker.look();
+        // The first sample is no stretch of time, but its levels count.
+        tracker.record_levels();
         tracker
     }
 
-    /// Returns the last moment.
-    pub(crate) fn last(&self) -> &Moment {
+    /// Returns the last sample.
+    pub(crate) fn last(&self) -> &Sample {
         &self.last
     }
 
-    /// Adds the next moment.
-    pub(crate) fn record(&mut self, now: Moment) {
+    /// Adds the next sample.
+    pub(crate) fn record(&mut self, now: Sample) {
         let mut point = TimelinePoint::between(&self.last.snapshot, &now.snapshot);
         point.samples = now
             .counted
@@ -115,14 +115,14 @@ impl Tracker {
         } else {
             point.stages = Vec::<StagePoint>::new();
         }
-        // Before the last moment is replaced, as this is a difference too.
+        // Before the last sample is replaced, as this is a difference too.
         self.core_times(&now.snapshot);
         self.timeline.push(point);
         self.last = now;
-        self.look();
+        self.record_levels();
     }
 
-    /// Adds the time of the cores since the last moment.
+    /// Adds the time of the cores since the last sample.
     fn core_times(&mut self, now: &ResourceSnapshot) {
         let before = &self.last.snapshot.cpu.cores;
         // Cores can be switched off and on; an interval in which their number changed cannot be
@@ -137,8 +137,8 @@ impl Tracker {
         }
     }
 
-    /// Adds the levels of the last moment.
-    fn look(&mut self) {
+    /// Adds the levels of the last sample.
+    fn record_levels(&mut self) {
         self.n_snapshots += 1;
         let snapshot = &self.last.snapshot;
         self.share_used.add(snapshot.memory.share_used());

@@ -6,9 +6,9 @@ use crate::point::TimelinePoint;
 
 /// Largest number of points for the slope: means of equally many neighbours. It bounds the pairs to
 /// some 7,000, and with them the time that a summary takes.
-const MOST_POINTS: usize = 120;
+const MAX_POINTS: usize = 120;
 /// Fewest points from which a slope is computed.
-const FEWEST_POINTS: usize = 10;
+const MIN_POINTS: usize = 10;
 /// Growth by less than this share of the mean over the whole run is called stable.
 const NEGLIGIBLE: f64 = 0.02;
 
@@ -50,8 +50,8 @@ pub struct MemoryTrend {
 
 impl MemoryTrend {
     /// Returns the trend of the resident set over a timeline.
-    pub(crate) fn of(points: &[TimelinePoint], samples_per_second: Option<f64>) -> Self {
-        let step = points.len().div_ceil(MOST_POINTS).max(1);
+    pub(crate) fn from_points(points: &[TimelinePoint], samples_per_second: Option<f64>) -> Self {
+        let step = points.len().div_ceil(MAX_POINTS).max(1);
         let means: Vec<(f64, f64)> = points
             .chunks(step)
             .filter_map(|chunk| {
@@ -101,7 +101,7 @@ fn mean(points: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
 /// Returns Sen's slope and its 95 % interval.
 fn slope(points: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
     let n = points.len();
-    if n < FEWEST_POINTS {
+    if n < MIN_POINTS {
         return None;
     }
     // Points are in order of time, so each pair is taken once.
@@ -166,7 +166,7 @@ mod tests {
             .map(|at| TimelinePoint {
                 start_seconds: at as f64,
                 seconds: 1.0,
-                process_rss: Some(Level::of(bytes(at))),
+                process_rss: Some(Level::from_value(bytes(at))),
                 ..TimelinePoint::default()
             })
             .collect()
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn steady_growth_is_measured_by_second_and_by_sample() {
         let points = points(|at| 1e8 + 1e6 * at as f64 + 1e6 * noise(at), 300);
-        let trend = MemoryTrend::of(&points, Some(50.0));
+        let trend = MemoryTrend::from_points(&points, Some(50.0));
         assert_eq!(trend.direction, Direction::Growing);
         let slope = trend.bytes_per_second.unwrap();
         assert!((slope - 1e6).abs() < 2e4, "{slope}");
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn noise_alone_is_stable() {
         let points = points(|at| 1e8 + 3e7 * noise(at), 200);
-        let trend = MemoryTrend::of(&points, None);
+        let trend = MemoryTrend::from_points(&points, None);
         assert_eq!(trend.direction, Direction::Stable);
         assert!(trend.lower.unwrap() < 0.0 && trend.upper.unwrap() > 0.0);
     }
@@ -199,21 +199,24 @@ mod tests {
     #[test]
     fn one_burst_is_no_trend() {
         let points = points(|at| if at == 60 { 9e8 } else { 1e8 + noise(at) }, 100);
-        assert_eq!(MemoryTrend::of(&points, None).direction, Direction::Stable);
+        assert_eq!(
+            MemoryTrend::from_points(&points, None).direction,
+            Direction::Stable
+        );
     }
 
     #[test]
     fn memory_that_is_given_back_declines() {
         let points = points(|at| 1e9 - 2e6 * at as f64, 100);
         assert_eq!(
-            MemoryTrend::of(&points, None).direction,
+            MemoryTrend::from_points(&points, None).direction,
             Direction::Declining
         );
     }
 
     #[test]
     fn too_few_points_say_nothing() {
-        let trend = MemoryTrend::of(&points(|at| at as f64, 9), None);
+        let trend = MemoryTrend::from_points(&points(|at| at as f64, 9), None);
         assert_eq!(trend, MemoryTrend::default());
     }
 }

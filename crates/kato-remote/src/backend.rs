@@ -53,7 +53,7 @@ pub struct RemoteBackend {
 #[derive(Debug)]
 pub(crate) enum Kind {
     /// A request that carries a key acts once; the run's record may be kept on the server.
-    Keyed(Option<Box<Records>>),
+    Idempotent(Option<Box<Records>>),
     /// None: what arrived is found out by asking.
     Stock(Box<Stock>),
 }
@@ -98,7 +98,7 @@ impl RemoteBackend {
     /// Returns whether the server is one of ours, where every request acts once by its key.
     #[must_use]
     pub fn has_keys(&self) -> bool {
-        matches!(self.kind, Kind::Keyed(_))
+        matches!(self.kind, Kind::Idempotent(_))
     }
 
     /// Returns the requests made so far; those of workers are counted once they have ended.
@@ -116,7 +116,7 @@ impl RemoteBackend {
     #[must_use]
     pub fn doubts(&self) -> Doubts {
         match &self.kind {
-            Kind::Keyed(_) => Doubts::default(),
+            Kind::Idempotent(_) => Doubts::default(),
             Kind::Stock(stock) => stock.doubts(),
         }
     }
@@ -231,7 +231,7 @@ impl Backend for RemoteBackend {
         }
         let mut next = state.clone();
         next.cuts.insert(position, n_documents);
-        if let Kind::Keyed(Some(records)) = &self.kind {
+        if let Kind::Idempotent(Some(records)) = &self.kind {
             records.replace(&self.runtime, &self.client, &next)?;
         }
         // Written twice, so that the previous state, to which a damaged one goes back, knows the
@@ -268,14 +268,14 @@ impl Backend for RemoteBackend {
 
     fn finished(&self) -> Option<Vec<u64>> {
         match &self.kind {
-            Kind::Keyed(_) => None,
+            Kind::Idempotent(_) => None,
             Kind::Stock(stock) => Some(stock.finished()),
         }
     }
 
     fn notice(&self) -> Option<String> {
         match &self.kind {
-            Kind::Keyed(_) => None,
+            Kind::Idempotent(_) => None,
             Kind::Stock(stock) => stock.notice(),
         }
     }
@@ -319,7 +319,7 @@ impl Backend for RemoteBackend {
         self.file.write(&next)?;
         // Behind the file, so that a run that the server knows is known here, too. Between the two
         // the server's is the older one, and what is sent again acts once.
-        if let Kind::Keyed(Some(records)) = &self.kind {
+        if let Kind::Idempotent(Some(records)) = &self.kind {
             records.replace(&self.runtime, &self.client, &next)?;
         }
         *state = next;
@@ -328,7 +328,7 @@ impl Backend for RemoteBackend {
 
     fn conclude(&self) -> Result<(), TrainError> {
         match &self.kind {
-            Kind::Keyed(_) => Ok(()),
+            Kind::Idempotent(_) => Ok(()),
             Kind::Stock(stock) => self.block_on(stock.compare()),
         }
     }

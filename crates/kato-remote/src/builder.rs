@@ -168,7 +168,7 @@ impl RemoteBackendBuilder {
             file,
             (runtime, client),
             state,
-            Found {
+            ExistingParts {
                 records,
                 is_new: true,
             },
@@ -215,7 +215,7 @@ impl RemoteBackendBuilder {
             file,
             (runtime, client),
             state,
-            Found {
+            ExistingParts {
                 records,
                 is_new: false,
             },
@@ -265,7 +265,7 @@ impl RemoteBackendBuilder {
         file: StateFile,
         (runtime, client): (Runtime, KatoClient),
         state: State,
-        Found { records, is_new }: Found,
+        ExistingParts { records, is_new }: ExistingParts,
     ) -> Result<RemoteBackend, TrainError> {
         let extensions = runtime.block_on(client.extensions());
         let extensions = extensions.map_err(unreachable(&client))?;
@@ -277,7 +277,7 @@ impl RemoteBackendBuilder {
                 if is_new && !self.settings.onto_taught {
                     refuse_taught(&runtime, &client, &node_ids(&self.run, &state.nodes))?;
                 }
-                (Kind::Keyed(records.map(Box::new)), state)
+                (Kind::Idempotent(records.map(Box::new)), state)
             }
             false => {
                 let (stock, state) = self.stock(&runtime, &client, state, is_new)?;
@@ -355,7 +355,7 @@ impl RemoteBackendBuilder {
 }
 
 /// The parts of a run that exist already.
-struct Found {
+struct ExistingParts {
     /// The records of runs that the server keeps, if it keeps any.
     records: Option<Records>,
     is_new: bool,

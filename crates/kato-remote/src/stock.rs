@@ -4,13 +4,13 @@
 //! What is taught is counted on this side as well, in a store beside the run's state; what was sent
 //! and is in no commit stands in a journal. When nobody knows what became of a request, nothing
 //! more is sent to its node until the server is done with it, and then the patterns say what
-//! arrived: see [`settle`] and [`puzzle`].
+//! arrived: see [`settle`] and [`arrival_search`].
 
+mod arrival_search;
 mod compare;
 mod journal;
 mod lane;
-mod pace;
-mod puzzle;
+mod request_sizer;
 mod settle;
 
 use std::collections::HashMap;
@@ -29,9 +29,9 @@ use tokio::sync::{Notify, OnceCell, RwLock};
 
 pub(crate) use journal::Journal;
 
+use self::arrival_search::Doubtful;
 use self::journal::WorkKey;
-use self::pace::Pace;
-use self::puzzle::Doubtful;
+use self::request_sizer::RequestSizer;
 use crate::doubts::Doubts;
 use crate::error::{taught_before, teach};
 
@@ -73,14 +73,14 @@ pub(crate) struct Stock {
     store: EmbeddedStore,
     ledger: Mutex<Ledger>,
     levels: Vec<Level>,
-    pace: Mutex<Pace>,
+    sizer: Mutex<RequestSizer>,
     /// Notified when a request has ended.
     ended: Notify,
     /// Set once it is known what a process before this one left behind.
     begun: OnceCell<()>,
     counts: DoubtCounts,
     /// Whether the user was warned that the server is slow.
-    is_told_slow: AtomicBool,
+    has_warned_slow: AtomicBool,
 }
 
 /// The commits and what was sent beyond them.
@@ -97,9 +97,9 @@ struct Level {
     /// The client that asks; it has no part in the teaching.
     client: KatoClient,
     /// A lock that is shared by those who teach, and held alone by whoever finds out what arrived.
-    gate: RwLock<()>,
+    teaching_lock: RwLock<()>,
     /// Requests without an answer.
-    doubts: Mutex<Vec<Doubt>>,
+    unanswered: Mutex<Vec<UnansweredRequest>>,
     /// Learn calls that are known since this session began to have been carried out.
     finished: AtomicU64,
     /// Set when the node need not, or no longer, be asked whether it is new.
@@ -108,7 +108,7 @@ struct Level {
 
 /// A request without an answer.
 #[derive(Debug)]
-struct Doubt {
+struct UnansweredRequest {
     key: WorkKey,
     /// The request's calls, by place in the work.
     places: Vec<usize>,
@@ -141,8 +141,8 @@ impl Stock {
         };
         let level = |client| Level {
             client,
-            gate: RwLock::new(()),
-            doubts: Mutex::default(),
+            teaching_lock: RwLock::new(()),
+            unanswered: Mutex::default(),
             finished: AtomicU64::new(0),
             checked_new: OnceCell::new(),
         };
@@ -155,11 +155,11 @@ impl Stock {
                 committed: 0,
             }),
             levels: clients.into_iter().map(level).collect(),
-            pace: Mutex::new(Pace::new(settings.timeout)),
+            sizer: Mutex::new(RequestSizer::new(settings.timeout)),
             ended: Notify::new(),
             begun: OnceCell::new(),
             counts: DoubtCounts::default(),
-            is_told_slow: AtomicBool::new(false),
+            has_warned_slow: AtomicBool::new(false),
         })
     }
 
@@ -286,10 +286,10 @@ impl Stock {
         const ENOUGH: u64 = 200;
         /// A stock server on an ordinary machine takes up to 25 ms.
         const SLOW: Duration = Duration::from_millis(30);
-        let pace = self.pace();
-        let service = pace.service().filter(|_| pace.finished() >= ENOUGH)?;
+        let sizer = self.sizer();
+        let service = sizer.service().filter(|_| sizer.finished() >= ENOUGH)?;
         let is_slow = service > SLOW;
-        if !is_slow || self.is_told_slow.swap(true, Ordering::Relaxed) {
+        if !is_slow || self.has_warned_slow.swap(true, Ordering::Relaxed) {
             return None;
         }
         let millis = service.as_millis();
@@ -304,8 +304,8 @@ impl Stock {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sizer(&self) -> MutexGuard<'_, RequestSizer> {
+        self.sizer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns how many learn calls of these patterns are known to have been carried out.
@@ -341,8 +341,10 @@ impl Level {
         }
     }
 
-    fn doubts(&self) -> MutexGuard<'_, Vec<Doubt>> {
-        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unanswered(&self) -> MutexGuard<'_, Vec<UnansweredRequest>> {
+        self.unanswered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct RemoteTeacher<'a> {
     backend: &'a RemoteBackend,
     learner: &'a HierarchicalConceptLearner,
     /// The counts on this side, for a server that knows no idempotency keys.
-    counted: Option<Counted<'a>>,
+    local_counts: Option<LocalCounts<'a>>,
     /// The clients, one a level.
     clients: Vec<KatoClient>,
     /// Learn calls that are planned and not sent, by level.
@@ -34,7 +34,7 @@ pub(crate) struct RemoteTeacher<'a> {
 }
 
 /// The part of the learning that is done on this side as well.
-struct Counted<'a> {
+struct LocalCounts<'a> {
     stock: &'a Stock,
     batch: LearnBatch,
     /// One a level.
@@ -49,15 +49,15 @@ impl<'a> RemoteTeacher<'a> {
     ) -> Result<Self, TrainError> {
         let n_nodes = learner.nodes().len();
         let clients = backend.clients();
-        let counted = match &backend.kind {
-            Kind::Keyed(_) => None,
+        let local_counts = match &backend.kind {
+            Kind::Idempotent(_) => None,
             Kind::Stock(stock) => {
                 let sizes = learner.nodes().iter().map(|node| node.chunk_size);
                 let sessions = clients.iter().zip(sizes).map(|(client, chunk_size)| {
                     let session = backend.block_on(client.learn_session(chunk_size));
                     session.map_err(|source| teach(client, source))
                 });
-                Some(Counted {
+                Some(LocalCounts {
                     stock,
                     batch: new_batch(learner, stock),
                     sessions: sessions.collect::<Result<_, _>>()?,
@@ -67,7 +67,7 @@ impl<'a> RemoteTeacher<'a> {
         Ok(Self {
             backend,
             learner,
-            counted,
+            local_counts,
             clients,
             levels: std::iter::repeat_with(Vec::new).take(n_nodes).collect(),
             observations: vec![0; n_nodes],
@@ -89,9 +89,9 @@ impl<'a> RemoteTeacher<'a> {
         activity: &Activity,
     ) -> Result<Vec<Option<u64>>, TrainError> {
         let (backend, probes) = (self.backend, &self.probes);
-        if let Some(Counted {
+        if let Some(LocalCounts {
             stock, sessions, ..
-        }) = &mut self.counted
+        }) = &mut self.local_counts
         {
             // If one level fails, the others are dropped in the middle of their requests. The run
             // ends then, and what they had sent is in the journal, so that resuming it asks what
@@ -163,8 +163,10 @@ impl Teacher for RemoteTeacher<'_> {
     ) -> Result<(), LearnError> {
         // What a stock server is taught is counted here as well: nothing else says afterwards how
         // often it should know a pattern.
-        match &mut self.counted {
-            Some(counted) => self.learner.learn(document, &mut counted.batch, scratch)?,
+        match &mut self.local_counts {
+            Some(local_counts) => self
+                .learner
+                .learn(document, &mut local_counts.batch, scratch)?,
             None => drop(self.learner.plan(&document, scratch)?),
         }
         let vocabulary = self.learner.tokenizer().vocabulary();
@@ -206,18 +208,18 @@ impl Teacher for RemoteTeacher<'_> {
 
     fn heap_bytes(&self) -> usize {
         // What was sent is not kept, except where it is counted.
-        self.counted
+        self.local_counts
             .as_ref()
-            .map_or(0, |counted| counted.batch.heap_bytes())
+            .map_or(0, |local_counts| local_counts.batch.heap_bytes())
     }
 
     fn take_part(&mut self) -> Result<Option<RemotePart>, TrainError> {
         let n_nodes = self.levels.len();
-        let staged = match &mut self.counted {
-            Some(counted) => {
-                let fresh = new_batch(self.learner, counted.stock);
-                let batch = std::mem::replace(&mut counted.batch, fresh);
-                let staged = counted.stock.store().stage(batch.seal());
+        let staged = match &mut self.local_counts {
+            Some(local_counts) => {
+                let fresh = new_batch(self.learner, local_counts.stock);
+                let batch = std::mem::replace(&mut local_counts.batch, fresh);
+                let staged = local_counts.stock.store().stage(batch.seal());
                 Some(staged.map_err(TrainError::Store)?)
             }
             None => None,
@@ -237,8 +239,8 @@ impl Drop for RemoteTeacher<'_> {
         }
         // Closing takes as long as the client waits at most; sessions that the server does not
         // learn of expire there.
-        if let Some(counted) = self.counted.take() {
-            let closing = counted.sessions.into_iter().map(LearnSession::close);
+        if let Some(local_counts) = self.local_counts.take() {
+            let closing = local_counts.sessions.into_iter().map(LearnSession::close);
             self.backend.block_on(join_all(closing));
         }
         let closing = self.clients.drain(..).map(KatoClient::close);

@@ -25,7 +25,7 @@ pub struct Backoff {
     base: Duration,
     max: Duration,
     /// The longest pause that a server may ask for.
-    max_wish: Duration,
+    max_retry_after: Duration,
     jitter: Jitter,
     /// State of the generator that draws the jitter.
     state: AtomicU64,
@@ -42,7 +42,7 @@ impl Backoff {
         Self {
             base,
             max,
-            max_wish: max,
+            max_retry_after: max,
             jitter,
             state: AtomicU64::new(seed),
         }
@@ -50,8 +50,8 @@ impl Backoff {
 
     /// Sets the longest pause that a server may ask for. Default: `max`.
     #[must_use]
-    pub const fn with_max_wish(mut self, max_wish: Duration) -> Self {
-        self.max_wish = max_wish;
+    pub const fn with_max_wish(mut self, max_retry_after: Duration) -> Self {
+        self.max_retry_after = max_retry_after;
         self
     }
 
@@ -72,7 +72,7 @@ impl Backoff {
             Jitter::Full => scaled(full, self.draw()),
         };
         // `Retry-After` says how long to wait at least, so it never shortens a pause.
-        wish.map_or(drawn, |wish| drawn.max(wish.min(self.max_wish)))
+        wish.map_or(drawn, |wish| drawn.max(wish.min(self.max_retry_after)))
     }
 
     /// Draws a number in [0, 1), by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -138,12 +138,12 @@ mod tests {
 
         #[test]
         fn a_wish_makes_a_pause_longer_up_to_its_bound(
-            wish in millis(0..1_000_000), max_wish in millis(0..1_000_000), seed: u64
+            wish in millis(0..1_000_000), max_retry_after in millis(0..1_000_000), seed: u64
         ) {
             let new = || Backoff::new(Duration::from_secs(1), Duration::from_secs(60), Jitter::Half, seed);
             let without = new().pause(3, None);
-            let with = new().with_max_wish(max_wish).pause(3, Some(wish));
-            prop_assert_eq!(with, without.max(wish.min(max_wish)));
+            let with = new().with_max_wish(max_retry_after).pause(3, Some(wish));
+            prop_assert_eq!(with, without.max(wish.min(max_retry_after)));
             prop_assert!(new().pause(3, Some(wish)) <= Duration::from_secs(60));
         }
     }

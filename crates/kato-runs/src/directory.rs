@@ -12,7 +12,7 @@ use kato_model::RunName;
 use kato_store::{EmbeddedStore, PatternStore as _};
 use serde_json::Value;
 
-use self::walk::{Found, scratch_path};
+use self::walk::{DirectoryContents, scratch_path};
 use crate::disk::{Disk, parent_of};
 use crate::facts::run_name_like;
 use crate::lock::{KNOWLEDGE_BASE_LOCK, Lock, is_held, state_lock};
@@ -52,7 +52,7 @@ impl DirectoryPlace {
 
     /// Clears away what operations left whose process died.
     fn sweep(&self) -> Result<(), RunsError> {
-        for scratch in Found::in_directory(&self.dir)?.scratch {
+        for scratch in DirectoryContents::in_directory(&self.dir)?.scratch {
             match Lock::of_knowledge_base(&scratch) {
                 Ok(lock) => {
                     // Removed while the lock is held, so that nobody who begins here meanwhile is
@@ -105,13 +105,13 @@ impl DirectoryPlace {
 
 impl RunPlace for DirectoryPlace {
     fn list(&self) -> Result<Vec<Run>, RunsError> {
-        let found = Found::in_directory(&self.dir)?;
+        let found = DirectoryContents::in_directory(&self.dir)?;
         let stores = found
             .knowledge_bases
             .into_iter()
             .map(RunLocation::Directory);
         let states = found.state_files.into_iter().map(RunLocation::StateFile);
-        let mut runs: Vec<Run> = stores.chain(states).map(look_at).collect();
+        let mut runs: Vec<Run> = stores.chain(states).map(read_run).collect();
         runs.sort_by(Run::by_name);
         Ok(runs)
     }
@@ -138,12 +138,12 @@ impl RunPlace for DirectoryPlace {
         let _lock = Self::hold(run)?;
         self.sweep()?;
         // Looked at again under the lock, so that the manifest states what is copied.
-        let was = derived(from, false)?;
+        let original = read_knowledge_base(from, false)?;
         let origin = Origin::Cloned {
             id: run.manifest.id.clone(),
             name: run.manifest.name.clone(),
         };
-        let manifest = self.descendant(&was.manifest, name, origin);
+        let manifest = self.descendant(&original.manifest, name, origin);
         create::copy(&self.disk, from, &self.dir, name, &manifest)
     }
 
@@ -162,12 +162,12 @@ impl RunPlace for DirectoryPlace {
 
     fn import(&self, archive: &Archive, name: &RunName) -> Result<(), RunsError> {
         self.sweep()?;
-        let was = archive.manifest();
+        let original = archive.manifest();
         let origin = Origin::Imported {
-            id: was.id.clone(),
-            name: was.name.clone(),
+            id: original.id.clone(),
+            name: original.name.clone(),
         };
-        let manifest = self.descendant(was, name, origin);
+        let manifest = self.descendant(original, name, origin);
         create::import(&self.disk, archive, &self.dir, name, &manifest)
     }
 
@@ -195,7 +195,7 @@ impl RunPlace for DirectoryPlace {
 }
 
 /// Returns a run as it is found; what cannot be read is a run with a problem.
-fn look_at(location: RunLocation) -> Run {
+fn read_run(location: RunLocation) -> Run {
     let found = match &location {
         RunLocation::StateFile(path) => {
             let recorded = ManifestFile::beside_state(path).read();
@@ -211,14 +211,14 @@ fn look_at(location: RunLocation) -> Run {
         }
         location => {
             let dir = location.path().unwrap_or(Path::new(""));
-            derived(dir, is_held(&dir.join(KNOWLEDGE_BASE_LOCK)))
+            read_knowledge_base(dir, is_held(&dir.join(KNOWLEDGE_BASE_LOCK)))
         }
     };
     found.unwrap_or_else(|error| unreadable(location, &error))
 }
 
 /// Returns a knowledge base as it is found; `is_locked` if another holds its lock.
-fn derived(dir: &Path, is_locked: bool) -> Result<Run, RunsError> {
+fn read_knowledge_base(dir: &Path, is_locked: bool) -> Result<Run, RunsError> {
     let recorded = ManifestFile::in_knowledge_base(dir).read()?;
     let store = EmbeddedStore::open_read_only(dir).map_err(RunsError::store(dir))?;
     let facts = RunFacts::of_store(&store, backend_at(dir), is_locked);

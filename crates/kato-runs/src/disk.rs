@@ -30,14 +30,14 @@ impl Disk {
         path: &Path,
         change: impl FnOnce() -> io::Result<T>,
     ) -> Result<T, RunsError> {
-        self.live()
+        self.check_alive()
             .and_then(|()| change())
             .map_err(RunsError::io(action, path))
     }
 
     /// Fails once the process is to have died.
     #[cfg(test)]
-    fn live(&self) -> io::Result<()> {
+    fn check_alive(&self) -> io::Result<()> {
         use std::sync::atomic::Ordering::Relaxed;
         let left = self.steps_left.as_ref();
         let died = left.is_some_and(|left| {
@@ -54,7 +54,7 @@ impl Disk {
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "in tests it has a state")]
     #[expect(clippy::unnecessary_wraps, reason = "in tests it may fail")]
-    const fn live(&self) -> io::Result<()> {
+    const fn check_alive(&self) -> io::Result<()> {
         Ok(())
     }
 

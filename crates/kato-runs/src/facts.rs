@@ -83,13 +83,13 @@ impl RunFacts {
             self.configuration,
             self.backend,
         );
-        let was = recorded
+        let recorded_results = recorded
             .as_ref()
             .and_then(|recorded| recorded.results.as_ref());
-        manifest.results = Some(RunResults::of_checkpoint(
+        manifest.results = Some(RunResults::from_checkpoint(
             checkpoint.as_ref(),
             self.levels,
-            was,
+            recorded_results,
         ));
         manifest.corpus = checkpoint
             .as_ref()

@@ -168,7 +168,7 @@ impl RunManifest {
     /// Notes that a session of this process ended with this report.
     pub fn finish(&mut self, report: &TrainingReport) {
         let earlier = self.results.as_ref().and_then(|results| results.seconds);
-        let mut results = RunResults::of_report(report);
+        let mut results = RunResults::from_report(report);
         // A report knows its own session only, and the manifest adds up all that came to their end.
         results.seconds = results
             .seconds

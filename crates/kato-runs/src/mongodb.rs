@@ -18,7 +18,7 @@ use crate::{
 
 /// Patience with a run that is listed: enough for a commit that goes on, not for one that nobody
 /// finishes.
-const GLANCE: Duration = Duration::from_secs(2);
+const LIST_PATIENCE: Duration = Duration::from_secs(2);
 
 const BY_NAME: &str =
     "its databases are named after it; clone it under the other name and delete this one";
@@ -90,7 +90,7 @@ impl MongoPlace {
     }
 
     /// Returns a run of ours as it is found.
-    fn look_at(&self, found: MongoRun) -> Run {
+    fn read_run(&self, found: MongoRun) -> Run {
         let path = self.path(found.run.as_str());
         let recorded = found.manifest.as_ref();
         let recorded = recorded.map(|value| RunManifest::from_json(value, &path));
@@ -98,7 +98,10 @@ impl MongoPlace {
         // run's name: it is none of the copy's own.
         let recorded =
             recorded.filter(|read| !matches!(read, Ok(manifest) if manifest.name != found.run));
-        let store = self.store(&found.run).patience(GLANCE).open_read_only();
+        let store = self
+            .store(&found.run)
+            .patience(LIST_PATIENCE)
+            .open_read_only();
         let facts = RunFacts {
             nodes: found.nodes,
             configuration: found.configuration,
@@ -111,7 +114,7 @@ impl MongoPlace {
     }
 
     /// Returns databases that no run of ours has, as a run.
-    fn look_at_foreign(&self, found: &DiscoveredRun) -> Run {
+    fn read_foreign_run(&self, found: &DiscoveredRun) -> Run {
         let facts = RunFacts {
             nodes: found.nodes.iter().map(|(node, _)| node.clone()).collect(),
             configuration: Value::Null,
@@ -130,7 +133,9 @@ impl MongoPlace {
             .iter()
             .map(|(node, database)| (node.as_str(), database.as_str()))
             .collect();
-        let builder = self.store(&run_name_like(&found.run)).patience(GLANCE);
+        let builder = self
+            .store(&run_name_like(&found.run))
+            .patience(LIST_PATIENCE);
         builder.open_foreign(&nodes)
     }
 
@@ -173,7 +178,11 @@ impl MongoPlace {
     }
 
     /// Returns the name of a run, if it is ours.
-    fn own<'r>(&self, run: &'r Run, action: &'static str) -> Result<&'r RunName, RunsError> {
+    fn require_own_run<'r>(
+        &self,
+        run: &'r Run,
+        action: &'static str,
+    ) -> Result<&'r RunName, RunsError> {
         let name = &run.manifest.name;
         // The location alone does not say: databases of others may begin with the name of a run.
         let is_ours = run.location == RunLocation::Database(name.to_string())
@@ -208,14 +217,14 @@ impl RunPlace for MongoPlace {
         let foreign = self.runs.discover().map_err(self.failed(""))?;
         // An import that is not finished is no run yet.
         let own = own.filter(|run| !is_importing(&run.checkpoint));
-        let mut runs: Vec<Run> = own.map(|run| self.look_at(run)).collect();
-        runs.extend(foreign.iter().map(|run| self.look_at_foreign(run)));
+        let mut runs: Vec<Run> = own.map(|run| self.read_run(run)).collect();
+        runs.extend(foreign.iter().map(|run| self.read_foreign_run(run)));
         runs.sort_by(Run::by_name);
         Ok(runs)
     }
 
     fn record(&self, run: &Run, manifest: &RunManifest) -> Result<(), RunsError> {
-        let name = self.own(run, "recorded")?;
+        let name = self.require_own_run(run, "recorded")?;
         if manifest.name != *name {
             return Err(unsupported(run, "renamed", BY_NAME));
         }
@@ -223,7 +232,7 @@ impl RunPlace for MongoPlace {
     }
 
     fn clone_run(&self, run: &Run, name: &RunName) -> Result<(), RunsError> {
-        let from = self.own(run, "cloned")?;
+        let from = self.require_own_run(run, "cloned")?;
         self.sweep()?;
         // A crash before the new manifest is kept leaves a run without one: the original's, which
         // comes with the copy, does not count as its own.
@@ -239,7 +248,7 @@ impl RunPlace for MongoPlace {
 
     fn export(&self, run: &Run, out: &Path) -> Result<Archive, RunsError> {
         let name = &run.manifest.name;
-        let store = match self.own(run, "exported") {
+        let store = match self.require_own_run(run, "exported") {
             // For writing, so that nobody else does: there are no snapshots.
             Ok(name) => self.store(name).open(),
             Err(RunsError::Unsupported { .. }) => {
@@ -287,7 +296,7 @@ impl RunPlace for MongoPlace {
     }
 
     fn delete(&self, run: &Run) -> Result<(), RunsError> {
-        let name = self.own(run, "deleted")?;
+        let name = self.require_own_run(run, "deleted")?;
         self.sweep()?;
         self.runs.delete(name).map_err(self.failed(name.as_str()))
     }

@@ -13,7 +13,7 @@ mod simulation;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::distribution::{Distribution, Selection, assignments_of};
+use crate::distribution::{Distribution, Selection, cut_into_assignments};
 
 /// Closed epochs that may wait for their commit before no more work is taken in.
 const EPOCHS_AHEAD: usize = 2;
@@ -47,7 +47,7 @@ pub(crate) struct Assignment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Put an assignment into a worker's mailbox.
-    Mail {
+    SendWork {
         worker: usize,
         assignment: AssignmentId,
     },
@@ -113,7 +113,7 @@ pub(crate) struct Dispatch {
     is_committing: bool,
     is_ended: bool,
     /// Whether memory is short: then one assignment is out at a time.
-    is_pressed: bool,
+    is_memory_short: bool,
     next_assignment: u64,
     next_batch: u64,
 }
@@ -135,7 +135,7 @@ impl Dispatch {
             first_epoch: 0,
             is_committing: false,
             is_ended: false,
-            is_pressed: false,
+            is_memory_short: false,
             next_assignment: 0,
             next_batch: 0,
         }
@@ -168,7 +168,7 @@ impl Dispatch {
         if self.is_ended || self.epochs.len() > EPOCHS_AHEAD {
             return false;
         }
-        if self.is_pressed {
+        if self.is_memory_short {
             // Short of memory, the next batch comes only when the one before is staged and its
             // memory given back.
             return self.n_waiting() == 0 && self.n_out() == 0;
@@ -193,7 +193,8 @@ impl Dispatch {
         self.next_batch += 1;
         let epoch = self.open_epoch();
         let n_workers = self.workers.len();
-        for (worker, selection) in assignments_of(self.distribution, n_workers, n_documents, group)
+        for (worker, selection) in
+            cut_into_assignments(self.distribution, n_workers, n_documents, group)
         {
             let id = AssignmentId(self.next_assignment);
             self.next_assignment += 1;
@@ -234,8 +235,8 @@ impl Dispatch {
     }
 
     /// Sets whether memory is short.
-    pub(crate) fn press(&mut self, is_pressed: bool) {
-        self.is_pressed = is_pressed;
+    pub(crate) fn set_memory_pressure(&mut self, is_memory_short: bool) {
+        self.is_memory_short = is_memory_short;
     }
 
     /// Notes that a worker has begun the assignment from its mailbox.
@@ -281,9 +282,13 @@ impl Dispatch {
         }
     }
 
-    /// Queues everything again that a dead worker had not staged, and decides about `over`, the
-    /// sample over which it died, as far as that is known.
-    pub(crate) fn died(&mut self, worker: usize, over: Option<(AssignmentId, usize)>) -> Verdict {
+    /// Queues everything again that a dead worker had not staged, and decides about
+    /// `current_sample`, the sample over which it died, as far as that is known.
+    pub(crate) fn died(
+        &mut self,
+        worker: usize,
+        current_sample: Option<(AssignmentId, usize)>,
+    ) -> Verdict {
         let state = &mut self.workers[worker];
         // What it had learned and not staged went with its memory, and counts as never begun.
         let mut lost: Vec<AssignmentId> = std::mem::take(&mut state.learned).into_iter().collect();
@@ -293,7 +298,7 @@ impl Dispatch {
         state.is_asked_to_stage = false;
         state.is_taken_from = false;
         self.queue_again(lost);
-        let Some((id, position)) = over else {
+        let Some((id, position)) = current_sample else {
             // It died between two samples, as while staging: no sample is to blame.
             return Verdict::Again;
         };
@@ -326,7 +331,7 @@ impl Dispatch {
         self.replace()
             .or_else(|| self.commit())
             .or_else(|| self.stage())
-            .or_else(|| self.mail())
+            .or_else(|| self.send_work())
             .or_else(|| self.take_back())
     }
 
@@ -361,7 +366,7 @@ impl Dispatch {
                 .and_then(|id| self.assignments.get(id))
                 .map(|it| it.epoch);
             let is_closed = epoch.is_some_and(|epoch| epoch < open_epoch);
-            !state.is_asked_to_stage && epoch.is_some() && (is_closed || self.is_pressed)
+            !state.is_asked_to_stage && epoch.is_some() && (is_closed || self.is_memory_short)
         };
         let worker = self.workers.iter().position(is_due)?;
         self.workers[worker].is_asked_to_stage = true;
@@ -369,10 +374,10 @@ impl Dispatch {
     }
 
     /// Plans the mailing of a waiting assignment to an active worker with room in its mailbox.
-    fn mail(&mut self) -> Option<Command> {
+    fn send_work(&mut self) -> Option<Command> {
         // Short of memory, one assignment is out at a time: what it needs is given back before the
         // next one begins.
-        if self.is_pressed && self.n_out() > 0 {
+        if self.is_memory_short && self.n_out() > 0 {
             return None;
         }
         // An idle worker comes before one whose mailbox alone is empty.
@@ -389,7 +394,7 @@ impl Dispatch {
         let own = self.workers[worker].ready.pop_front();
         let assignment = own.or_else(|| self.ready.pop_front())?;
         self.workers[worker].mailed = Some(assignment);
-        Some(Command::Mail { worker, assignment })
+        Some(Command::SendWork { worker, assignment })
     }
 
     /// Plans to take mail back from a busy worker, when another is idle and nothing else is left to
@@ -398,7 +403,7 @@ impl Dispatch {
         // The last resort: what is ready, or can still be read, is handed out first. Where the
         // distribution sets who learns what, nobody else may.
         let is_stealing = self.distribution == Distribution::WorkStealing;
-        if !is_stealing || self.is_pressed || self.wants_work() || !self.ready.is_empty() {
+        if !is_stealing || self.is_memory_short || self.wants_work() || !self.ready.is_empty() {
             return None;
         }
         let mut active = self.workers.iter().take(self.n_active);

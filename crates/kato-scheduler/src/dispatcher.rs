@@ -12,13 +12,13 @@ use kato_loader::{BadRecord, DocumentBatch, LoadError, StreamingDatasetLoader};
 use kato_probe::{State, Wait};
 
 use crate::committer::StagedEpoch;
-use crate::crew::Crew;
 use crate::dispatch::{AssignmentId, BatchId, Command, Dispatch, Verdict};
 use crate::event::{Progress, Stall, TrainingEvent};
 use crate::failure::FailedSample;
 use crate::session::Session;
 use crate::tuner::Tuner;
 use crate::worker::{Report, StagedPart, Work};
+use crate::worker_pool::WorkerPool;
 use crate::{
     Backend, Counters, Distribution, FailureKind, OnFailure, OnStall, TrainError, TrainingOptions,
     WorkSize,
@@ -40,7 +40,7 @@ const MIN_BATCH_BYTES: usize = 16 << 10;
 
 /// The parts and counts of an epoch that have arrived so far.
 #[derive(Debug)]
-struct Gathered<P> {
+struct EpochInProgress<P> {
     staged: Vec<P>,
     counters: Counters,
     failures: Vec<FailedSample>,
@@ -57,7 +57,7 @@ struct Position {
 }
 
 // By hand: a derive would ask `P` to have a default.
-impl<P> Default for Gathered<P> {
+impl<P> Default for EpochInProgress<P> {
     fn default() -> Self {
         Self {
             staged: Vec::new(),
@@ -70,7 +70,7 @@ impl<P> Default for Gathered<P> {
 
 /// The counts of a session that no commit keeps.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
+pub(crate) struct SessionCounts {
     /// Samples that were tried again.
     pub(crate) retries: u64,
     pub(crate) worker_restarts: u32,
@@ -86,13 +86,13 @@ pub(crate) struct Dispatcher<'a, 'scope, 'env, B: Backend> {
     session: &'a Session,
     backend: &'env B,
     on_event: &'a mut dyn FnMut(TrainingEvent),
-    crew: Crew<'scope, 'env, B>,
+    pool: WorkerPool<'scope, 'env, B>,
     commits: Sender<StagedEpoch<B::Part>>,
     dispatch: Dispatch,
     tuner: Option<Tuner>,
     batch_bytes: usize,
     batches: HashMap<BatchId, Arc<DocumentBatch>>,
-    epochs: BTreeMap<u64, Gathered<B::Part>>,
+    epochs: BTreeMap<u64, EpochInProgress<B::Part>>,
     bad_records: Vec<BadRecord>,
     is_ended: bool,
     unreadable: Option<LoadError>,
@@ -100,7 +100,7 @@ pub(crate) struct Dispatcher<'a, 'scope, 'env, B: Backend> {
     last_progress: Instant,
     last_housekeeping: Instant,
     is_slowed: bool,
-    tally: Tally,
+    counts: SessionCounts,
 }
 
 impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
@@ -110,7 +110,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         options: &'a TrainingOptions,
         session: &'a Session,
         backend: &'env B,
-        crew: Crew<'scope, 'env, B>,
+        pool: WorkerPool<'scope, 'env, B>,
         commits: Sender<StagedEpoch<B::Part>>,
         on_event: &'a mut dyn FnMut(TrainingEvent),
     ) -> Self {
@@ -137,7 +137,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             session,
             backend,
             on_event,
-            crew,
+            pool,
             commits,
             dispatch,
             tuner,
@@ -151,9 +151,9 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             last_progress: session.start,
             last_housekeeping: session.start,
             is_slowed: false,
-            tally: Tally {
+            counts: SessionCounts {
                 workers: active,
-                ..Tally::default()
+                ..SessionCounts::default()
             },
         }
     }
@@ -164,20 +164,20 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         mut self,
         reports: &Receiver<Report<B::Part>>,
         committer: &ScopedJoinHandle<'_, C>,
-    ) -> Result<Tally, TrainError> {
+    ) -> Result<SessionCounts, TrainError> {
         let worked = self.work(reports, committer);
         if worked.is_err() {
-            // Workers that wait for an answer from elsewhere would hold up their dismissal.
+            // Workers that wait for an answer from elsewhere would hold up the shutdown.
             self.backend.interrupt();
         }
         self.report_progress_now();
-        self.crew.dismiss();
+        self.pool.shut_down();
         // An error of the run comes first. One of the corpus is returned only when everything in
         // front of it is committed.
         worked?;
         match self.unreadable {
             Some(error) => Err(TrainError::Load(error)),
-            None => Ok(self.tally),
+            None => Ok(self.counts),
         }
     }
 
@@ -188,13 +188,13 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         committer: &ScopedJoinHandle<'_, C>,
     ) -> Result<(), TrainError> {
         // Before anything is handed out: the process may be over its ceiling already.
-        self.heed_memory();
+        self.check_memory();
         loop {
             for report in reports.try_iter() {
-                self.hear(report)?;
+                self.handle_report(report)?;
             }
             while let Some(command) = self.dispatch.next_command() {
-                self.obey(command)?;
+                self.execute(command)?;
             }
             if self.is_ended && self.dispatch.is_done() {
                 return Ok(());
@@ -205,7 +205,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 self.end();
                 continue;
             }
-            self.look_around()?;
+            self.do_periodic_work()?;
             if !self.is_ended && self.dispatch.wants_work() {
                 // Reports are taken in between two batches, however fast reading is.
                 self.load()?;
@@ -227,11 +227,11 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 self.session.clocks.blocked.add(waiting.elapsed());
             }
             match report {
-                Ok(report) => self.hear(report)?,
+                Ok(report) => self.handle_report(report)?,
                 // The committer ends before the work only by an error or a panic, which joining it
                 // returns.
                 Err(RecvTimeoutError::Timeout) if committer.is_finished() => return Ok(()),
-                // Never disconnected: the crew keeps a sender for the workers that it may still
+                // Never disconnected: the pool keeps a sender for the workers that it may still
                 // start.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
@@ -239,26 +239,26 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     }
 
     /// Takes in a report of a worker or of the committer.
-    fn hear(&mut self, report: Report<B::Part>) -> Result<(), TrainError> {
+    fn handle_report(&mut self, report: Report<B::Part>) -> Result<(), TrainError> {
         match report {
             Report::Began { worker, id } => {
-                self.crew.heard(worker);
+                self.pool.note_report(worker);
                 self.dispatch.began(worker, id);
             }
             Report::Learned { worker, id } => {
-                self.crew.heard(worker);
+                self.pool.note_report(worker);
                 self.dispatch.learned(worker, id);
                 self.check_failures()?;
             }
             Report::Staged { worker, part } => {
-                self.crew.heard(worker);
+                self.pool.note_report(worker);
                 self.gather(worker, part);
             }
             Report::Died {
                 worker,
-                over,
+                current_sample,
                 message,
-            } => self.bury(worker, over, &message)?,
+            } => self.handle_worker_death(worker, current_sample, &message)?,
             Report::Failed(error) => return Err(error),
             Report::Committed { documents } => {
                 self.dispatch.committed();
@@ -269,20 +269,20 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     }
 
     /// Carries out a command.
-    fn obey(&mut self, command: Command) -> Result<(), TrainError> {
+    fn execute(&mut self, command: Command) -> Result<(), TrainError> {
         match command {
-            Command::Mail { worker, assignment } => {
+            Command::SendWork { worker, assignment } => {
                 // Skipping it would leave the run waiting for this assignment for ever.
                 let work = self.work_of(assignment);
                 let work = work.expect("work is kept until it is committed");
-                self.crew.mail(worker, work);
+                self.pool.send_work(worker, work);
             }
             Command::TakeBack { worker } => {
-                let taken = self.crew.take_back(worker);
+                let taken = self.pool.take_back(worker);
                 self.dispatch.taken_back(worker, taken);
             }
-            Command::Stage { worker } => self.crew.ask_to_stage(worker),
-            Command::Replace { worker } => self.crew.replace(worker)?,
+            Command::Stage { worker } => self.pool.ask_to_stage(worker),
+            Command::Replace { worker } => self.pool.replace(worker)?,
             Command::Commit { epoch } => self.commit(epoch),
         }
         Ok(())
@@ -334,13 +334,13 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     /// Handles the death of a worker: what it had not staged is queued again, and the sample over
     /// which it died is recorded once it has failed for good. Ends the run where the policy says
     /// so.
-    fn bury(
+    fn handle_worker_death(
         &mut self,
         worker: usize,
-        over: Option<(AssignmentId, usize)>,
+        current_sample: Option<(AssignmentId, usize)>,
         message: &str,
     ) -> Result<(), TrainError> {
-        let sample = over.and_then(|(id, position)| {
+        let sample = current_sample.and_then(|(id, position)| {
             let batch = self.dispatch.assignment(id)?.batch;
             let document = self.batches.get(&batch)?.get(position)?;
             Some((document.id().to_string(), document.index))
@@ -351,14 +351,14 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             message: message.to_owned(),
         };
         let policy = self.options.failures;
-        self.tally.worker_restarts += 1;
+        self.counts.worker_restarts += 1;
         // A backend that does not know how much of the dead worker's part arrived must not be
         // taught it again.
-        if self.tally.worker_restarts > policy.worker_restarts || !self.backend.can_repeat() {
+        if self.counts.worker_restarts > policy.worker_restarts || !self.backend.can_repeat() {
             return Err(died());
         }
-        let epoch = over.and_then(|(id, _)| Some(self.dispatch.assignment(id)?.epoch));
-        match (self.dispatch.died(worker, over), sample, epoch) {
+        let epoch = current_sample.and_then(|(id, _)| Some(self.dispatch.assignment(id)?.epoch));
+        match (self.dispatch.died(worker, current_sample), sample, epoch) {
             (Verdict::Failed, _, _) if policy.on_failure == OnFailure::End => return Err(died()),
             (Verdict::Failed, Some((document, sample_idx)), Some(epoch)) => {
                 // Recorded with the epoch of its assignment, since there will be no part with this
@@ -376,7 +376,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
                 });
                 self.session.shared.failed.fetch_add(1, Ordering::Relaxed);
             }
-            _ => self.tally.retries += 1,
+            _ => self.counts.retries += 1,
         }
         (self.on_event)(TrainingEvent::WorkerDied {
             worker,
@@ -465,7 +465,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
     }
 
     /// Does what is due by the clock: progress, the number of workers, memory, notices and stalls.
-    fn look_around(&mut self) -> Result<(), TrainError> {
+    fn do_periodic_work(&mut self) -> Result<(), TrainError> {
         if self.last_progress.elapsed() >= self.options.progress_interval {
             self.report_progress_now();
         }
@@ -474,18 +474,18 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         }
         self.last_housekeeping = Instant::now();
         self.tune();
-        self.heed_memory();
+        self.check_memory();
         if let Some(text) = self.backend.notice() {
             (self.on_event)(TrainingEvent::Notice { text });
         }
-        let Some((worker, silence)) = self.crew.newly_stalled(self.options.stall_timeout) else {
+        let Some((worker, silence)) = self.pool.newly_stalled(self.options.stall_timeout) else {
             return Ok(());
         };
-        self.tally.stalls += 1;
+        self.counts.stalls += 1;
         let stall = Stall {
             worker,
             silence,
-            stack: self.crew.activity(worker).stack(),
+            stack: self.pool.activity(worker).stack(),
         };
         (self.on_event)(TrainingEvent::Stalled(stall.clone()));
         match self.options.on_stall {
@@ -509,13 +509,13 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
         };
         if tuner.observe(self.session.start.elapsed(), learned) {
             // For progress and the report, which name the workers at work.
-            self.tally.workers = tuner.active();
+            self.counts.workers = tuner.active();
             self.dispatch.activate(tuner.active());
         }
     }
 
     /// Compares the memory of the process with the ceiling, and slows the run down above it.
-    fn heed_memory(&mut self) {
+    fn check_memory(&mut self) {
         let Some(ceiling) = self.options.memory_ceiling else {
             return;
         };
@@ -530,7 +530,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             true => resident > ceiling / 10 * 9,
             false => resident > ceiling,
         };
-        self.dispatch.press(self.is_slowed);
+        self.dispatch.set_memory_pressure(self.is_slowed);
         if self.is_slowed && !was_slowed {
             (self.on_event)(TrainingEvent::Slowed { resident, ceiling });
         }
@@ -551,9 +551,9 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             levels.map(|level| level.load(Ordering::Relaxed)).collect()
         });
         let observations = finished.iter().zip(&earlier.observations);
-        let silent = self.crew.most_silent();
+        let silent = self.pool.most_silent();
         let silent = silent.filter(|(_, silence)| *silence >= SILENCE);
-        let waiting = silent.and_then(|(worker, _)| self.crew.activity(worker).stack().pop());
+        let waiting = silent.and_then(|(worker, _)| self.pool.activity(worker).stack().pop());
         (self.on_event)(TrainingEvent::Progress(Progress {
             samples: earlier.samples + session_samples,
             session_samples,
@@ -563,7 +563,7 @@ impl<'a, 'scope, 'env, B: Backend> Dispatcher<'a, 'scope, 'env, B> {
             bytes_read: self.loader.bytes_read(),
             total_bytes: self.loader.total_bytes(),
             observations: observations.map(|(now, earlier)| now + earlier).collect(),
-            workers: self.tally.workers,
+            workers: self.counts.workers,
             waiting: waiting.map(|frame| frame.what),
             elapsed: self.session.start.elapsed(),
         }));

@@ -77,7 +77,7 @@ pub(crate) enum Selection {
     All,
     /// Those whose number in the corpus has this remainder.
     Residue {
-        of: u64,
+        modulus: u64,
         residue: u64,
     },
     /// Those at these positions in the batch.
@@ -86,7 +86,7 @@ pub(crate) enum Selection {
 
 impl Selection {
     /// Returns the selected samples, each with its position in the batch.
-    pub(crate) fn of<'a>(
+    pub(crate) fn select<'a>(
         &self,
         batch: &'a DocumentBatch,
     ) -> impl Iterator<Item = (usize, DocumentRef<'a>)> {
@@ -96,7 +96,7 @@ impl Selection {
             .enumerate()
             .filter(move |(at, document)| match &selection {
                 Self::All => true,
-                Self::Residue { of, residue } => document.index % of == *residue,
+                Self::Residue { modulus, residue } => document.index % modulus == *residue,
                 Self::Positions(positions) => positions.contains(at),
             })
     }
@@ -104,7 +104,7 @@ impl Selection {
 
 /// Cuts a batch of `n_documents` into assignments: the worker of each, if one is set, and its
 /// samples. `group` is the number of the batch where batches must not be cut.
-pub(crate) fn assignments_of(
+pub(crate) fn cut_into_assignments(
     distribution: Distribution,
     n_workers: usize,
     n_documents: usize,
@@ -122,9 +122,9 @@ pub(crate) fn assignments_of(
         (Distribution::RoundRobin, None) => {
             // By the number in the corpus and not in the batch, so that sizes of batches do not
             // matter.
-            let of = n_workers as u64;
+            let modulus = n_workers as u64;
             let residue = |worker| Selection::Residue {
-                of,
+                modulus,
                 residue: worker as u64,
             };
             (0..n_workers)
@@ -155,7 +155,7 @@ mod tests {
         #[test]
         fn contiguous_runs_cover_a_batch_once_and_evenly(n_workers in 1_usize..9, n_documents in 1_usize..100) {
             let mut next = 0;
-            for (_, selection) in assignments_of(Distribution::Contiguous, n_workers, n_documents, None) {
+            for (_, selection) in cut_into_assignments(Distribution::Contiguous, n_workers, n_documents, None) {
                 let Selection::Positions(positions) = selection else { panic!("{selection:?}") };
                 prop_assert_eq!(positions.start, next);
                 prop_assert!(positions.len() <= n_documents.div_ceil(n_workers));
@@ -167,7 +167,7 @@ mod tests {
         #[test]
         fn groups_stay_whole_for_any_number_of_workers(n_workers in 1_usize..9, group in 0_u64..1000) {
             for distribution in Distribution::ALL {
-                let cut = assignments_of(distribution, n_workers, 8, Some(group));
+                let cut = cut_into_assignments(distribution, n_workers, 8, Some(group));
                 prop_assert_eq!(cut.len(), 1);
                 prop_assert!(cut[0].0.is_none_or(|worker| worker < n_workers));
                 prop_assert_eq!(&cut[0].1, &Selection::All);

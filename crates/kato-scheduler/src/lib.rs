@@ -20,7 +20,6 @@ mod activity;
 mod backend;
 mod checkpoint;
 mod committer;
-mod crew;
 mod dispatch;
 mod dispatcher;
 mod distribution;
@@ -38,6 +37,7 @@ pub mod stages;
 mod stop;
 mod tuner;
 mod worker;
+mod worker_pool;
 mod workers;
 
 pub use activity::{Activity, ActivityFrame, ActivityGuard};

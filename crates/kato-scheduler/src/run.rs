@@ -73,7 +73,7 @@ impl RunConfiguration {
         let now = plain_json(&other.learner);
         diff_values("", &was, &now, &mut differences);
         if self.split != other.split {
-            let (was, now) = (in_words(self.split), in_words(other.split));
+            let (was, now) = (describe_split(self.split), describe_split(other.split));
             differences.push(format!("held-out documents: it was {was}, now it is {now}"));
         }
         differences
@@ -81,7 +81,7 @@ impl RunConfiguration {
 }
 
 /// Describes what a run leaves out of its corpus.
-fn in_words(split: Option<Split>) -> String {
+fn describe_split(split: Option<Split>) -> String {
     split.map_or("none".to_owned(), |split| {
         let side = if split.is_held_out() { "all but " } else { "" };
         format!(

@@ -10,14 +10,14 @@ use kato_store::PatternStore;
 
 use crate::backend::{Backend, StoreBackend};
 use crate::committer::Committer;
-use crate::crew::{Crew, Place};
-use crate::dispatcher::{Dispatcher, Tally};
+use crate::dispatcher::{Dispatcher, SessionCounts};
 use crate::event::TrainingEvent;
 use crate::ledger::Ledger;
 use crate::report::{LevelReport, StageSeconds, TrainingReport};
 use crate::stage_clock::StageClock;
 use crate::stages::{self, WorkerProbes};
 use crate::worker::{Shared, WorkerOptions};
+use crate::worker_pool::{WorkerContext, WorkerPool};
 use crate::{Checkpoint, Distribution, RunConfiguration, TrainError, TrainingOptions};
 
 /// Learns all documents of a corpus into a store, on several threads, and commits as it goes.
@@ -89,9 +89,9 @@ pub fn train_parallel_with<B: Backend>(
     let session = Session {
         start,
         num_workers,
-        shared: Shared::of_nodes(learner.nodes().len()),
+        shared: Shared::new(learner.nodes().len()),
         clocks: Clocks::default(),
-        earlier: Earlier::of(backend, &checkpoint, learner)?,
+        earlier: Earlier::load(backend, &checkpoint, learner)?,
         probes: WorkerProbes::new(
             &options.probe,
             &learner.node_names(),
@@ -102,7 +102,7 @@ pub fn train_parallel_with<B: Backend>(
     let _thread = options.probe.thread(stages::LOAD);
     let _span =
         tracing::info_span!("train", num_workers, distribution = %options.distribution).entered();
-    let place = Place {
+    let context = WorkerContext {
         backend,
         learner,
         shared: &session.shared,
@@ -112,13 +112,13 @@ pub fn train_parallel_with<B: Backend>(
             on_failure: options.failures.on_failure,
         },
     };
-    let (checkpoint, tally) = thread::scope(|scope| {
+    let (checkpoint, session_counts) = thread::scope(|scope| {
         // Unbounded, so that no worker ever waits to report; and yet short, since workers have few
         // assignments at a time.
         let (report_sender, reports) = unbounded();
         // The dispatcher sends no epoch before the one in front of it is committed.
         let (commits, epochs) = unbounded();
-        let crew = Crew::start(scope, place, num_workers, report_sender.clone())?;
+        let pool = WorkerPool::start(scope, context, num_workers, report_sender.clone())?;
         let committer = Committer {
             backend,
             checkpoint,
@@ -126,7 +126,7 @@ pub fn train_parallel_with<B: Backend>(
             clock: &session.clocks.commit,
             probe: &options.probe,
         };
-        // Should this fail, the crew is dropped with its mailboxes and the workers end, as the
+        // Should this fail, the pool is dropped with its mailboxes and the workers end, as the
         // scope wants.
         let committer = thread::Builder::new()
             .name("committer".to_owned())
@@ -137,7 +137,7 @@ pub fn train_parallel_with<B: Backend>(
             options,
             &session,
             backend,
-            crew,
+            pool,
             commits,
             &mut on_event,
         );
@@ -161,7 +161,7 @@ pub fn train_parallel_with<B: Backend>(
         levels,
         seconds,
         disk_bytes: backend.disk_bytes(),
-        tally,
+        session_counts,
         distribution: options.distribution,
     };
     Ok(session.report(outcome))
@@ -198,7 +198,7 @@ pub(crate) struct Earlier {
 
 impl Earlier {
     /// Reads the counts of the earlier sessions.
-    fn of(
+    fn load(
         backend: &impl Backend,
         checkpoint: &Checkpoint,
         learner: &HierarchicalConceptLearner,
@@ -297,7 +297,7 @@ struct Outcome {
     levels: Vec<LevelReport>,
     seconds: f64,
     disk_bytes: Option<u64>,
-    tally: Tally,
+    session_counts: SessionCounts,
     distribution: Distribution,
 }
 
@@ -315,7 +315,7 @@ impl Session {
             levels,
             seconds,
             disk_bytes,
-            tally,
+            session_counts,
             distribution,
         } = outcome;
         let counters = checkpoint.counters;
@@ -335,14 +335,14 @@ impl Session {
             errors: counters.failed + counts.bad,
             bad_records: counts.bad,
             failures: counters.failures,
-            retries: tally.retries,
-            worker_restarts: tally.worker_restarts,
-            stalls: tally.stalls,
+            retries: session_counts.retries,
+            worker_restarts: session_counts.worker_restarts,
+            stalls: session_counts.stalls,
             tokens: counters.tokens,
             total_time_seconds: seconds,
             rate_samples_per_sec: rate(session_samples),
             tokens_per_sec: rate(counters.tokens - earlier.tokens),
-            num_workers: tally.workers,
+            num_workers: session_counts.workers,
             distribution: distribution.name(),
             levels,
             dropped: counters.dropped,

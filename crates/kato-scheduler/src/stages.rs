@@ -63,7 +63,7 @@ impl WorkerProbes {
     }
 
     /// Reports how long the nodes took for a sample, if it was timed.
-    pub(crate) fn tell(&self, scratch: &LearnScratch) {
+    pub(crate) fn report_times(&self, scratch: &LearnScratch) {
         // Where the sample was not timed there are no times, and nothing is reported.
         for (node_idx, (node, time)) in self.nodes.iter().zip(scratch.node_times()).enumerate() {
             node.timed(scratch.plan().calls(node_idx).len() as u64, *time);

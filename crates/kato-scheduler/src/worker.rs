@@ -11,12 +11,12 @@ use kato_learner::{HierarchicalConceptLearner, LearnScratch, TextDocument};
 use kato_loader::{DocumentBatch, DocumentRef};
 use kato_probe::State;
 
-use crate::crew::message_of;
 use crate::dispatch::AssignmentId;
 use crate::distribution::Selection;
 use crate::failure::{FailedSample, reason};
 use crate::stage_clock::StageClock;
 use crate::stages::{self, WorkerProbes};
+use crate::worker_pool::message_of;
 use crate::{Activity, Counters, FailureKind, OnFailure, Teacher, TrainError};
 
 /// An assignment with its samples.
@@ -46,7 +46,7 @@ pub(crate) enum Report<P> {
     /// A worker has panicked.
     Died {
         worker: usize,
-        over: Option<(AssignmentId, usize)>,
+        current_sample: Option<(AssignmentId, usize)>,
         message: String,
     },
     /// The run cannot go on.
@@ -80,7 +80,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Creates the counts of a session with so many nodes.
-    pub(crate) fn of_nodes(n_nodes: usize) -> Self {
+    pub(crate) fn new(n_nodes: usize) -> Self {
         Self {
             observations: (0..n_nodes).map(|_| AtomicU64::new(0)).collect(),
             ..Self::default()
@@ -109,7 +109,7 @@ pub(crate) struct Worker<'a, P> {
     /// Whether another worker may do again what this one leaves behind when it dies.
     pub(crate) can_repeat: bool,
     /// The sample that is being learned, for the thread that finds the worker dead.
-    pub(crate) over: &'a Cell<Option<(AssignmentId, usize)>>,
+    pub(crate) current_sample: &'a Cell<Option<(AssignmentId, usize)>>,
     pub(crate) scratch: LearnScratch,
     pub(crate) part: Part,
 }
@@ -203,16 +203,16 @@ impl<P> Worker<'_, P> {
         let observed: Vec<u64> = (0..n_nodes)
             .map(|node_idx| self.teacher.observations(node_idx))
             .collect();
-        for (at, document) in work.selection.of(&work.batch) {
+        for (at, document) in work.selection.select(&work.batch) {
             if work.excluded.contains(&at) {
                 continue;
             }
-            self.over.set(Some((work.id, at)));
+            self.current_sample.set(Some((work.id, at)));
             self.learn_one(&document)?;
             self.part.text_bytes += document.text.len();
         }
         // No single sample is to blame for a panic from here on.
-        self.over.set(None);
+        self.current_sample.set(None);
         let learned: u64 = self.part.counters.samples - before.samples;
         // Where nothing was learned there is nothing to wait for.
         if learned > 0 {
@@ -299,7 +299,7 @@ impl<P> Worker<'_, P> {
                 counters.samples += 1;
                 counters.tokens += self.scratch.plan().n_tokens() as u64;
                 counters.dropped.merge(self.scratch.plan().dropped());
-                self.probes.tell(&self.scratch);
+                self.probes.report_times(&self.scratch);
                 Ok(())
             }
             Err(source) if self.options.on_failure == OnFailure::Skip => {

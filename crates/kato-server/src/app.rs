@@ -10,9 +10,9 @@ use kato_service::Service;
 
 use crate::budget::Budget;
 use crate::events::Events;
+use crate::log_throttle::LogThrottle;
 use crate::meters::Meters;
 use crate::options::Options;
-use crate::repeated::Repeated;
 use crate::routes::{self, Route};
 use crate::workers::Workers;
 
@@ -30,7 +30,7 @@ pub(crate) struct App {
     /// Memory for answers until they are sent.
     pub(crate) answer_memory: Arc<Budget>,
     /// Bounds the log lines about requests that failed for a reason that only the log may name.
-    pub(crate) failed_requests: Repeated,
+    pub(crate) failed_requests: LogThrottle,
     pub(crate) started: Instant,
     /// The OpenAPI document, made when it is first asked for.
     pub(crate) openapi: OnceLock<Bytes>,
@@ -56,7 +56,7 @@ impl App {
             in_flight: InFlight::new(options.max_concurrent_requests),
             request_memory: Budget::new(options.max_request_memory),
             answer_memory: Budget::new(options.max_answer_memory),
-            failed_requests: Repeated::default(),
+            failed_requests: LogThrottle::default(),
             started: Instant::now(),
             openapi: OnceLock::new(),
             options,
@@ -87,18 +87,18 @@ impl InFlight {
         })
     }
 
-    /// Takes a place, or returns `None` if all are taken.
-    pub(crate) fn enter(self: &Arc<Self>) -> Option<Place> {
-        // Counted first, and taken back by dropping the place if that was one too many: two
-        // requests can never share the last place. Relaxed, because the counters order no other
+    /// Takes a permit, or returns `None` if all are taken.
+    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<InFlightPermit> {
+        // Counted first, and taken back by dropping the permit if that was one too many: two
+        // requests can never share the last permit. Relaxed, because the counters order no other
         // memory.
         let before = self.now.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(self));
+        let permit = InFlightPermit(Arc::clone(self));
         if before >= self.limit {
             return None;
         }
         self.peak.fetch_max(before + 1, Ordering::Relaxed);
-        Some(place)
+        Some(permit)
     }
 
     /// Returns the number of requests in flight.
@@ -119,9 +119,9 @@ impl InFlight {
 
 /// A place among the requests in flight, returned when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<InFlight>);
+pub(crate) struct InFlightPermit(Arc<InFlight>);
 
-impl Drop for Place {
+impl Drop for InFlightPermit {
     fn drop(&mut self) {
         self.0.now.fetch_sub(1, Ordering::Relaxed);
     }

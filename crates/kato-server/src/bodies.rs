@@ -3,7 +3,7 @@
 //! Nearly all bodies are plain JSON of the right types and are deserialized directly. Whatever that
 //! refuses is parsed again as Python would, and then either coerced or described in every detail.
 
-mod plain;
+mod fast_path;
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +31,7 @@ pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observatio
     // The fast path. It takes nothing that the slow one would read otherwise: property tests
     // compare the two.
     if is_json(headers)
-        && let Some(plain) = plain::observation(body)
+        && let Some(plain) = fast_path::observation(body)
     {
         return Ok(plain);
     }
@@ -41,7 +41,7 @@ pub(crate) fn observation(headers: &HeaderMap, body: &[u8]) -> Result<Observatio
 /// Parses an observation with Python's grammar and pydantic's rules.
 fn long_observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Refusal> {
     let json = read(headers, body)?;
-    let mut check = Check::of("body");
+    let mut check = Check::new("body");
     let observation = check.model(&json).map(|map| check.observation(map));
     finish(check, observation.unwrap_or_default())
 }
@@ -49,7 +49,7 @@ fn long_observation(headers: &HeaderMap, body: &[u8]) -> Result<Observation, Ref
 /// Parses several observations (`observe-sequence`).
 pub(crate) fn sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> {
     if is_json(headers)
-        && let Some(plain) = plain::sequence(body)
+        && let Some(plain) = fast_path::sequence(body)
     {
         return Ok(plain);
     }
@@ -59,7 +59,7 @@ pub(crate) fn sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Ref
 /// Parses a sequence with Python's grammar and pydantic's rules.
 fn long_sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> {
     let json = read(headers, body)?;
-    let mut check = Check::of("body");
+    let mut check = Check::new("body");
     let mut sequence = Sequence::default();
     if let Some(map) = check.model(&json) {
         let items = check.required(map, "observations", |check, value| {
@@ -80,12 +80,12 @@ fn long_sequence(headers: &HeaderMap, body: &[u8]) -> Result<Sequence, Refusal> 
 /// Parses sequences to learn (`learn-batch`).
 pub(crate) fn lessons(headers: &HeaderMap, body: &[u8]) -> Result<Vec<Lesson>, Refusal> {
     if is_json(headers)
-        && let Some(plain) = plain::lessons(body)
+        && let Some(plain) = fast_path::lessons(body)
     {
         return Ok(plain);
     }
     let json = read(headers, body)?;
-    let mut check = Check::of("body");
+    let mut check = Check::new("body");
     let mut lessons = Vec::new();
     if let Some(map) = check.model(&json) {
         lessons = check.required(map, "sequences", |check, value| {
@@ -117,7 +117,7 @@ pub(crate) fn new_session(
     most: usize,
 ) -> Result<NewSession, Refusal> {
     let json = read(headers, body)?;
-    let mut check = Check::of("body");
+    let mut check = Check::new("body");
     let mut new = NewSession::default();
     let mut metadata: &[(Text, Json)] = &[];
     let mut config = None;
@@ -156,7 +156,7 @@ pub(crate) fn settings(
     most: usize,
 ) -> Result<Map<String, Value>, Refusal> {
     let json = read(headers, body)?;
-    let mut check = Check::of("body");
+    let mut check = Check::new("body");
     let entries = wrapped(&mut check, &json, "config");
     finish(check, ())?;
     known_settings(entries, most)
@@ -170,7 +170,7 @@ pub(crate) fn genes(
     most: usize,
 ) -> Result<(Map<String, Value>, Value), Refusal> {
     let json = read(headers, body)?;
-    let mut check = Check::of("body");
+    let mut check = Check::new("body");
     let entries = wrapped(&mut check, &json, "genes");
     finish(check, ())?;
     at_most("bytes of genes", json.text_bytes(), most)?;
@@ -280,7 +280,7 @@ fn finish<T>(check: Check, value: T) -> Result<T, Refusal> {
 /// Parses the body as JSON; refuses one that is missing or malformed.
 fn read(headers: &HeaderMap, body: &[u8]) -> Result<Json, Refusal> {
     let refuse = |fault, input| {
-        let mut check = Check::of("body");
+        let mut check = Check::new("body");
         check.fault_with(fault, input, None);
         finish(check, Json::Null)
     };

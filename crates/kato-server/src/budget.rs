@@ -30,11 +30,11 @@ pub(crate) struct Share {
 
 /// The reason why a share cannot grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scarce {
+pub(crate) enum BudgetError {
     /// Other shares hold too much at the moment.
-    Now,
+    Exhausted,
     /// The share would be larger than any may be.
-    Ever,
+    TooLarge,
 }
 
 /// Returns the largest size of one share of a budget.
@@ -71,9 +71,9 @@ impl Budget {
     }
 
     /// Takes bytes for a share that will hold `total`.
-    fn take(&self, bytes: usize, total: usize) -> Result<(), Scarce> {
+    fn take(&self, bytes: usize, total: usize) -> Result<(), BudgetError> {
         if total > self.largest() {
-            return Err(Scarce::Ever);
+            return Err(BudgetError::TooLarge);
         }
         // By the size of the whole share, not of this step: a large share that grows in small steps
         // must not use up what is kept for small ones.
@@ -88,11 +88,11 @@ impl Budget {
         let taken = self
             .held
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
-        taken.map(drop).map_err(|_| Scarce::Now)
+        taken.map(drop).map_err(|_| BudgetError::Exhausted)
     }
 
     /// Returns bytes to the budget and wakes those that wait for room.
-    fn give_back(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
         if bytes > 0 {
             self.held.fetch_sub(bytes, Ordering::Relaxed);
             self.freed.notify_waiters();
@@ -112,7 +112,7 @@ impl Share {
     }
 
     /// Takes more bytes if there is room right now.
-    pub(crate) fn grow(&self, more: usize) -> Result<(), Scarce> {
+    pub(crate) fn grow(&self, more: usize) -> Result<(), BudgetError> {
         self.budget
             .take(more, self.bytes().saturating_add(more))
             .inspect(|()| {
@@ -123,17 +123,21 @@ impl Share {
     /// Takes more bytes as soon as there is room, or gives up at the deadline. A share that waits
     /// keeps what it holds, so two that wait for each other both wait in vain; and there is no
     /// queue, so that a large share never holds up a small one.
-    pub(crate) async fn grow_until(&self, more: usize, deadline: Instant) -> Result<(), Scarce> {
+    pub(crate) async fn grow_until(
+        &self,
+        more: usize,
+        deadline: Instant,
+    ) -> Result<(), BudgetError> {
         loop {
             // Before the attempt: the future receives every `notify_waiters` from its creation on,
             // so bytes that are returned between the attempt and the waiting are not missed.
             let freed = self.budget.freed.notified();
             match self.grow(more) {
-                Err(Scarce::Now) => {}
+                Err(BudgetError::Exhausted) => {}
                 settled => return settled,
             }
             if time::timeout_at(deadline, freed).await.is_err() {
-                return Err(Scarce::Now);
+                return Err(BudgetError::Exhausted);
             }
         }
     }
@@ -142,13 +146,13 @@ impl Share {
     pub(crate) fn shrink_to(&self, bytes: usize) {
         // One atomic step, so that of two calls at a time each returns only what it has taken off.
         let before = self.bytes.fetch_min(bytes, Ordering::Relaxed);
-        self.budget.give_back(before.saturating_sub(bytes));
+        self.budget.release(before.saturating_sub(bytes));
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.give_back(*self.bytes.get_mut());
+        self.budget.release(*self.bytes.get_mut());
     }
 }
 
@@ -162,13 +166,13 @@ mod tests {
     fn shares_hold_no_more_than_the_budget_and_small_ones_find_room_beside_large_ones() {
         let budget = Budget::new(8 * SMALL);
         let (large, other) = (budget.share(), budget.share());
-        assert_eq!(large.grow(7 * SMALL + 1), Err(Scarce::Ever));
+        assert_eq!(large.grow(7 * SMALL + 1), Err(BudgetError::TooLarge));
         assert_eq!(large.grow(4 * SMALL), Ok(()));
-        assert_eq!(other.grow(4 * SMALL), Err(Scarce::Now));
+        assert_eq!(other.grow(4 * SMALL), Err(BudgetError::Exhausted));
         assert_eq!(other.grow(3 * SMALL), Ok(()));
         let small = budget.share();
         assert_eq!(small.grow(SMALL), Ok(()));
-        assert_eq!(budget.share().grow(1), Err(Scarce::Now));
+        assert_eq!(budget.share().grow(1), Err(BudgetError::Exhausted));
         large.shrink_to(SMALL);
         assert_eq!(budget.held(), 5 * SMALL);
         drop((large, other, small));
@@ -181,7 +185,10 @@ mod tests {
         let (first, second) = (budget.share(), budget.share());
         first.grow(7 * SMALL).unwrap();
         let soon = Instant::now() + Duration::from_millis(10);
-        assert_eq!(second.grow_until(2 * SMALL, soon).await, Err(Scarce::Now));
+        assert_eq!(
+            second.grow_until(2 * SMALL, soon).await,
+            Err(BudgetError::Exhausted)
+        );
         let far = Instant::now() + Duration::from_secs(600);
         let waits = second.grow_until(2 * SMALL, far);
         let gives_back = async {

@@ -7,10 +7,10 @@ use axum::http::{HeaderMap, StatusCode};
 use kato_prediction::Cancel;
 use serde::Serialize;
 
-use crate::held::Held;
 use crate::query;
 use crate::refusal::Refusal;
 use crate::reply::{Outcome, Reply};
+use crate::resources::RequestResources;
 
 /// A request whose route is known.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Call {
     pub(crate) cancel: Cancel,
     /// What the request holds, kept while it is worked on, whether or not anybody still waits for
     /// it.
-    pub(crate) held: Arc<Held>,
+    pub(crate) resources: Arc<RequestResources>,
 }
 
 impl Call {
@@ -48,7 +48,7 @@ impl Call {
     /// Answers with a value that may be large and may have no JSON form; the memory that all such
     /// answers take is bounded.
     pub(crate) fn written<T: Serialize>(&self, answer: &T) -> Outcome {
-        let body = self.held.write(answer);
+        let body = self.resources.write(answer);
         let body = body.map_err(|error| Refusal::unwritable(&error))??;
         Ok(Reply::new(StatusCode::OK, Some("application/json"), body).into())
     }

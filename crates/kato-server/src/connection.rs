@@ -20,7 +20,7 @@ use tokio::time;
 
 use crate::app::App;
 use crate::dispatch;
-use crate::repeated::Repeated;
+use crate::log_throttle::LogThrottle;
 use crate::stall::StallGuard;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
@@ -73,7 +73,7 @@ impl Connections {
     /// system's queue.
     pub(crate) async fn accept(&mut self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
-        let failures = Repeated::default();
+        let failures = LogThrottle::default();
         loop {
             let next = async {
                 // The place first: a connection that was accepted without one would hold a
@@ -98,7 +98,7 @@ impl Connections {
                         let stream = guarded(&app, stream);
                         #[cfg(feature = "tls")]
                         match tls {
-                            Some(tls) => serve_securely(app, tls, stream, closing).await,
+                            Some(tls) => serve_tls(app, tls, stream, closing).await,
                             None => serve(app, stream, closing).await,
                         }
                         #[cfg(not(feature = "tls"))]
@@ -107,7 +107,7 @@ impl Connections {
                     });
                 }
                 Err(error) => {
-                    if let Some(n_left_out) = failures.tell() {
+                    if let Some(n_left_out) = failures.should_log() {
                         tracing::warn!(%error, n_left_out, "a connection was not accepted");
                     }
                     // Without descriptors `accept` fails at once, again and again: the loop must
@@ -148,19 +148,19 @@ fn guarded(app: &App, stream: TcpStream) -> StallGuard {
 
 /// Completes the TLS handshake, then serves the connection.
 #[cfg(feature = "tls")]
-async fn serve_securely(
+async fn serve_tls(
     app: Arc<App>,
     tls: Tls,
     stream: StallGuard,
     mut closing: watch::Receiver<bool>,
 ) {
     let within = app.options.read_timeout;
-    let shaken = tokio::select! {
-        shaken = tls.accept(stream, within) => shaken,
+    let handshake = tokio::select! {
+        handshake = tls.accept(stream, within) => handshake,
         // No request has begun on this connection, so there is nothing to finish.
         _ = closing.changed() => return,
     };
-    match shaken {
+    match handshake {
         Ok(stream) => serve(app, stream, closing).await,
         Err(error) => tracing::debug!(%error, "a client did not shake hands"),
     }

@@ -22,12 +22,12 @@ use crate::app::App;
 use crate::call::Call;
 use crate::cors;
 use crate::events;
-use crate::held::Held;
 use crate::options::Options;
 use crate::query;
 use crate::refusal::Refusal;
 use crate::reply::{Answer, Cause, Outcome, Reply};
-use crate::routes::{self, Found, Route, Work};
+use crate::resources::RequestResources;
+use crate::routes::{self, Route, RouteMatch, Work};
 
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("x-session-id");
@@ -37,13 +37,13 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     let started = Instant::now();
     let (mut parts, mut body) = request.into_parts();
     let trace_id = trace_id(&parts.headers);
-    let mut about = About::default();
+    let mut info = RequestInfo::default();
     // Before anything of the request is read: to refuse must stay cheap when there is too much to
     // do.
-    let mut response = match app.in_flight.enter() {
-        Some(place) => {
-            let held = Held::new(&app, place);
-            answer(&app, &mut parts, &mut body, &mut about, &held).await
+    let mut response = match app.in_flight.try_acquire() {
+        Some(permit) => {
+            let resources = RequestResources::new(&app, permit);
+            answer(&app, &mut parts, &mut body, &mut info, &resources).await
         }
         None => {
             let limit = app.in_flight.limit();
@@ -56,10 +56,10 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     let headers = response.headers_mut();
     // Also on refusals, so that a page that may use the server can read why. A preflight has
     // brought headers of its own.
-    if !about.is_preflight {
+    if !info.is_preflight {
         cors::allow(&app.options, &parts.headers, headers);
     }
-    if let Some(id) = about.session_header(&parts.headers) {
+    if let Some(id) = info.session_header(&parts.headers) {
         headers.insert(SESSION_ID, id);
     }
     // `answer` has taken the body if the route reads one; what is still here belongs to nobody and
@@ -74,7 +74,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     // The cause may name files of the server, so it goes into the log alone, where the trace id
     // finds it.
     if let Some(Cause(cause)) = response.extensions_mut().remove()
-        && let Some(n_left_out) = app.failed_requests.tell()
+        && let Some(n_left_out) = app.failed_requests.should_log()
     {
         tracing::error!(
             trace_id = trace_id.to_str().unwrap_or_default(),
@@ -85,12 +85,11 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
     }
     // By the template, not the path: clients choose paths, and the number of series must be
     // bounded.
-    app.meters
-        .count(&parts.method, about.template, status, took);
+    app.meters.count(&parts.method, info.template, status, took);
     tracing::info!(
         trace_id = trace_id.to_str().unwrap_or_default(),
         method = parts.method.as_str(),
-        route = about.template,
+        route = info.template,
         status = status.as_u16(),
         duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
         "request"
@@ -99,7 +98,7 @@ pub(crate) async fn handle(app: Arc<App>, request: Request) -> Response {
 }
 
 /// Facts about a request that are found on its way.
-struct About {
+struct RequestInfo {
     /// The route's path, with parameters in braces; bounded in number, unlike paths.
     template: &'static str,
     is_preflight: bool,
@@ -114,7 +113,7 @@ enum Session {
     Missing,
 }
 
-impl Default for About {
+impl Default for RequestInfo {
     fn default() -> Self {
         Self {
             template: "(none)",
@@ -124,7 +123,7 @@ impl Default for About {
     }
 }
 
-impl About {
+impl RequestInfo {
     /// Returns the session id for the answer's header: that of the path, else the one that the
     /// request names, whether or not there is such a session.
     fn session_header(&self, request: &HeaderMap) -> Option<HeaderValue> {
@@ -163,17 +162,17 @@ async fn answer(
     app: &Arc<App>,
     parts: &mut Parts,
     body: &mut Body,
-    about: &mut About,
-    held: &Arc<Held>,
+    info: &mut RequestInfo,
+    resources: &Arc<RequestResources>,
 ) -> Response {
     if let Err(refusal) = access::check(&app.options, &parts.method, &parts.uri, &parts.headers) {
-        return Reply::from(refusal).into_response(parts.method == Method::HEAD, Some(held));
+        return Reply::from(refusal).into_response(parts.method == Method::HEAD, Some(resources));
     }
     // Before the token: browsers send preflights without credentials, whatever the request behind
     // them will carry.
     if let Some(reply) = cors::preflight(&app.options, &parts.method, &parts.headers) {
-        about.is_preflight = true;
-        return reply.into_response(false, Some(held));
+        info.is_preflight = true;
+        return reply.into_response(false, Some(resources));
     }
     // Decoded once, and used by the check of the token and by the routes alike, so that no spelling
     // of a path means one thing here and another there.
@@ -182,24 +181,24 @@ async fn answer(
     if !matches!(path.as_str(), "/" | "/health")
         && let Err(refusal) = app.options.tokens.check(&parts.headers)
     {
-        return Reply::from(refusal).into_response(parts.method == Method::HEAD, Some(held));
+        return Reply::from(refusal).into_response(parts.method == Method::HEAD, Some(resources));
     }
     if events::is_handshake(&parts.method, &parts.headers) {
-        about.template = events::PATH;
+        info.template = events::PATH;
         return events::accept(app, parts, &path).await;
     }
-    let reply = match route(app, parts, body, (&path, held), about).await {
+    let reply = match route(app, parts, body, (&path, resources), info).await {
         Ok(Answer::Now(reply)) => reply,
         // Waiting for the journal, with the request's place and memory held.
         Ok(Answer::Later(reply)) => reply.await,
         Err(refusal) => refusal.into(),
     };
     // Only reads can be refused here: what a write answers never costs more than its body did.
-    let reply = match held.settle(reply.len()) {
+    let reply = match resources.charge_answer(reply.len()) {
         Ok(()) => reply,
-        Err(no_room) => Refusal::from(no_room).into(),
+        Err(error) => Refusal::from(error).into(),
     };
-    reply.into_response(parts.method == Method::HEAD, Some(held))
+    reply.into_response(parts.method == Method::HEAD, Some(resources))
 }
 
 /// Finds the route and runs its handler.
@@ -207,18 +206,18 @@ async fn route(
     app: &Arc<App>,
     parts: &Parts,
     body: &mut Body,
-    (path, held): (&str, &Arc<Held>),
-    about: &mut About,
+    (path, resources): (&str, &Arc<RequestResources>),
+    info: &mut RequestInfo,
 ) -> Result<Answer, Refusal> {
     let found = routes::find(&app.routes, &parts.method, path);
-    if let Found::Route(route, _) | Found::WrongMethod(route) = &found {
-        about.template = route.template;
+    if let RouteMatch::Route(route, _) | RouteMatch::WrongMethod(route) = &found {
+        info.template = route.template;
     }
     // KATO's middleware looks the session up before routing, so an unknown session comes before an
     // unknown path or method.
     let guarded = routes::guarded_session(&parts.method, path).map(str::to_owned);
     let (session, outcome) = match found {
-        Found::Route(route, params) => {
+        RouteMatch::Route(route, params) => {
             // Before the body, which may be large, is read.
             let key = idempotency_key(app, &parts.headers)?;
             let call = Call {
@@ -228,10 +227,10 @@ async fn route(
                 body: match route.has_body {
                     // `take` leaves an empty body behind, which tells `discard` that there is
                     // nothing to read over.
-                    true => body::read(app, mem::take(body), &held.request).await?,
+                    true => body::read(app, mem::take(body), &resources.request).await?,
                     false => Bytes::new(),
                 },
-                held: Arc::clone(held),
+                resources: Arc::clone(resources),
                 headers: parts.headers.clone(),
                 cancel: Cancel::new(),
             };
@@ -252,7 +251,7 @@ async fn route(
             in_session(app, guarded, (work, "", &Cancel::never()), act).await?
         }
     };
-    about.session = session;
+    info.session = session;
     outcome
 }
 
@@ -294,9 +293,9 @@ fn node_of(app: &App, route: &Route, call: &Call) -> String {
 }
 
 /// Answers a request that no route takes.
-fn no_route(options: &Options, parts: &Parts, found: Found) -> Reply {
+fn no_route(options: &Options, parts: &Parts, found: RouteMatch) -> Reply {
     match found {
-        Found::WrongMethod(route) => {
+        RouteMatch::WrongMethod(route) => {
             // Of the first route of the path alone, as in Starlette.
             let allow = match (&route.method, route.allows_head()) {
                 (_, true) => "GET, HEAD",
@@ -306,10 +305,10 @@ fn no_route(options: &Options, parts: &Parts, found: Found) -> Reply {
             let allow = HeaderValue::from_str(allow).expect("methods are letters");
             Reply::from(detail).with_header(header::ALLOW, allow)
         }
-        Found::Redirect(path) => {
+        RouteMatch::Redirect(path) => {
             redirect(options, parts, &path).unwrap_or_else(|| Refusal::not_found().into())
         }
-        Found::Route(..) | Found::Nothing => Refusal::not_found().into(),
+        RouteMatch::Route(..) | RouteMatch::Nothing => Refusal::not_found().into(),
     }
 }
 

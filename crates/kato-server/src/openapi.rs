@@ -16,7 +16,7 @@ use crate::routes::{Group, Route};
 pub(crate) fn document(routes: &[&Route]) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes.iter().filter(|route| route.group != Group::Docs) {
-        let operation = operations::of(&route.method, route.template);
+        let operation = operations::for_route(&route.method, route.template);
         let path = paths.entry(route.template).or_insert_with(|| json!({}));
         if let Value::Object(path) = path {
             let method = route.method.as_str().to_ascii_lowercase();

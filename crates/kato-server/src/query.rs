@@ -46,7 +46,7 @@ fn checked(
     let Some(text) = parameter(query, name) else {
         return Ok(default);
     };
-    let mut check = Check::of("query");
+    let mut check = Check::new("query");
     let input = Value::from(excerpt_of_text(&text));
     let value = check.at(name, |check| match integer_of_text(&text) {
         Ok(value) => accept(check, value, &input),

@@ -9,9 +9,9 @@ use kato_protocol::{ErrorBody, SessionError, ValidationDetail};
 use kato_service::{ServiceError, StorageFailure};
 use serde_json::{Value, json};
 
-use crate::budget::Scarce;
-use crate::held::NoRoom;
+use crate::budget::BudgetError;
 use crate::reply::{Answer, Reply};
+use crate::resources::AnswerMemoryError;
 
 /// Seconds after which a client may try again when the server has too much to do.
 const RETRY_SOON: u64 = 1;
@@ -74,7 +74,7 @@ impl Refusal {
     /// under the answer's trace id: its text may name files, which concern nobody but the operator.
     fn internal(error: &dyn Error) -> Self {
         let detail = "the server failed; its log says why, under the X-Trace-ID of this answer";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(chain(error))
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail).caused_by(error_chain(error))
     }
 
     /// Creates the refusal for an answer that has a part without a JSON form.
@@ -98,13 +98,13 @@ impl Refusal {
     }
 }
 
-impl From<NoRoom> for Refusal {
-    fn from(NoRoom(scarce): NoRoom) -> Self {
-        match scarce {
-            Scarce::Now => Self::overloaded(
+impl From<AnswerMemoryError> for Refusal {
+    fn from(AnswerMemoryError(error): AnswerMemoryError) -> Self {
+        match error {
+            BudgetError::Exhausted => Self::overloaded(
                 "the answers that wait to be read fill the server's memory for them; try again",
             ),
-            Scarce::Ever => Self::new(
+            BudgetError::TooLarge => Self::new(
                 StatusCode::INSUFFICIENT_STORAGE,
                 "the answer is larger than the server's memory for answers; ask for less, such as fewer predictions",
             ),
@@ -154,8 +154,8 @@ impl From<ServiceError> for Refusal {
             ServiceError::Closed => Self::try_later(&error.to_string(), RETRY_LATER),
             ServiceError::StorageFailed { ref source } => {
                 // With what the system said, such as that the disk is full, but not with paths.
-                let detail = format!("{error}{}", because(source));
-                Self::try_later(&detail, RETRY_LATER).caused_by(chain(&error))
+                let detail = format!("{error}{}", os_error_suffix(source));
+                Self::try_later(&detail, RETRY_LATER).caused_by(error_chain(&error))
             }
             // Only a prediction that took too long gets this answer: one that was abandoned has no
             // reader.
@@ -165,13 +165,13 @@ impl From<ServiceError> for Refusal {
                  short-term memory, or narrow the patterns with a filter_pipeline",
             ),
             ServiceError::RunReplaced { .. } | ServiceError::InMemory => {
-                Self::new(StatusCode::CONFLICT, chain(&error))
+                Self::new(StatusCode::CONFLICT, error_chain(&error))
             }
             ServiceError::TooManySessions { .. } | ServiceError::MemoryFull { .. } => {
-                Self::overloaded(&chain(&error))
+                Self::overloaded(&error_chain(&error))
             }
             ServiceError::TooLarge { .. } => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, chain(&error))
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, error_chain(&error))
             }
             ServiceError::TtlNegative { .. }
             | ServiceError::KeyReused { .. }
@@ -179,7 +179,7 @@ impl From<ServiceError> for Refusal {
             | ServiceError::RunTooLarge { .. }
             | ServiceError::TooManyRuns { .. }
             | ServiceError::BatchTooLarge { .. }
-            | ServiceError::EmptySequence { .. } => Self::new(INVALID, chain(&error)),
+            | ServiceError::EmptySequence { .. } => Self::new(INVALID, error_chain(&error)),
             // What remains is the server's own failure. Errors that the service will add count as
             // that until they are listed here.
             other => Self::internal(&other),
@@ -201,32 +201,36 @@ fn engine(error: &EngineError) -> Refusal {
             BAD,
             json!({
                 "error": "VectorDimensionError",
-                "message": chain(error),
+                "message": error_chain(error),
                 "expected_dimension": expected,
                 "actual_dimension": found,
                 "vector_name": null,
             }),
         ),
-        EngineError::TooLarge { .. } => Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, chain(error)),
+        EngineError::TooLarge { .. } => {
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error_chain(error))
+        }
         EngineError::EmptyStm
         | EngineError::Vectors(_)
         | EngineError::VectorNotFinite { .. }
-        | EngineError::EmotiveRange { .. } => Refusal::new(BAD, chain(error)),
-        EngineError::NotClearable { .. } => Refusal::new(StatusCode::CONFLICT, chain(error)),
-        EngineError::Index { .. } => Refusal::new(StatusCode::INSUFFICIENT_STORAGE, chain(error)),
+        | EngineError::EmotiveRange { .. } => Refusal::new(BAD, error_chain(error)),
+        EngineError::NotClearable { .. } => Refusal::new(StatusCode::CONFLICT, error_chain(error)),
+        EngineError::Index { .. } => {
+            Refusal::new(StatusCode::INSUFFICIENT_STORAGE, error_chain(error))
+        }
         other => Refusal::internal(other),
     }
 }
 
 /// Returns what the system said of a failure, in brackets, or nothing if that is not known. The
 /// whole text may name files and is for the log.
-pub(crate) fn because(failure: &StorageFailure) -> String {
+pub(crate) fn os_error_suffix(failure: &StorageFailure) -> String {
     let said = failure.system_error();
     said.map(|said| format!(" ({said})")).unwrap_or_default()
 }
 
 /// Returns an error and its causes in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
+pub(crate) fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

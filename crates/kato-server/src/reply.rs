@@ -9,8 +9,8 @@ use axum::response::Response;
 use kato_protocol::IDEMPOTENCY_REPLAYED;
 use serde::Serialize;
 
-use crate::held::{Held, until_sent};
 use crate::refusal::Refusal;
+use crate::resources::{RequestResources, until_sent};
 
 /// The result of a handler.
 pub(crate) enum Answer {
@@ -106,13 +106,17 @@ impl Reply {
 
     /// Converts the answer to HTTP, without its body if the request's method asks for the headers
     /// alone. What the request holds is returned when the body has been sent.
-    pub(crate) fn into_response(self, head_only: bool, held: Option<&Arc<Held>>) -> Response {
+    pub(crate) fn into_response(
+        self,
+        head_only: bool,
+        resources: Option<&Arc<RequestResources>>,
+    ) -> Response {
         let length = HeaderValue::from(self.body.len());
-        let body = match held {
+        let body = match resources {
             _ if head_only || self.body.is_empty() => Body::empty(),
             // The connection owns body and resources from here on, so a client that reads slowly
             // keeps its place among the requests.
-            Some(held) => Body::from(until_sent(self.body, Arc::clone(held))),
+            Some(resources) => Body::from(until_sent(self.body, Arc::clone(resources))),
             None => Body::from(self.body),
         };
         let mut response = Response::new(body);

@@ -50,7 +50,7 @@ pub(crate) struct Route {
 
 /// The result of looking up a path and method.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum RouteMatch {
     Route(&'static Route, Vec<String>),
     /// The path exists, but not with this method.
     WrongMethod(&'static Route),
@@ -109,27 +109,27 @@ pub(crate) fn active(options: &Options) -> Vec<&'static Route> {
 }
 
 /// Finds the route of a decoded path.
-pub(crate) fn find(routes: &[&'static Route], method: &Method, path: &str) -> Found {
+pub(crate) fn find(routes: &[&'static Route], method: &Method, path: &str) -> RouteMatch {
     let mut wrong_method = None;
     for route in routes {
         let Some(parameters) = route.parameters(path) else {
             continue;
         };
         if route.takes(method) {
-            return Found::Route(route, parameters);
+            return RouteMatch::Route(route, parameters);
         }
         // A later route may have the same path and the right method.
         wrong_method = wrong_method.or(Some(*route));
     }
     if let Some(route) = wrong_method {
-        return Found::WrongMethod(route);
+        return RouteMatch::WrongMethod(route);
     }
     // Starlette redirects only where the shorter path exists, with whatever method.
     let bare = path.trim_end_matches('/');
     if bare.len() < path.len() && routes.iter().any(|route| route.parameters(bare).is_some()) {
-        return Found::Redirect(bare.to_owned());
+        return RouteMatch::Redirect(bare.to_owned());
     }
-    Found::Nothing
+    RouteMatch::Nothing
 }
 
 /// Returns the session that a path belongs to, if it has to exist before anything else is looked

@@ -291,8 +291,8 @@ impl BoundServer {
         // Not the signal of the shutdown: the periodic work goes on until no request writes any
         // more.
         let ending = watch::Sender::new(false);
-        let maintaining = Periodic::of(maintain(Arc::clone(&app), ending.subscribe()));
-        let sampling = Periodic::of(sample(Arc::clone(&app), ending.subscribe()));
+        let maintaining = Periodic::spawn(maintain(Arc::clone(&app), ending.subscribe()));
+        let sampling = Periodic::spawn(sample(Arc::clone(&app), ending.subscribe()));
         let mut connections = Connections::new(Arc::clone(&app));
         #[cfg(feature = "tls")]
         connections.secure(tls);

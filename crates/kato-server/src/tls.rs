@@ -86,7 +86,7 @@ impl Tls {
         within: Duration,
     ) -> io::Result<TlsStream<StallGuard>> {
         // A client that opens a connection and says nothing would hold one of the places for ever.
-        let shaken = time::timeout(within, self.0.accept(stream)).await;
-        shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        let handshake = time::timeout(within, self.0.accept(stream)).await;
+        handshake.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 }

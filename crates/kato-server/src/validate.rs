@@ -37,7 +37,7 @@ pub(crate) struct Check {
 
 impl Check {
     /// Creates a check of the `body`, the `query` or the `path`.
-    pub(crate) fn of(part: &str) -> Self {
+    pub(crate) fn new(part: &str) -> Self {
         Self {
             loc: vec![Value::from(part)],
             details: Vec::new(),

@@ -1,6 +1,6 @@
 //! Threads for work that blocks: matching, locks of sessions, disks.
 
-mod places;
+mod fair_semaphore;
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use kato_prediction::Cancel;
 use tokio::sync::watch;
 use tokio::{task, time};
 
-use self::places::Places;
+use self::fair_semaphore::FairSemaphore;
 use crate::refusal::Refusal;
 use crate::routes::Work;
 
@@ -20,37 +20,37 @@ const MAX_WORKERS: usize = 1 << 16;
 /// bounded by the requests in flight.
 #[derive(Debug)]
 pub(crate) struct Workers {
-    short: Places,
-    /// Places for long work, apart from the others so that short work always finds a thread.
-    long: Places,
+    short: FairSemaphore,
+    /// Permits for long work, apart from the others so that short work always finds a thread.
+    long: FairSemaphore,
     /// Longest time that a thread works for one prediction.
     longest_prediction: Duration,
     /// Number of jobs that have begun and not ended.
-    begun: watch::Sender<usize>,
+    n_running: watch::Sender<usize>,
 }
 
 /// Cancels a prediction when nobody waits for its answer any more: hyper drops the future of a
 /// request when its connection is closed, and so does a server that stops.
-struct Waiting<'a>(&'a Cancel);
+struct CancelOnDrop<'a>(&'a Cancel);
 
-impl Drop for Waiting<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         self.0.cancel();
     }
 }
 
 /// Counts as a job that has begun until it is dropped.
-struct Begun(watch::Sender<usize>);
+struct RunningGuard(watch::Sender<usize>);
 
-impl Begun {
+impl RunningGuard {
     /// Counts a job that begins.
-    fn new(begun: &watch::Sender<usize>) -> Self {
-        begun.send_modify(|n| *n += 1);
-        Self(begun.clone())
+    fn new(n_running: &watch::Sender<usize>) -> Self {
+        n_running.send_modify(|n| *n += 1);
+        Self(n_running.clone())
     }
 }
 
-impl Drop for Begun {
+impl Drop for RunningGuard {
     fn drop(&mut self) {
         self.0.send_modify(|n| *n -= 1);
     }
@@ -64,10 +64,10 @@ impl Workers {
         // At least 2, so that a half of them is not none.
         let n_workers = n_workers.clamp(2, MAX_WORKERS);
         Self {
-            short: Places::new(2 * n_workers, n_workers),
-            long: Places::new(n_workers / 2 * 2, n_workers / 2),
+            short: FairSemaphore::new(2 * n_workers, n_workers),
+            long: FairSemaphore::new(n_workers / 2 * 2, n_workers / 2),
             longest_prediction,
-            begun: watch::Sender::new(0),
+            n_running: watch::Sender::new(0),
         }
     }
 
@@ -81,20 +81,20 @@ impl Workers {
         cancel: &Cancel,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        let places = match work {
+        let semaphore = match work {
             Work::Light => return Ok(job()),
             Work::Short => &self.short,
             Work::Long => &self.long,
         };
         // Before the queue, so that a request that is abandoned there is cancelled as well.
-        let _waiting = Waiting(cancel);
-        let place = places.enter(node).await;
-        let begun = Begun::new(&self.begun);
+        let _cancel_on_drop = CancelOnDrop(cancel);
+        let permit = semaphore.acquire(node).await;
+        let running = RunningGuard::new(&self.n_running);
         let mut done = task::spawn_blocking(move || {
             let value = job();
-            // By the thread itself, not by the future, which may be gone: a place is free only when
-            // its thread is.
-            drop((place, begun));
+            // By the thread itself, not by the future, which may be gone: a permit is free only
+            // when its thread is.
+            drop((permit, running));
             value
         });
         let done = tokio::select! {
@@ -114,8 +114,8 @@ impl Workers {
 
     /// Waits for all jobs that have begun. Must be called when nobody starts any more.
     pub(crate) async fn finish(&self) {
-        let mut begun = self.begun.subscribe();
+        let mut n_running = self.n_running.subscribe();
         // The sender lives in `self`, so there is no error.
-        let _ = begun.wait_for(|n| *n == 0).await;
+        let _ = n_running.wait_for(|n| *n == 0).await;
     }
 }

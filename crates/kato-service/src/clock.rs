@@ -79,7 +79,7 @@ impl ManualClock {
     /// Creates a clock that stands at a time; earlier than 1970 counts as 1970.
     #[must_use]
     pub fn at(time: SystemTime) -> Self {
-        Self(AtomicU64::new(Micros::of(time).0))
+        Self(AtomicU64::new(Micros::from_system_time(time).0))
     }
 
     /// Moves the clock on.
@@ -118,7 +118,7 @@ const LATEST: u64 = 253_402_300_799_999_999;
 
 impl Micros {
     /// Converts a time of the system: 1970 at the earliest, the end of 9999 at the latest.
-    pub(crate) fn of(time: SystemTime) -> Self {
+    pub(crate) fn from_system_time(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(since.as_micros()).map_or(LATEST, |micros| micros.min(LATEST)))
     }

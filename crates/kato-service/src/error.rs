@@ -206,7 +206,7 @@ impl ServiceError {
     pub(crate) fn journal(action: &'static str) -> impl FnOnce(fjall::Error) -> Self {
         move |source| Self::Journal {
             action,
-            source: StorageFailure::of(source),
+            source: StorageFailure::new(source),
         }
     }
 
@@ -223,7 +223,7 @@ impl ServiceError {
     pub(crate) fn corrupt(action: &'static str, reason: impl fmt::Display) -> Self {
         Self::Journal {
             action,
-            source: StorageFailure::of(Damaged(reason.to_string())),
+            source: StorageFailure::new(Damaged(reason.to_string())),
         }
     }
 }
@@ -253,7 +253,7 @@ struct Damaged(String);
 pub struct StorageFailure(Arc<dyn Error + Send + Sync>);
 
 impl StorageFailure {
-    pub(crate) fn of(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(Arc::from(error.into()))
     }
 }

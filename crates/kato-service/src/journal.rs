@@ -5,9 +5,9 @@ mod copy;
 mod log;
 mod mark;
 mod opening;
+mod operation_guard;
 mod record;
 mod tables;
-mod unfinished;
 mod versions;
 mod witness;
 mod writer;
@@ -21,6 +21,7 @@ use std::time::Duration;
 use crossbeam_channel::Sender;
 
 pub(crate) use self::copy::copy;
+use self::operation_guard::OperationGuard;
 pub(crate) use self::record::{
     KeyRecord, LessonsRecord, NodeRecord, SessionHeader, StateRecord, StoredAnswer, key_of_key,
     key_of_lessons, key_of_time, old_key_of_key, sequence_of, time_of,
@@ -28,7 +29,6 @@ pub(crate) use self::record::{
 #[cfg(test)]
 pub(crate) use self::tables::Fault;
 pub(crate) use self::tables::{Table, Tables};
-use self::unfinished::Unfinished;
 use self::writer::{Writer, WriterFigures};
 use crate::error::StorageFailure;
 use crate::loss::Loss;
@@ -52,7 +52,7 @@ pub(crate) struct Entry {
     /// Whether it must be on the disk before it is acknowledged.
     pub(crate) sync: bool,
     /// Called when it is written.
-    pub(crate) settled: Option<Box<dyn FnOnce() + Send>>,
+    pub(crate) on_written: Option<Box<dyn FnOnce() + Send>>,
 }
 
 /// An entry in the queue.
@@ -79,7 +79,7 @@ pub(crate) struct Journal {
 
 /// The findings of opening a journal.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct OpenReport {
     /// The losses, accepted or only reported.
     pub(crate) losses: Vec<Loss>,
     /// Whether it was made just now.
@@ -100,7 +100,10 @@ impl Entry {
 
 impl Journal {
     /// Opens the journal in the directory of a service, or creates one.
-    pub(crate) fn open(dir: &Path, accepts_losses: bool) -> Result<(Self, Found), ServiceError> {
+    pub(crate) fn open(
+        dir: &Path,
+        accepts_losses: bool,
+    ) -> Result<(Self, OpenReport), ServiceError> {
         let opened = opening::open(dir, accepts_losses)?;
         let tables = Arc::new(opened.tables);
         let (sender, receiver) = crossbeam_channel::bounded(QUEUE);
@@ -131,11 +134,11 @@ impl Journal {
             bytes_cut_off: opened.bytes_cut_off,
             stores: RwLock::default(),
         };
-        let found = Found {
+        let report = OpenReport {
             losses: opened.losses,
             is_new: opened.is_new,
         };
-        Ok((journal, found))
+        Ok((journal, report))
     }
 
     pub(crate) fn tables(&self) -> &Tables {
@@ -197,7 +200,7 @@ impl Journal {
     pub(crate) fn append_and_wait(&self, entry: Entry) -> Result<(), ServiceError> {
         match self.append(entry)?.recv() {
             Ok(acknowledged) => Ok(acknowledged?),
-            Err(gone) => Err(StorageFailure::of(gone).into()),
+            Err(gone) => Err(StorageFailure::new(gone).into()),
         }
     }
 
@@ -227,8 +230,8 @@ impl Journal {
     }
 
     /// Begins an operation, which ends all writing unless it is said to be done.
-    pub(crate) const fn unfinished(&self) -> Unfinished<'_> {
-        Unfinished::of(self)
+    pub(crate) const fn begin_operation(&self) -> OperationGuard<'_> {
+        OperationGuard::new(self)
     }
 
     /// Ends all writing and returns what did so first: an operation was left half-way, so that only

@@ -227,7 +227,7 @@ impl Claimed {
             );
             let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
             // Called once the record is written: from then on the journal answers for the key.
-            entry.settled = Some(Box::new(move || drop(shared.lock().by_key.remove(&key))));
+            entry.on_written = Some(Box::new(move || drop(shared.lock().by_key.remove(&key))));
         }
         // Also with a journal: until its record is written, the answer is found here.
         let known = Known {

@@ -20,6 +20,7 @@
 mod answer;
 mod charge;
 mod clock;
+mod compact_json;
 mod descriptors;
 mod directory_lock;
 mod error;
@@ -27,7 +28,6 @@ mod figures;
 mod files;
 mod genes;
 mod journal;
-mod kept;
 mod keys;
 mod loss;
 mod node;

@@ -149,12 +149,12 @@ impl Loss {
 pub(crate) struct Losses {
     /// Where losses are written down; `None` in memory.
     list: Option<PathBuf>,
-    found: Mutex<Vec<Told>>,
+    found: Mutex<Vec<ReportedLoss>>,
 }
 
 /// A loss that is reported.
 #[derive(Debug)]
-struct Told {
+struct ReportedLoss {
     loss: Loss,
     /// Whether it is in the list, so that nothing mends it.
     is_listed: bool,
@@ -175,20 +175,23 @@ impl Losses {
         });
         Ok(Self {
             list: Some(path),
-            found: Mutex::new(earlier.into_iter().map(Told::listed).collect()),
+            found: Mutex::new(earlier.into_iter().map(ReportedLoss::listed).collect()),
         })
     }
 
     /// Returns all losses that are not mended.
     pub(crate) fn all(&self) -> Vec<Loss> {
-        self.lock().iter().map(|told| told.loss.clone()).collect()
+        self.lock()
+            .iter()
+            .map(|reported| reported.loss.clone())
+            .collect()
     }
 
     /// Reports a loss from now on, until it is mended.
-    pub(crate) fn tell(&self, loss: Loss) {
+    pub(crate) fn report(&self, loss: Loss) {
         let mut found = self.lock();
-        if !found.iter().any(|told| told.loss == loss) {
-            found.push(Told {
+        if !found.iter().any(|reported| reported.loss == loss) {
+            found.push(ReportedLoss {
                 loss,
                 is_listed: false,
             });
@@ -204,23 +207,24 @@ impl Losses {
         }
         let mut found = self.lock();
         // It may have been reported as one that can be mended.
-        found.retain(|told| told.loss != loss);
-        found.push(Told::listed(loss));
+        found.retain(|reported| reported.loss != loss);
+        found.push(ReportedLoss::listed(loss));
         Ok(())
     }
 
     /// Forgets what was reported of a knowledge base, which is whole again.
     pub(crate) fn mended(&self, knowledge_base: &Path) {
-        self.lock()
-            .retain(|told| told.is_listed || told.loss.knowledge_base() != Some(knowledge_base));
+        self.lock().retain(|reported| {
+            reported.is_listed || reported.loss.knowledge_base() != Some(knowledge_base)
+        });
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Told>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<ReportedLoss>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Told {
+impl ReportedLoss {
     /// Creates a loss that is in the list.
     const fn listed(loss: Loss) -> Self {
         Self {

@@ -18,8 +18,8 @@ pub(crate) use self::lineage::sequence_of_store;
 pub(crate) use self::loaded::LoadedNode;
 use crate::ServiceError;
 use crate::clock::{Clock, Micros};
+use crate::compact_json::CompactJson;
 use crate::journal::{Entry, Journal, NodeRecord, Table};
-use crate::kept::Kept;
 use crate::loss::Losses;
 
 /// A node that the service knows, in memory or not.
@@ -32,7 +32,7 @@ pub(crate) struct NodeEntry {
     accessed: AtomicU64,
     /// Whether it is in the journal's table of nodes.
     is_recorded: AtomicBool,
-    genes: Mutex<Kept>,
+    genes: Mutex<CompactJson>,
     loaded: Mutex<Option<Arc<LoadedNode>>>,
 }
 
@@ -59,21 +59,22 @@ pub(crate) struct Disk<'a> {
 impl NodeEntry {
     /// Creates a node that nothing is known of yet.
     pub(crate) fn new(processor_id: String, node_id: String, now: Micros) -> Self {
-        Self::of(processor_id, node_id, (now, now), Kept::default(), false)
+        let genes = CompactJson::default();
+        Self::from_parts(processor_id, node_id, (now, now), genes, false)
     }
 
     /// Creates a node from its record in the journal.
     pub(crate) fn recorded(processor_id: String, record: NodeRecord, now: Micros) -> Self {
         let times = (record.created, now);
-        let genes = Kept::of(&record.genes);
-        Self::of(processor_id, record.node_id, times, genes, true)
+        let genes = CompactJson::new(&record.genes);
+        Self::from_parts(processor_id, record.node_id, times, genes, true)
     }
 
-    fn of(
+    fn from_parts(
         processor_id: String,
         node_id: String,
         (created, accessed): (Micros, Micros),
-        genes: Kept,
+        genes: CompactJson,
         is_recorded: bool,
     ) -> Self {
         Self {
@@ -120,7 +121,7 @@ impl NodeEntry {
         self.is_recorded.load(Ordering::Acquire)
     }
 
-    pub(crate) fn genes(&self) -> MutexGuard<'_, Kept> {
+    pub(crate) fn genes(&self) -> MutexGuard<'_, CompactJson> {
         self.genes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,7 +130,7 @@ impl NodeEntry {
         // Set before the entry is written: the entry of an operation that finds it set comes behind
         // this one in the queue.
         if !self.is_recorded.swap(true, Ordering::AcqRel) {
-            self.record(entry, self.genes().map());
+            self.record(entry, self.genes().to_map());
         }
     }
 

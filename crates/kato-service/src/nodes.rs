@@ -45,7 +45,7 @@ impl Nodes {
     }
 
     /// Reports what is missing of the nodes that the journal knows.
-    pub(crate) fn tell_losses(
+    pub(crate) fn report_losses(
         &self,
         journal: &Journal,
         losses: &Losses,
@@ -53,7 +53,7 @@ impl Nodes {
         let Some(dir) = self.dir() else { return Ok(()) };
         for entry in self.all() {
             if let Some(loss) = entry.find_loss(journal, dir)? {
-                losses.tell(loss);
+                losses.report(loss);
             }
         }
         Ok(())

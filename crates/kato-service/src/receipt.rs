@@ -30,7 +30,7 @@ impl<T> Receipt<T> {
     }
 
     /// Marks the receipt as that of a repeated request.
-    pub(crate) fn again(self) -> Self {
+    pub(crate) fn into_replayed(self) -> Self {
         Self {
             replayed: true,
             ..self
@@ -73,6 +73,6 @@ fn outcome(answer: Result<Acknowledgement, oneshot::RecvError>) -> Result<(), Se
     match answer {
         Ok(acknowledged) => Ok(acknowledged?),
         // The writer ended by a panic before it answered.
-        Err(gone) => Err(StorageFailure::of(gone).into()),
+        Err(gone) => Err(StorageFailure::new(gone).into()),
     }
 }

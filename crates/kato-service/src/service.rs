@@ -24,7 +24,7 @@ use crate::descriptors::Descriptors;
 use crate::directory_lock::DirectoryLock;
 use crate::error::StorageFailure;
 use crate::figures::{Counters, Figures, Health};
-use crate::journal::{Found, Journal};
+use crate::journal::{Journal, OpenReport};
 use crate::keys::Keys;
 use crate::loss::{Loss, Losses};
 use crate::node::{Disk, Source};
@@ -89,7 +89,7 @@ impl Service {
     #[must_use]
     pub fn in_memory(options: ServiceOptions) -> Self {
         let nodes = Nodes::new(options.service_name.clone(), None);
-        Self::of(options, None, nodes, Losses::default())
+        Self::from_parts(options, None, nodes, Losses::default())
     }
 
     /// Opens the directory of a service, or creates one, with everything that was acknowledged
@@ -112,14 +112,14 @@ impl Service {
         Self::check_copies(dir)?;
         Descriptors::of_process().limit_segments();
         let losses = Losses::open(dir)?;
-        let (journal, found) = Journal::open(dir, options.accept_losses)?;
+        let (journal, report) = Journal::open(dir, options.accept_losses)?;
         let nodes = Nodes::new(options.service_name.clone(), Some(nodes_dir));
-        let service = Self::of(options, Some((journal, lock)), nodes, losses);
-        service.shared.restore(found)?;
+        let service = Self::from_parts(options, Some((journal, lock)), nodes, losses);
+        service.shared.restore(report)?;
         Ok(service)
     }
 
-    fn of(
+    fn from_parts(
         options: ServiceOptions,
         opened: Option<(Journal, DirectoryLock)>,
         nodes: Nodes,
@@ -252,22 +252,22 @@ impl Service {
 impl Shared {
     /// Returns the present time.
     fn now(&self) -> Micros {
-        Micros::of(self.options.clock.now())
+        Micros::from_system_time(self.options.clock.now())
     }
 
     /// Restores what a journal knows, and reports what is lost.
-    fn restore(&self, found: Found) -> Result<(), ServiceError> {
+    fn restore(&self, report: OpenReport) -> Result<(), ServiceError> {
         let Some(journal) = &self.journal else {
             return Ok(());
         };
         let clock_now = self.options.clock.now();
-        let now = Micros::of(clock_now);
-        let was_lost = !found.losses.is_empty();
-        for loss in found.losses {
+        let now = Micros::from_system_time(clock_now);
+        let was_lost = !report.losses.is_empty();
+        for loss in report.losses {
             self.losses.write_down(loss, clock_now)?;
         }
         // Only beside a new journal: looking reads the checkpoint of every knowledge base.
-        let fed = if found.is_new {
+        let fed = if report.is_new {
             self.nodes.count_fed()
         } else {
             0
@@ -284,7 +284,7 @@ impl Shared {
         }
         // Nodes before sessions: a session enters its node, which must not be taken for a new one.
         self.nodes.restore(journal, now)?;
-        self.nodes.tell_losses(journal, &self.losses)?;
+        self.nodes.report_losses(journal, &self.losses)?;
         let most = self.options.max_session_ttl;
         self.sessions.restore(journal, &self.nodes, (now, most))
     }

@@ -10,8 +10,8 @@ use crate::ServiceError;
 use crate::answer::SessionView;
 use crate::charge::{Charge, Charges};
 use crate::clock::Micros;
+use crate::compact_json::CompactJson;
 use crate::journal::{Entry, Journal, SessionHeader, StateRecord, Table};
-use crate::kept::Kept;
 use crate::node::{LoadedNode, NodeEntry, Source};
 
 /// Bytes of a session without its names and its memory.
@@ -25,7 +25,7 @@ pub(crate) struct SessionEntry {
     pub(crate) node: Arc<NodeEntry>,
     created: Micros,
     ttl_seconds: u64,
-    metadata: Kept,
+    metadata: CompactJson,
     expires: AtomicU64,
     /// When an operation used it last.
     used: AtomicU64,
@@ -46,14 +46,14 @@ pub(crate) struct Body {
 enum Phase {
     /// Not used since it was created, the service was opened or its node left memory: its memory is
     /// in the journal, or empty.
-    Resting(SessionConfig),
-    Live(Box<Live>),
+    Unloaded(SessionConfig),
+    Loaded(Box<LoadedSession>),
     Ended,
 }
 
 /// A session in memory.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LoadedSession {
     pub(crate) session: Session,
     pub(crate) node: Arc<LoadedNode>,
 }
@@ -73,7 +73,7 @@ impl SessionEntry {
         node: Arc<NodeEntry>,
         charges: &Charges,
     ) -> Self {
-        let metadata = Kept::of(&header.metadata);
+        let metadata = CompactJson::new(&header.metadata);
         let names = OVERHEAD + 2 * header.node_id.len() + metadata.len();
         let charge = charges.charge(names + settings_bytes(&header.config));
         Self {
@@ -88,7 +88,7 @@ impl SessionEntry {
             used: AtomicU64::new(used.0),
             body: Mutex::new(Body {
                 own: header.own,
-                phase: Phase::Resting(header.config),
+                phase: Phase::Unloaded(header.config),
             }),
         }
     }
@@ -162,17 +162,17 @@ impl SessionEntry {
             expires_at: expires.into(),
             ttl_seconds: self.ttl_seconds,
             remaining_seconds: expires.since(now).as_secs(),
-            metadata: self.metadata.map(),
+            metadata: self.metadata.to_map(),
             config,
         }
     }
 
     /// Charges the session with what it takes now.
-    pub(crate) fn weigh(&self, body: &Body) {
+    pub(crate) fn update_charge(&self, body: &Body) {
         let remembered = match &body.phase {
-            Phase::Live(live) => live.session.state().memory_bytes(),
+            Phase::Loaded(loaded) => loaded.session.state().memory_bytes(),
             // The memory of a session at rest is in the journal.
-            Phase::Resting(_) | Phase::Ended => 0,
+            Phase::Unloaded(_) | Phase::Ended => 0,
         };
         let names = OVERHEAD + 2 * self.node_id.len() + self.metadata.len();
         let settings = body.config().map_or(0, settings_bytes);
@@ -186,7 +186,7 @@ impl SessionEntry {
             node_id: self.node_id.clone(),
             created: self.created,
             ttl_seconds: self.ttl_seconds,
-            metadata: self.metadata.map(),
+            metadata: self.metadata.to_map(),
             config: config.clone(),
             own: body.own.clone(),
         };
@@ -201,10 +201,12 @@ impl SessionEntry {
         entry: &mut Entry,
     ) -> Result<(), ServiceError> {
         let record = match &body.phase {
-            Phase::Live(live) => StateRecord::of(self.expires(), Some(live.session.state())),
+            Phase::Loaded(loaded) => {
+                StateRecord::encode(self.expires(), Some(loaded.session.state()))
+            }
             // Its memory is in the journal since it rests, and nothing in the queue can change it:
             // what is read here is the latest.
-            Phase::Resting(_) => {
+            Phase::Unloaded(_) => {
                 let stored = journal.tables().get(Table::States, self.id.as_bytes())?;
                 StateRecord::with_expiry(self.expires(), stored.as_deref())
             }
@@ -223,19 +225,19 @@ impl SessionEntry {
 
     /// Puts the session to rest, so that its node may leave memory. Its memory must be in the
     /// journal, and not in the queue.
-    pub(crate) fn rest(body: &mut Body) {
-        if let Phase::Live(live) = &body.phase {
-            body.phase = Phase::Resting(live.session.config().clone());
+    pub(crate) fn deactivate(body: &mut Body) {
+        if let Phase::Loaded(loaded) = &body.phase {
+            body.phase = Phase::Unloaded(loaded.session.config().clone());
         }
     }
 
     /// Returns the session in memory, brought there if it rests.
-    pub(crate) fn wake<'a>(
+    pub(crate) fn activate<'a>(
         &self,
         body: &'a mut Body,
         source: Source<'_>,
-    ) -> Result<&'a mut Live, ServiceError> {
-        if let Phase::Resting(config) = &body.phase {
+    ) -> Result<&'a mut LoadedSession, ServiceError> {
+        if let Phase::Unloaded(config) = &body.phase {
             let node = self.node.load(source)?;
             let state = match source.disk {
                 Some(disk) => {
@@ -254,26 +256,26 @@ impl SessionEntry {
             // What the session teaches must reach the journal, and is taken out after each
             // operation.
             session.record_lessons(true);
-            body.phase = Phase::Live(Box::new(Live { session, node }));
+            body.phase = Phase::Loaded(Box::new(LoadedSession { session, node }));
         }
         match &mut body.phase {
-            Phase::Live(live) => Ok(live),
-            Phase::Resting(_) | Phase::Ended => Err(self.not_found()),
+            Phase::Loaded(loaded) => Ok(loaded),
+            Phase::Unloaded(_) | Phase::Ended => Err(self.not_found()),
         }
     }
 }
 
 impl Body {
     /// Returns whether the session is in memory.
-    pub(crate) const fn is_live(&self) -> bool {
-        matches!(self.phase, Phase::Live(_))
+    pub(crate) const fn is_loaded(&self) -> bool {
+        matches!(self.phase, Phase::Loaded(_))
     }
 
     /// Returns the settings; `None` when the session has ended.
     pub(crate) const fn config(&self) -> Option<&SessionConfig> {
         match &self.phase {
-            Phase::Resting(config) => Some(config),
-            Phase::Live(live) => Some(live.session.config()),
+            Phase::Unloaded(config) => Some(config),
+            Phase::Loaded(loaded) => Some(loaded.session.config()),
             Phase::Ended => None,
         }
     }
@@ -281,8 +283,8 @@ impl Body {
     /// Returns the settings to be changed; `None` when the session has ended.
     pub(crate) const fn config_mut(&mut self) -> Option<&mut SessionConfig> {
         match &mut self.phase {
-            Phase::Resting(config) => Some(config),
-            Phase::Live(live) => Some(live.session.config_mut()),
+            Phase::Unloaded(config) => Some(config),
+            Phase::Loaded(loaded) => Some(loaded.session.config_mut()),
             Phase::Ended => None,
         }
     }

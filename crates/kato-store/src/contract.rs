@@ -72,8 +72,8 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
 
     /// Forgets patterns with all that they counted, and keeps the checkpoint given.
     ///
-    /// This is one commit, all or nothing. `doomed` has one list of names for each node, bottom up,
-    /// in any order; repeated names and names that the node never learned are ignored.
+    /// This is one commit, all or nothing. `names_to_forget` has one list of names for each node,
+    /// bottom up, in any order; repeated names and names that the node never learned are ignored.
     ///
     /// Afterwards totals and symbol counts are those of the patterns that are left, and a forgotten
     /// pattern that is learned again begins anew. Patterns above that refer to a forgotten one keep
@@ -88,7 +88,11 @@ pub trait PatternStore: Send + Sync + fmt::Debug {
     ///
     /// [`StoreError::NodeCount`] when there are not as many lists as nodes, and when the store
     /// cannot be written; then the last commit still holds.
-    fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError>;
+    fn forget(
+        &self,
+        names_to_forget: &[Vec<PatternName>],
+        checkpoint: Value,
+    ) -> Result<(), StoreError>;
 
     /// Returns the totals of a node, counted over learn calls.
     ///
@@ -257,7 +261,7 @@ pub struct SymbolCounts {
 
 impl SymbolCounts {
     /// Returns the counts that a pattern adds for a symbol that it holds `occurrences` times.
-    pub(crate) fn of(pattern_frequency: u64, occurrences: u64) -> Self {
+    pub(crate) fn for_pattern(pattern_frequency: u64, occurrences: u64) -> Self {
         Self {
             frequency: pattern_frequency.saturating_mul(occurrences),
             member_frequency: pattern_frequency,

@@ -26,9 +26,10 @@ use kato_model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
 use serde_json::Value;
 
 use self::directory::{
-    Files, entry_of, parent_of, refuse_occupied, remove_files, segment_dir, segment_path,
+    FileAccess, ensure_unoccupied, manifest_entry, parent_dir, remove_files, segment_dir,
+    segment_path,
 };
-use self::generation::Found;
+use self::generation::OpenedGeneration;
 pub use self::generation::Recovery;
 use self::lock::WriteLock;
 use self::manifest::{FORMAT_VERSION, Manifest, PREVIOUS_FILE, SegmentEntry, sync_dir};
@@ -130,13 +131,13 @@ impl EmbeddedStore {
         options: EmbeddedOptions,
     ) -> Result<Self, StoreError> {
         // Before anything is made, so that a directory with other files stays untouched.
-        refuse_occupied(dir)?;
+        ensure_unoccupied(dir)?;
         let segment_dir = segment_dir(dir);
         fs::create_dir_all(&segment_dir)
             .map_err(|source| StoreError::io("create", &segment_dir, source))?;
         let lock = WriteLock::acquire(dir)?;
         // Another writer may have created it between the look and the lock.
-        refuse_occupied(dir)?;
+        ensure_unoccupied(dir)?;
         let manifest = Manifest {
             format_version: FORMAT_VERSION,
             nodes: nodes.iter().map(|node| node.as_ref().to_owned()).collect(),
@@ -152,14 +153,14 @@ impl EmbeddedStore {
         sync_dir(dir)?;
         manifest.commit(dir)?;
         // The directory itself must survive as well.
-        sync_dir(&parent_of(dir))?;
-        let found = Found {
+        sync_dir(&parent_dir(dir))?;
+        let opened = OpenedGeneration {
             manifest,
             segments: Vec::new(),
             previous: Vec::new(),
             recovery: None,
         };
-        Ok(Self::of_found(dir, found, options, Some(lock)))
+        Ok(Self::from_opened(dir, opened, options, Some(lock)))
     }
 
     /// Opens an existing knowledge base for writing and removes what a crashed writer left
@@ -189,10 +190,11 @@ impl EmbeddedStore {
             });
         }
         let lock = WriteLock::acquire(dir)?;
-        // Under the lock, so that no other writer removes what is found or has to be settled.
-        let found = generation::find(dir, options.damage_policy, Files::Own)?;
-        generation::settle(dir, &found)?;
-        Ok(Self::of_found(dir, found, options, Some(lock)))
+        // Under the lock, so that no other writer changes the files before recovery is finished.
+        let opened =
+            generation::open_newest_or_previous(dir, options.damage_policy, FileAccess::Exclusive)?;
+        generation::finish_recovery(dir, &opened)?;
+        Ok(Self::from_opened(dir, opened, options, Some(lock)))
     }
 
     /// Opens an existing knowledge base for reading, also beside a writer.
@@ -205,8 +207,9 @@ impl EmbeddedStore {
     pub fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
         let options = EmbeddedOptions::default();
         // Without the lock: a writer may go on meanwhile, so the files are held open from now on.
-        let found = generation::find(dir, options.damage_policy, Files::Lent)?;
-        Ok(Self::of_found(dir, found, options, None))
+        let opened =
+            generation::open_newest_or_previous(dir, options.damage_policy, FileAccess::Shared)?;
+        Ok(Self::from_opened(dir, opened, options, None))
     }
 
     /// Returns whether a directory holds a knowledge base.
@@ -268,19 +271,19 @@ impl EmbeddedStore {
         self.state().newest.segments.len()
     }
 
-    /// Creates the store of what was found in a directory.
-    fn of_found(
+    /// Creates the store of the generation that was opened in a directory.
+    fn from_opened(
         dir: &Path,
-        found: Found,
+        opened: OpenedGeneration,
         options: EmbeddedOptions,
         lock: Option<WriteLock>,
     ) -> Self {
-        let Found {
+        let OpenedGeneration {
             manifest,
             segments,
             previous,
             recovery,
-        } = found;
+        } = opened;
         // The limits were fixed when the knowledge base was created. With other ones merging would
         // no longer be associative.
         let options = EmbeddedOptions {
@@ -339,34 +342,37 @@ impl EmbeddedStore {
         // Without this hold on them, segments are alive only if they are in the newest generation
         // or someone is reading from them.
         drop(segments);
-        self.remove_unnamed(state, &dropped);
+        self.remove_unreferenced(state, &dropped);
         Ok(())
     }
 
-    /// Gives up the previous generation, so that the files of what was merged or forgotten are
-    /// removed at once.
-    fn give_up_previous(&self, state: &mut State) {
+    /// Drops the previous generation, so that the files of what was merged or forgotten are removed
+    /// at once.
+    fn drop_previous_generation(&self, state: &mut State) {
         // Best effort, as what was asked for is done: if it fails, the files are removed with the
         // next commit.
         let manifest = &state.newest.manifest;
         if manifest.replace(&self.dir, PREVIOUS_FILE).is_ok() {
             let dropped = std::mem::replace(&mut state.previous, manifest.segments.clone());
-            self.remove_unnamed(state, &dropped);
+            self.remove_unreferenced(state, &dropped);
         }
     }
 
     /// Removes the files of dropped segments that no generation names.
-    fn remove_unnamed(&self, state: &mut State, dropped: &[SegmentEntry]) {
+    fn remove_unreferenced(&self, state: &mut State, dropped: &[SegmentEntry]) {
         let State {
             newest,
             previous,
             retired,
         } = state;
         let previous = previous.iter().map(|entry| entry.file.as_str());
-        let named: HashSet<&str> = newest.manifest.files().chain(previous).collect();
+        let referenced: HashSet<&str> = newest.manifest.files().chain(previous).collect();
         let dropped = dropped.iter().map(|entry| entry.file.as_str());
-        let removable = dropped.filter(|file| !named.contains(file));
-        remove_files(&self.dir, removable.filter(|file| is_held(retired, file)));
+        let removable = dropped.filter(|file| !referenced.contains(file));
+        remove_files(
+            &self.dir,
+            removable.filter(|file| hold_for_readers(retired, file)),
+        );
         // Segments that nobody reads need no attention any more; those of the newest generation
         // come back to the list when it is replaced.
         let is_in_newest = |segment: &Weak<Segment>| {
@@ -430,7 +436,7 @@ impl PatternStore for EmbeddedStore {
         next.manifest.checkpoint = checkpoint;
         next.manifest.n_commits += 1;
         // A merge belongs to the commit: if that fails, the merged file is removed with the others.
-        staged.extend(self.make_room(&mut next, opened.len())?);
+        staged.extend(self.merge_if_needed(&mut next, opened.len())?);
         for (entry, segment) in opened {
             next.push(entry, segment);
         }
@@ -452,15 +458,19 @@ impl PatternStore for EmbeddedStore {
         };
         let segments = Vec::new();
         self.replace(&mut state, Generation { manifest, segments })?;
-        self.give_up_previous(&mut state);
+        self.drop_previous_generation(&mut state);
         Ok(())
     }
 
-    fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError> {
+    fn forget(
+        &self,
+        names_to_forget: &[Vec<PatternName>],
+        checkpoint: Value,
+    ) -> Result<(), StoreError> {
         let writer = self.writer()?;
-        check_node_count(&self.nodes, doomed.len())?;
-        let mut doomed = doomed.to_vec();
-        for names in &mut doomed {
+        check_node_count(&self.nodes, names_to_forget.len())?;
+        let mut names_to_forget = names_to_forget.to_vec();
+        for names in &mut names_to_forget {
             // Names are walked beside those of the segments, in one order.
             names.sort_unstable();
             names.dedup();
@@ -474,13 +484,13 @@ impl PatternStore for EmbeddedStore {
             let segment = &next.segments[idx];
             // Segments without any of the names stay as they are, so that forgetting a few patterns
             // does not rewrite everything.
-            if forget::holds_any(segment, &doomed)? {
+            if forget::contains_any(segment, &names_to_forget)? {
                 let path = self.next_segment_path();
-                let write = || forget::write_without(segment, &doomed, &path);
-                let left = StagedSegment::write(&path, writer, write)?;
+                let write = || forget::write_without(segment, &names_to_forget, &path);
+                let remaining = StagedSegment::write(&path, writer, write)?;
                 (next.manifest.segments[idx], next.segments[idx]) =
-                    open_durably(left.staged_by(writer)?)?;
-                rewritten.push(left);
+                    open_durably(remaining.staged_by(writer)?)?;
+                rewritten.push(remaining);
             }
         }
         // As in a commit: an error from here on does not say whether the manifest names the files.
@@ -488,7 +498,7 @@ impl PatternStore for EmbeddedStore {
             segment.keep();
         }
         self.replace(&mut state, next)?;
-        self.give_up_previous(&mut state);
+        self.drop_previous_generation(&mut state);
         Ok(())
     }
 
@@ -565,15 +575,15 @@ impl PatternStore for EmbeddedStore {
     fn disk_bytes(&self) -> Option<u64> {
         let state = self.state();
         let newest = &state.newest.manifest;
-        let named: HashSet<&str> = newest.files().collect();
-        let kept = state.previous.iter();
+        let referenced: HashSet<&str> = newest.files().collect();
+        let previous = state.previous.iter();
         // Most segments belong to both generations and count once.
-        let kept = kept.filter(|segment| !named.contains(segment.file.as_str()));
+        let previous = previous.filter(|segment| !referenced.contains(segment.file.as_str()));
         Some(
             newest
                 .segments
                 .iter()
-                .chain(kept)
+                .chain(previous)
                 .map(|segment| segment.bytes)
                 .sum(),
         )
@@ -584,7 +594,7 @@ impl PatternStore for EmbeddedStore {
 /// be removed.
 ///
 /// A file that cannot be held open stays and is removed by the next writer.
-fn is_held(retired: &[Weak<Segment>], file: &str) -> bool {
+fn hold_for_readers(retired: &[Weak<Segment>], file: &str) -> bool {
     let is_file = |segment: &Segment| segment.path().file_name().is_some_and(|name| name == file);
     let live = retired.iter().filter_map(Weak::upgrade);
     live.filter(|segment| is_file(segment))
@@ -602,5 +612,8 @@ impl Generation {
 /// Waits until the disk holds a segment, and opens it.
 fn open_durably(written: &WrittenSegment) -> Result<(SegmentEntry, Arc<Segment>), StoreError> {
     written.sync()?;
-    Ok((entry_of(written), Arc::new(Segment::open(written.path())?)))
+    Ok((
+        manifest_entry(written),
+        Arc::new(Segment::open(written.path())?),
+    ))
 }

@@ -65,7 +65,7 @@ struct NodeState {
 
 impl State {
     /// Creates the state of a store that has learned nothing.
-    fn of(n_nodes: usize, checkpoint: Value) -> Self {
+    fn empty(n_nodes: usize, checkpoint: Value) -> Self {
         Self {
             checkpoint,
             nodes: std::iter::repeat_with(NodeState::default)
@@ -90,7 +90,7 @@ impl MemoryStore {
         configuration: Value,
         limits: AttributeLimits,
     ) -> Self {
-        let state = State::of(nodes.len(), Value::Null);
+        let state = State::empty(nodes.len(), Value::Null);
         let nodes = nodes.iter().map(|node| node.as_ref().to_owned()).collect();
         Self {
             nodes,
@@ -189,15 +189,19 @@ impl PatternStore for MemoryStore {
     }
 
     fn clear(&self, checkpoint: Value) -> Result<(), StoreError> {
-        let empty = State::of(self.nodes.len(), checkpoint);
+        let empty = State::empty(self.nodes.len(), checkpoint);
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = empty;
         Ok(())
     }
 
-    fn forget(&self, doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<(), StoreError> {
-        check_node_count(&self.nodes, doomed.len())?;
+    fn forget(
+        &self,
+        names_to_forget: &[Vec<PatternName>],
+        checkpoint: Value,
+    ) -> Result<(), StoreError> {
+        check_node_count(&self.nodes, names_to_forget.len())?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        for (node, names) in state.nodes.iter_mut().zip(doomed) {
+        for (node, names) in state.nodes.iter_mut().zip(names_to_forget) {
             for name in names {
                 node.patterns.remove(name);
             }
@@ -217,7 +221,7 @@ impl PatternStore for MemoryStore {
                     .saturating_mul(pattern.symbols.len() as u64),
                 member_symbols: pattern
                     .frequency
-                    .saturating_mul(distinct(pattern).len() as u64),
+                    .saturating_mul(symbol_occurrences(pattern).len() as u64),
             });
         }
         Ok(totals)
@@ -251,8 +255,8 @@ impl PatternStore for MemoryStore {
     fn visit(&self, node_idx: usize, visitor: &mut dyn PatternVisitor) -> Result<(), StoreError> {
         check_node(&self.nodes, node_idx)?;
         // Copied first: a visitor may use the store.
-        let snapshot = Snapshot::of(self.state().nodes[node_idx].patterns.values());
-        snapshot.show(visitor);
+        let snapshot = Snapshot::from_patterns(self.state().nodes[node_idx].patterns.values());
+        snapshot.visit(visitor);
         Ok(())
     }
 
@@ -269,8 +273,8 @@ impl PatternStore for MemoryStore {
         check_node(&self.nodes, node_idx)?;
         let mut counted: BTreeMap<Symbol, SymbolCounts> = BTreeMap::new();
         for pattern in self.state().nodes[node_idx].patterns.values() {
-            for (symbol, occurrences) in distinct(pattern) {
-                let counts = SymbolCounts::of(pattern.frequency, occurrences);
+            for (symbol, occurrences) in symbol_occurrences(pattern) {
+                let counts = SymbolCounts::for_pattern(pattern.frequency, occurrences);
                 counted.entry(symbol.clone()).or_default().merge(counts);
             }
         }
@@ -287,7 +291,7 @@ impl PatternStore for MemoryStore {
 }
 
 /// Returns a pattern's distinct symbols with their occurrences.
-fn distinct(pattern: &StoredPattern) -> BTreeMap<&Symbol, u64> {
+fn symbol_occurrences(pattern: &StoredPattern) -> BTreeMap<&Symbol, u64> {
     let mut counts = BTreeMap::new();
     for symbol in &pattern.symbols {
         *counts.entry(symbol).or_default() += 1;

@@ -138,7 +138,7 @@ impl<'a> Tracer<'a> {
         };
         let children = pattern.symbols.iter().map(|symbol| match symbol {
             Symbol::Text(_) => Ok(None),
-            Symbol::Name(name) => self.below(node_idx, name),
+            Symbol::Name(name) => self.trace_child(node_idx, name),
         });
         let children = children.collect::<Result<_, _>>()?;
         let node = Arc::clone(&self.nodes[node_idx]);
@@ -151,7 +151,7 @@ impl<'a> Tracer<'a> {
 
     /// Returns the pattern of this name in the nearest node below; the node index falls with every
     /// call, so the recursion ends.
-    fn below(
+    fn trace_child(
         &mut self,
         node_idx: usize,
         name: &PatternName,

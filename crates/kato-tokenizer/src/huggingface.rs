@@ -37,11 +37,11 @@ struct Engine {
     /// Ids of control tokens, ascending.
     special: Vec<u32>,
     /// Present for byte-level BPE, whose tokens must spell the text.
-    checked: Option<Checked>,
+    check: Option<ResultCheck>,
 }
 
 /// The check of the engine's results, and the exact rules that replace those that fail it.
-struct Checked {
+struct ResultCheck {
     spelling: Spelling,
     bpe: Bpe,
 }
@@ -124,9 +124,9 @@ impl Engine {
         }
         special.sort_unstable();
         added.sort_unstable();
-        let checked = definition.byte_level_bpe().map(|bpe| {
+        let check = definition.byte_level_bpe().map(|bpe| {
             let spelling = Spelling::new(&vocabulary, &added);
-            Checked { spelling, bpe }
+            ResultCheck { spelling, bpe }
         });
         Ok(Self {
             pipeline,
@@ -134,14 +134,14 @@ impl Engine {
             vocabulary,
             fingerprint: definition.fingerprint(),
             special,
-            checked,
+            check,
         })
     }
 
     /// Appends the ids that the engine gives, without a check.
     fn encode_into(&self, text: &str, ids: &mut Vec<u32>) -> tokenizers::Result<()> {
         /// Most tokens for which memory stays allocated per thread between texts.
-        const KEPT: usize = 1 << 18;
+        const MAX_RETAINED: usize = 1 << 18;
         thread_local! {
             static TOKENS: RefCell<Vec<PipelineToken>> = const { RefCell::new(Vec::new()) };
         }
@@ -150,7 +150,7 @@ impl Engine {
             self.pipeline.encode_into(text, &self.options, tokens)?;
             ids.extend(tokens.iter().map(|token| token.id()));
             // One very long text must not hold its memory for as long as the thread lives.
-            if tokens.capacity() > KEPT {
+            if tokens.capacity() > MAX_RETAINED {
                 *tokens = Vec::new();
             }
             Ok(())
@@ -181,11 +181,11 @@ impl Tokenizer for HfTokenizer {
         // The engine recognises words by 32 bits of a hash, and a word that it takes for another
         // has tokens that do not spell it. After an error of the engine there are no ids to spell
         // the text, and the exact rules decide.
-        if let Some(checked) = &self.engine.checked
-            && !checked.spelling.spells(&ids[before..], text.as_bytes())
+        if let Some(check) = &self.engine.check
+            && !check.spelling.spells(&ids[before..], text.as_bytes())
         {
             ids.truncate(before);
-            encoded = checked.bpe.encode_into(&self.engine.pipeline, text, ids);
+            encoded = check.bpe.encode_into(&self.engine.pipeline, text, ids);
         }
         encoded.map_err(|source| {
             // The exact rules may have appended some ids before they failed.
@@ -198,9 +198,9 @@ impl Tokenizer for HfTokenizer {
     }
 
     fn decode(&self, ids: &[u32]) -> String {
-        match &self.engine.checked {
+        match &self.engine.check {
             // Tokens that spell the text need no decoder to undo them.
-            Some(checked) => checked.spelling.text(ids),
+            Some(check) => check.spelling.text(ids),
             None => self.engine.pipeline.decode(ids, false).unwrap_or_else(|_| {
                 // A decoder that cannot undo this sequence still leaves its tokens to show.
                 ids.iter()

@@ -1,4 +1,4 @@
-//! What an index is taught, and two ways to teach it that must come to the same.
+//! Knowledge that an index is taught, and two ways to teach it that must have the same result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,25 @@ use crate::input::Input;
 
 const FREQUENCIES: [u64; 5] = [5, 1000, u32::MAX as u64, u32::MAX as u64 + 7, u64::MAX];
 
-/// Lessons in order.
+/// Lessons, in order.
 pub(super) struct Knowledge(Vec<Lesson>);
 
+/// Pattern that is taught.
 struct Lesson {
     events: Vec<Event>,
     name: PatternName,
     times: u64,
-    /// Learned one by one instead of inserted.
+    /// Whether it is learned one by one instead of inserted.
     is_learned: bool,
     emotives: EmotiveMap,
-    /// What becomes of the index afterwards.
+    /// Whether the index is sealed with it.
     seals: bool,
+    /// Whether the index is finalized after it.
     finalizes: bool,
 }
 
 impl Knowledge {
+    /// Makes lessons, some of them repeated.
     pub(super) fn of(input: &mut Input<'_>, n_frequent: usize) -> Self {
         let most = input.choose(&[12, 40, 100]);
         let mut lessons: Vec<Lesson> = Vec::new();
@@ -39,7 +42,7 @@ impl Knowledge {
         Self(lessons)
     }
 
-    /// Taught in order.
+    /// Teaches an index in order.
     pub(super) fn as_told(&self) -> PatternIndex {
         let mut index = PatternIndex::new();
         for lesson in &self.0 {
@@ -55,9 +58,12 @@ impl Knowledge {
         index
     }
 
-    /// Taught backwards between the same calls of `finalize`, in the other of two ways, sealed at other times.
+    /// Teaches an index backwards between the same calls of `finalize`, each lesson in the other
+    /// way, sealed at other times.
     pub(super) fn told_backwards(&self) -> PatternIndex {
         let mut index = PatternIndex::new();
+        // `finalize` computes from what is known at that time, so that lessons must not move past
+        // it.
         for part in self.0.split_inclusive(|lesson| lesson.finalizes) {
             for lesson in part.iter().rev() {
                 if lesson.seals {
@@ -73,7 +79,9 @@ impl Knowledge {
         index
     }
 
+    /// Sets the emotives of all patterns.
     fn set_emotives(&self, index: &mut PatternIndex) {
+        // In the same order for both ways, as the last lesson of a pattern wins.
         for lesson in &self.0 {
             let is_known = index.set_emotives(&lesson.name, lesson.emotives.clone());
             assert_eq!(is_known, lesson.is_pattern());
@@ -116,6 +124,7 @@ impl Knowledge {
 }
 
 impl Lesson {
+    /// Makes a lesson of some events.
     fn of(input: &mut Input<'_>, events: Vec<Event>) -> Self {
         let times = match input.below(8) {
             7 => input.choose(&FREQUENCIES),
@@ -139,18 +148,21 @@ impl Lesson {
         }
     }
 
+    /// Returns the symbols of all events.
     fn symbols(&self) -> impl Iterator<Item = &str> {
         let symbols = self.events.iter().flat_map(Event::symbols);
         symbols.map(String::as_str)
     }
 
-    /// Whether there is a symbol, so that it can be learned.
+    /// Returns whether there is a symbol, so that it can be learned.
     fn is_pattern(&self) -> bool {
         self.symbols().next().is_some()
     }
 
+    /// Teaches an index the lesson.
     fn teach(&self, index: &mut PatternIndex, one_by_one: bool) {
         let is_new = index.frequency(&self.name) == 0;
+        // More times than that can only be inserted: one by one they would take for ever.
         let taught = if one_by_one && self.times <= 3 {
             (0..self.times).all(|_| index.learn(&self.events) == Ok(self.name))
         } else {
@@ -160,8 +172,9 @@ impl Lesson {
         assert_eq!(index.add_affinity(&self.name, &self.emotives), taught);
     }
 
-    /// Whether the pattern is new; `None` if it was refused.
+    /// Inserts the pattern, and returns whether it is new; `None` if it was refused.
     fn insert(&self, index: &mut PatternIndex) -> Option<bool> {
+        // A symbol that is a pattern's name is kept as such.
         let intern = |symbol| match PatternName::from_symbol(symbol) {
             Some(name) => index.intern_name(&name),
             None => index.intern(symbol),

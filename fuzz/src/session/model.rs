@@ -1,4 +1,4 @@
-//! What sessions and nodes should remember: the rules of the specification, written plainly.
+//! Model of what sessions and nodes should remember: the rules of KATO, written plainly.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use kato_model::{Event, PatternName};
 /// Events that a session keeps between operations.
 pub(super) const KEPT: usize = 1000;
 
-/// What a session should remember.
+/// Memory that a session should have.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memory {
     pub(super) stm: Vec<Event>,
     pub(super) time: u64,
 }
 
-/// What a node should know: every pattern, and how often it was learned.
+/// Knowledge that a node should have: every pattern, and how often it was learned.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Knowledge(BTreeMap<PatternName, (Vec<Event>, u64)>);
 
 impl Memory {
-    /// An observation of this event, or of none; the pattern that is learned by itself.
+    /// Observes this event, or none, and returns the pattern that is learned automatically.
     pub(super) fn observe(
         &mut self,
         event: Option<Event>,
@@ -28,6 +28,7 @@ impl Memory {
         knowledge: &mut Knowledge,
     ) -> Option<PatternName> {
         self.time += 1;
+        // Without an event the time has advanced, and nothing is learned.
         self.stm.push(event?);
         let limit = config.max_pattern_length;
         if limit == 0 || (self.stm.len() as u64) < limit {
@@ -35,6 +36,7 @@ impl Memory {
         }
         let learned = knowledge.learn(&self.stm);
         let kept = match config.stm_mode {
+            // A memory of a single event is emptied in both modes.
             StmMode::Rolling if self.stm.len() > 1 => limit as usize - 1,
             StmMode::Rolling | StmMode::Clear => 0,
         };
@@ -55,7 +57,8 @@ impl Memory {
 }
 
 impl Knowledge {
-    /// `None` for fewer than two symbols, which make no pattern.
+    /// Learns a pattern, and returns its name; `None` for fewer than two symbols, which make no
+    /// pattern.
     fn learn(&mut self, events: &[Event]) -> Option<PatternName> {
         let n_symbols: usize = events.iter().map(Event::len).sum();
         if n_symbols < 2 {
@@ -67,15 +70,17 @@ impl Knowledge {
         Some(name)
     }
 
+    /// Returns how often a pattern was learned.
     pub(super) fn frequency(&self, name: &PatternName) -> u64 {
         self.0.get(name).map_or(0, |(_, frequency)| *frequency)
     }
 
+    /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Compares totals, and one pattern after the other.
+    /// Compares totals, and one pattern after the other, with a node.
     pub(super) fn check(&self, node: &Node) {
         let totals = node.totals();
         let learns: u64 = self.0.values().map(|(_, frequency)| frequency).sum();

@@ -1,4 +1,4 @@
-//! What can be asked of a session.
+//! Steps: what can be asked of a session.
 
 use kato_engine::{EngineError, Observation, Sequence, SequenceItem, SessionConfig, StmMode};
 use kato_model::{Event, MetadataValue, PatternName, VECTOR_PREFIX};
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::{Observer, World, node};
 use crate::input::Input;
 
-/// Frequent symbols.
+/// Number of frequent symbols.
 const SYMBOLS: usize = 4;
 
-/// Settings, and some that there are not.
+/// Settings, and some that do not exist.
 const KEYS: [&str; 18] = [
     "max_pattern_length",
     "stm_mode",
@@ -46,6 +46,7 @@ impl World {
                 let config = session.config_mut();
                 config.max_pattern_length = input.below(5) as u64;
                 config.stm_mode = input.choose(&[StmMode::Clear, StmMode::Rolling]);
+                // A shorter limit takes effect with the next observation, not at once.
                 assert_eq!(session.stm(), memory.stm);
             }
             11 => self.predict(idx),
@@ -60,10 +61,12 @@ impl World {
         }
     }
 
+    /// Does one of the things that would hide the others if they were frequent.
     fn rarely(&mut self, idx: usize, input: &mut Input<'_>) {
         match input.below(4) {
             0 => self.reopen(),
-            // A crash.
+            // A crash: what was not committed is lost, and so is what `finalize_training` has
+            // computed.
             1 if self.store.is_some() => {
                 self.replace_engine();
                 self.knowledge = self.committed.clone();
@@ -81,18 +84,20 @@ impl World {
                     .expect("nodes without a store, and single nodes of one, can be emptied");
                 *memory = super::Memory::default();
                 self.knowledge.clear();
-                // At once, without a commit.
+                // Emptying a node is durable at once, without a commit.
                 self.committed.clear();
             }
         }
     }
 
+    /// Observes with a session and its model.
     fn observe(&mut self, idx: usize, observation: &Observation) {
         let session = &mut self.sessions[idx].session;
         let before = session.state().clone();
         let observed = match session.observe(observation.clone()) {
             Ok(observed) => observed,
             Err(error) => {
+                // A refusal leaves the session as it was.
                 assert!(is_refusal(&error), "{error:?}");
                 assert_eq!(*session.state(), before);
                 return;
@@ -108,7 +113,8 @@ impl World {
         assert_eq!((observed.stm_length, observed.time), (stm_length, time));
     }
 
-    /// The event that an observation should have become; of its vectors, what the session made of them.
+    /// Returns the event that an observation should have become; of its vectors, what the session
+    /// has made of them.
     fn event(
         &self,
         idx: usize,
@@ -131,11 +137,13 @@ impl World {
         if observation.vectors.is_empty() {
             return Some(Event::in_given_order(strings));
         }
+        // The names of the nearest vectors are not in the model, so that they are read from where
+        // the event went: the memory, or the pattern that was learned from it.
         let learned = learned.and_then(|name| session.node().pattern(&name).ok().flatten());
         let events = learned
             .as_ref()
             .map_or(session.stm(), |record| record.pattern.events());
-        // Learned by itself and too short for a pattern, so that nobody can tell it any more.
+        // Learned automatically, and too short for a pattern: nothing is left of it to compare.
         let Some(event) = events.last() else {
             return Some(Event::in_given_order(Vec::new()));
         };
@@ -150,6 +158,7 @@ impl World {
         Some(event.clone())
     }
 
+    /// Learns with a session and its model.
     fn learn(&mut self, idx: usize) {
         let Observer { session, memory } = &mut self.sessions[idx];
         let was_empty = memory.stm.is_empty();
@@ -162,13 +171,17 @@ impl World {
         }
     }
 
+    /// Observes a sequence with a session and its model.
     fn observe_sequence(&mut self, idx: usize, input: &mut Input<'_>) {
         let mut observations = match input.is_one_in(32) {
+            // More than a session keeps between operations, although not within one.
             true => vec![Observation::strings(["a"]); input.below(1200)],
             false => input.list(6, observation),
         };
         observations
             .iter_mut()
+            // What vectors become can be seen only after the whole sequence, which is too late for
+            // `event`.
             .for_each(|observation| observation.vectors.clear());
         let items = observations
             .iter()
@@ -232,6 +245,7 @@ impl World {
         memory.keep(super::model::KEPT);
     }
 
+    /// Predicts with a session, and checks what the model knows of the answer.
     fn predict(&self, idx: usize) {
         let session = &self.sessions[idx].session;
         let answer = session.predict();
@@ -242,23 +256,27 @@ impl World {
                 self.knowledge.frequency(&prediction.name)
             );
         }
+        // Asking changes nothing, and equal questions have equal answers.
         assert_eq!(answer, session.predict());
         assert!(serde_json::to_string(&answer.predictions).is_ok());
     }
 }
 
+/// Changes settings by their names, some of them to values that are refused.
 fn configure(observer: &mut Observer, input: &mut Input<'_>) {
     let entries = input.list(3, |input| (input.choose(&KEYS).to_owned(), setting(input)));
     let changes: Map<String, Value> = entries.into_iter().collect();
     let session = &mut observer.session;
     let before = session.config().clone();
     if session.config_mut().update(&changes).is_err() {
+        // All of the changes are made, or none.
         assert_eq!(*session.config(), before);
     }
     let (created, error) = SessionConfig::at_creation(&changes);
     assert!(error.is_none() || created == SessionConfig::default());
 }
 
+/// Makes a value of a setting.
 fn setting(input: &mut Input<'_>) -> Value {
     match input.below(7) {
         0 => input.below(8).into(),
@@ -277,6 +295,7 @@ fn setting(input: &mut Input<'_>) -> Value {
     }
 }
 
+/// Makes an observation.
 fn observation(input: &mut Input<'_>) -> Observation {
     let mut observation = Observation::strings(input.list(3, |input| input.symbol(SYMBOLS)));
     if input.is_one_in(6) {
@@ -288,6 +307,7 @@ fn observation(input: &mut Input<'_>) -> Observation {
     if input.is_one_in(4) {
         let value = match input.below(4) {
             0 => MetadataValue::Text(input.text()),
+            // Beyond what doubles and signed 64-bit numbers hold exactly.
             1 => MetadataValue::Integer(i128::from(u64::MAX) - input.below(3) as i128),
             2 => MetadataValue::List(vec![MetadataValue::Null, MetadataValue::Bool(true)]),
             _ => MetadataValue::Float(input.below(100) as f64 / 7.0),
@@ -297,7 +317,7 @@ fn observation(input: &mut Input<'_>) -> Observation {
     observation
 }
 
-/// Whether it is the input that was refused, and nothing broke.
+/// Returns whether an error says that the input was refused, and nothing broke.
 fn is_refusal(error: &EngineError) -> bool {
     matches!(
         error,

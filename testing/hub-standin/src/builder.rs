@@ -1,4 +1,4 @@
-//! Describes a stand-in before it starts.
+//! Builder of a stand-in: what it serves, and what goes wrong.
 
 use std::io;
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use crate::fault::{Fault, Plan, When};
 use crate::server::{self, State, World};
 use crate::standin::HubStandin;
 
-/// Builds a [`HubStandin`].
+/// Builder that starts a [`HubStandin`].
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it is started"]
 pub struct HubStandinBuilder {
@@ -31,7 +31,7 @@ impl Default for HubStandinBuilder {
 }
 
 impl HubStandinBuilder {
-    /// A dataset of the Hub.
+    /// Adds a dataset of the Hub.
     pub fn dataset(mut self, dataset: Dataset) -> Self {
         self.state
             .datasets
@@ -39,20 +39,20 @@ impl HubStandinBuilder {
         self
     }
 
-    /// A plain file below `/files/`.
+    /// Adds a plain file below `/files/`.
     pub fn file(mut self, name: &str, file: PlainFile) -> Self {
         self.state.plain.insert(name.to_owned(), file);
         self
     }
 
-    /// An object of a bucket of S3.
+    /// Adds an object of a bucket of S3.
     pub fn object(mut self, bucket: &str, key: &str, bytes: impl Into<Vec<u8>>) -> Self {
         let place = (bucket.to_owned(), key.to_owned());
         self.state.objects.insert(place, Blob::new(bytes));
         self
     }
 
-    /// Lets a fault happen to requests whose path contains `path`.
+    /// Adds a fault, which happens to requests whose path contains `path`.
     pub fn fault(mut self, path: &str, when: When, fault: Fault) -> Self {
         self.state.plans.push(Plan {
             path: path.to_owned(),
@@ -63,13 +63,15 @@ impl HubStandinBuilder {
         self
     }
 
-    /// Entries of a page of a tree or of a list of objects. Default: 1000.
+    /// Sets how many entries a page of a tree or of a list of objects has, at least 1. Default:
+    /// 1000.
     pub fn page_size(mut self, entries: usize) -> Self {
+        // A page of none would have itself as the next.
         self.page_size = entries.max(1);
         self
     }
 
-    /// How many requests a signature of the CDN is good for. Default: any number.
+    /// Sets how many requests a signature of the CDN is good for. Default: any number.
     pub fn signature_uses(mut self, uses: u64) -> Self {
         self.signature_uses = uses;
         self

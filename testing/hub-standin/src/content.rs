@@ -1,4 +1,4 @@
-//! Bytes that are served, and how.
+//! Content that is served, and the ways of the servers that serve it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,21 +10,24 @@ use sha2::{Digest as _, Sha256};
 pub(crate) struct Blob {
     pub(crate) bytes: Arc<[u8]>,
     pub(crate) sha256: String,
-    /// Stands for Git's name of an object.
+    /// Stand-in for Git's name of the object.
     pub(crate) oid: String,
 }
 
 impl Blob {
+    /// Creates a blob, hashing its bytes.
     pub(crate) fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes: Arc<[u8]> = bytes.into().into();
         let sha256 = sha256(&bytes);
+        // Git would hash a header as well; here any function of the content will do that is not the
+        // SHA-256.
         let mut oid: String = sha256.chars().rev().collect();
         oid.truncate(40);
         Self { bytes, sha256, oid }
     }
 }
 
-/// A file of a plain web server, with that server's habits.
+/// File of a plain web server, with that server's ways.
 #[derive(Debug, Clone)]
 pub struct PlainFile {
     pub(crate) bytes: Arc<[u8]>,
@@ -37,7 +40,7 @@ pub struct PlainFile {
 }
 
 impl PlainFile {
-    /// A file with ETag, length and ranges.
+    /// Creates a file with ETag, length and ranges.
     #[must_use]
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes: Arc<[u8]> = bytes.into().into();
@@ -53,42 +56,42 @@ impl PlainFile {
         }
     }
 
-    /// Ranges are not honoured.
+    /// Lets requests for ranges be answered with the whole file.
     #[must_use]
     pub fn without_ranges(mut self) -> Self {
         self.ranges = false;
         self
     }
 
-    /// No ETag, only a date.
+    /// Leaves out the ETag, so that only a date is left.
     #[must_use]
     pub fn without_etag(mut self) -> Self {
         self.etag = None;
         self
     }
 
-    /// Neither ETag nor date.
+    /// Leaves out the ETag and the date.
     #[must_use]
     pub fn without_validator(mut self) -> Self {
         self.modified = false;
         self.without_etag()
     }
 
-    /// HEAD is answered with 405.
+    /// Lets HEAD be answered with 405.
     #[must_use]
     pub fn without_head(mut self) -> Self {
         self.head = false;
         self
     }
 
-    /// No length: the body comes in chunks.
+    /// Leaves out the length: the body comes in chunks.
     #[must_use]
     pub fn chunked(mut self) -> Self {
         self.chunked = true;
         self
     }
 
-    /// No length and no chunks: the body ends with the connection.
+    /// Leaves out the length and the chunks: the body ends with the connection.
     #[must_use]
     pub fn close_delimited(mut self) -> Self {
         self.close_delimited = true;
@@ -96,6 +99,7 @@ impl PlainFile {
     }
 }
 
+/// Returns the SHA-256 of some bytes in hexadecimal.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().fold(String::new(), |mut text, byte| {

@@ -1,10 +1,10 @@
-//! What goes wrong, and when.
+//! Faults, and the requests that they happen to.
 
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-/// What happens to an answer.
+/// Fault of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -14,17 +14,17 @@ pub enum Fault {
     ResetBeforeHead,
     /// The connection ends after the head.
     ResetAfterHead,
-    /// The connection ends after so many bytes of the body.
+    /// The connection ends after this many bytes of the body.
     Truncate(usize),
-    /// Chunks that end properly, but too early, after so many bytes.
+    /// Chunks that end properly, but too early, after this many bytes.
     ShortChunks(usize),
     /// `Content-Range` and body are those of a range that begins one byte later.
     WrongRange,
     /// 200 and the whole file, whatever range was asked for.
     WholeFile,
-    /// Nothing, until the asker gives up.
+    /// No answer, until the client gives up.
     Stall,
-    /// So many bytes of the body, then nothing.
+    /// This many bytes of the body, then nothing.
     StallAfter(usize),
     /// The body comes in pieces of 16 KiB with this pause between them.
     Slow(Duration),
@@ -32,21 +32,21 @@ pub enum Fault {
     OtherEtag,
 }
 
-/// Which of the requests that a fault is for it happens to, counted from 0.
+/// Choice among the requests that a fault is for, which are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum When {
     /// All.
     Always,
-    /// The first so many.
+    /// The first ones, as many as given.
     First(u64),
-    /// One.
+    /// The one with this number.
     Nth(u64),
-    /// Each with a chance of so many in a hundred, drawn from a seed.
+    /// Each with a probability in percent, drawn from a seed.
     Chance(u8, u64),
 }
 
-/// A fault, the requests that it is for, and how many of them there were.
+/// Fault, the requests that it is for, and how many of them there were.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) path: String,
@@ -56,7 +56,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The fault, if it happens to this request.
+    /// Returns the fault, if it happens to this request.
     pub(crate) fn strike(&mut self, path: &str) -> Option<Fault> {
         if !path.contains(&self.path) {
             return None;
@@ -67,19 +67,22 @@ impl Plan {
             When::Always => true,
             When::First(count) => n < count,
             When::Nth(which) => n == which,
+            // A function of seed and number, not of a generator's state, so that a run can be
+            // repeated.
             When::Chance(percent, seed) => draw(seed, n) < percent,
         };
         strikes.then(|| self.fault.clone())
     }
 }
 
-/// A number from 0 to 99.
+/// Draws a number from 0 to 99.
 fn draw(seed: u64, n: u64) -> u8 {
     let digest = Sha256::new()
         .chain_update(seed.to_le_bytes())
         .chain_update(n.to_le_bytes())
         .finalize();
     let wide = u16::from_le_bytes([digest[0], digest[1]]);
+    // The 65,536 values are not a multiple of 100, which favours some by less than 0.2 %.
     u8::try_from(wide % 100).unwrap_or(0)
 }
 

@@ -10,7 +10,7 @@ use crate::request::Request;
 use crate::response::{Habits, Response};
 use crate::server::World;
 
-/// `ID[/revision/REV]` and `ID/tree/REV`, behind `/api/datasets/`.
+/// Answers `ID[/revision/REV]` and `ID/tree/REV`, which follow `/api/datasets/`.
 pub(crate) fn api(world: &World, request: &Request, rest: &str) -> Response {
     let (id, what) = match (rest.split_once("/revision/"), rest.split_once("/tree/")) {
         (Some((id, revision)), _) => (id, What::Info(revision)),
@@ -19,6 +19,7 @@ pub(crate) fn api(world: &World, request: &Request, rest: &str) -> Response {
     };
     let dataset = match find(world, request, id, false) {
         Ok(dataset) => dataset,
+        // The rest of the path stays, so that a revision is not lost on the way.
         Err(Refusal::Moved(to)) => {
             return Response::text(307, "").with(
                 "Location",
@@ -63,6 +64,7 @@ pub(crate) fn api(world: &World, request: &Request, rest: &str) -> Response {
             }
             entry
         })
+        // Real trees list folders as well, which a client has to leave out.
         .chain(
             (start == 0)
                 .then(|| json!({"type": "directory", "path": "data", "size": 0, "oid": ""})),
@@ -81,12 +83,13 @@ pub(crate) fn api(world: &World, request: &Request, rest: &str) -> Response {
     response
 }
 
+/// Question about a dataset, at a revision.
 enum What<'a> {
     Info(&'a str),
     Tree(&'a str),
 }
 
-/// `ID/resolve/REV/PATH`, behind `/datasets/`.
+/// Answers `ID/resolve/REV/PATH`, which follows `/datasets/`.
 pub(crate) fn resolve(
     world: &World,
     request: &Request,
@@ -120,6 +123,7 @@ pub(crate) fn resolve(
             .with("X-Repo-Commit", commit);
     }
     let sha = blob.sha256.clone();
+    // The Hub's own answer names the content, so that is where a changed file shows.
     let linked = match fault {
         Some(Fault::OtherEtag) => "another".to_owned(),
         _ => sha.clone(),
@@ -140,8 +144,10 @@ pub(crate) fn resolve(
         .with("ETag", format!("\"{linked}\""))
 }
 
-/// `SHA256`, behind `/cdn/`.
+/// Answers `SHA256`, which follows `/cdn/`.
 pub(crate) fn cdn(world: &World, request: &Request, sha: &str, fault: Option<&Fault>) -> Response {
+    // As S3 does: a signed URL with a token beside it is an error. So a client that sends the Hub's
+    // token on fails its tests.
     if request.header("authorization").is_some() {
         return Response::text(400, "one way to say who you are is enough");
     }
@@ -152,7 +158,7 @@ pub(crate) fn cdn(world: &World, request: &Request, sha: &str, fault: Option<&Fa
         return Response::text(403, "the signature has expired");
     }
     match world.large(sha) {
-        // A tag of its own, as CDNs have.
+        // The CDN has an ETag of its own, which must not be compared with the Hub's.
         Some(bytes) => Response::file(
             request,
             &bytes,
@@ -163,17 +169,20 @@ pub(crate) fn cdn(world: &World, request: &Request, sha: &str, fault: Option<&Fa
     }
 }
 
+/// Reason why a dataset is not given.
 enum Refusal {
     Moved(String),
     Said(Response),
 }
 
+/// Returns a dataset, if the request may see it.
 fn find(
     world: &World,
     request: &Request,
     id: &str,
     for_content: bool,
 ) -> Result<Arc<Dataset>, Refusal> {
+    // The Hub answers 401, not 404: it does not tell a private dataset from none.
     let missing = || {
         Refusal::Said(Response::text(401, "no such dataset").with("X-Error-Code", "RepoNotFound"))
     };

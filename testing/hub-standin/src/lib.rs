@@ -1,6 +1,8 @@
-//! A local HTTP server that answers as the Hugging Face Hub, its CDN, plain web servers and S3 do, with faults on demand.
+//! A local HTTP server that answers as the Hugging Face Hub, its CDN, plain web servers and S3 do,
+//! with faults on demand.
 //!
-//! For tests: it listens on a free port of 127.0.0.1, records what it was asked, and ends when it is dropped. Paths:
+//! For tests: it listens on a free port of 127.0.0.1, records what it was asked, and ends when it
+//! is dropped. Paths:
 //!
 //! | path | answers |
 //! |---|---|

@@ -1,8 +1,8 @@
-//! What was asked.
+//! Requests, and the record of them that tests look at.
 
 use std::io::{self, BufRead};
 
-/// A request that was seen, for assertions.
+/// Request that was received, for assertions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen {
@@ -16,10 +16,11 @@ pub struct Seen {
     pub range: Option<String>,
     /// Whether there was an `Authorization`.
     pub has_authorization: bool,
-    /// Which connection it came by, numbered from 0.
+    /// Number of the connection that it came by, from 0.
     pub connection: u64,
 }
 
+/// Request as it was parsed.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) method: String,
@@ -29,7 +30,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The next request of a connection; none when it ends.
+    /// Reads the next request of a connection; returns `None` when that ends.
     pub(crate) fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut line = String::new();
         if from.read_line(&mut line)? == 0 {
@@ -66,12 +67,13 @@ impl Request {
         }
     }
 
+    /// Returns a header by its name in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// A parameter of the query, decoded.
+    /// Returns a parameter of the query, decoded.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         let mut pairs = url::form_urlencoded::parse(self.query.as_bytes());
         pairs
@@ -79,7 +81,8 @@ impl Request {
             .map(|(_, value)| value.into_owned())
     }
 
-    /// First byte and byte after the last one of a single range, for a file of `size` bytes.
+    /// Returns the first byte and the byte after the last one of a single range, for a file of
+    /// `size` bytes; an error if the file has no such byte.
     pub(crate) fn range(&self, size: usize) -> Option<Result<(usize, usize), ()>> {
         let (first, last) = self
             .header("range")?
@@ -97,6 +100,7 @@ impl Request {
         })
     }
 
+    /// Returns the record of this request.
     pub(crate) fn seen(&self, connection: u64) -> Seen {
         Seen {
             method: self.method.clone(),
@@ -109,11 +113,13 @@ impl Request {
     }
 }
 
+/// Decodes the percent signs of a path.
 fn decoded(path: &str) -> String {
-    // A plus is a plus in a path.
+    // The parser of forms reads a plus as a blank; in a path it is a plus.
     let path = path.replace('+', "%2B");
     let mut pairs = url::form_urlencoded::parse(path.as_bytes());
-    // A path holds neither `=` nor `&` that would be taken for a pair's, unless a test names its files so.
+    // The parser splits at `=` and `&`. One `=` is put back; a path with more is not to be expected
+    // in a test.
     pairs
         .next()
         .map_or_else(String::new, |(path, value)| match value.as_ref() {

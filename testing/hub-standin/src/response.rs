@@ -1,4 +1,4 @@
-//! Answers, and how they are written, or spoilt.
+//! Answers, and how they are written or spoilt.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -7,11 +7,12 @@ use std::time::Duration;
 use crate::fault::Fault;
 use crate::request::Request;
 
-/// When every file was last changed.
+/// Date of the last change of every file.
 const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 /// Bytes that are sent between two pauses.
 const SLOW_PIECE: usize = 16 << 10;
 
+/// Answer before it is written.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -19,6 +20,7 @@ pub(crate) struct Response {
     pub(crate) body: Body,
 }
 
+/// Part of some bytes, and how its end is marked.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
     bytes: Arc<[u8]>,
@@ -27,6 +29,7 @@ pub(crate) struct Body {
     framing: Framing,
 }
 
+/// Way in which the end of a body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Length,
@@ -34,7 +37,7 @@ enum Framing {
     Close,
 }
 
-/// How a file is served.
+/// Ways of a server with a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habits<'a> {
     pub(crate) etag: Option<&'a str>,
@@ -45,7 +48,7 @@ pub(crate) struct Habits<'a> {
 }
 
 impl<'a> Habits<'a> {
-    /// Those of a good server.
+    /// Creates those of a good server.
     pub(crate) const fn good(etag: &'a str) -> Self {
         Self {
             etag: Some(etag),
@@ -58,6 +61,7 @@ impl<'a> Habits<'a> {
 }
 
 impl Response {
+    /// Creates an answer with a text as its body.
     pub(crate) fn text(status: u16, text: impl Into<String>) -> Self {
         Self {
             status,
@@ -66,12 +70,13 @@ impl Response {
         }
     }
 
+    /// Adds a header.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// A file, or the range of it that was asked for.
+    /// Creates the answer for a file, or for the range of it that was asked for.
     pub(crate) fn file(
         request: &Request,
         bytes: &Arc<[u8]>,
@@ -82,6 +87,7 @@ impl Response {
             Some(Fault::OtherEtag) => Some("\"another\""),
             _ => habits.etag,
         };
+        // A precondition comes before a range, as HTTP wants it (RFC 9110, 13.2.2).
         if let (Some(wanted), Some(etag)) = (request.header("if-match"), etag)
             && wanted != etag
         {
@@ -97,6 +103,7 @@ impl Response {
                 let shift = usize::from(fault == Some(&Fault::WrongRange));
                 let (from, to) = (from + shift, (to + shift).min(size));
                 let mut body = Body::whole(Arc::clone(bytes));
+                // A range at the end has nothing left when it is shifted.
                 (body.from, body.to) = (from.min(to), to);
                 let range = format!("bytes {from}-{}/{size}", to.saturating_sub(1));
                 Self {
@@ -128,7 +135,7 @@ impl Response {
         response
     }
 
-    /// Writes the answer; says whether the connection may go on.
+    /// Writes the answer, and returns whether the connection may be used again.
     pub(crate) fn write(
         self,
         request: &Request,
@@ -147,6 +154,7 @@ impl Response {
         }
         head.push_str("\r\n");
         to.write_all(head.as_bytes())?;
+        // A HEAD has the head of the GET, its length included, and no body.
         if request.method == "HEAD" {
             return Ok(Next::Request);
         }
@@ -155,6 +163,7 @@ impl Response {
             Some(Fault::Truncate(n) | Fault::StallAfter(n)) => Some(*n),
             _ => None,
         };
+        // The head has announced the whole body already, so that the client sees a body cut short.
         if let Some(limit) = limit.filter(|limit| *limit < bytes.len()) {
             self.body.write(&bytes[..limit], to)?;
             to.flush()?;
@@ -182,7 +191,7 @@ impl Response {
     }
 }
 
-/// What becomes of a connection after an answer.
+/// State of a connection after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     Request,
@@ -191,6 +200,7 @@ pub(crate) enum Next {
 }
 
 impl Body {
+    /// Creates a body of all of the bytes.
     fn whole(bytes: Arc<[u8]>) -> Self {
         let to = bytes.len();
         Self {
@@ -201,7 +211,9 @@ impl Body {
         }
     }
 
+    /// Writes bytes, as one chunk if the body has chunks.
     fn write(&self, bytes: &[u8], to: &mut impl Write) -> io::Result<()> {
+        // An empty chunk would end the body.
         if self.framing == Framing::Chunks && !bytes.is_empty() {
             write!(to, "{:x}\r\n", bytes.len())?;
             to.write_all(bytes)?;
@@ -210,6 +222,7 @@ impl Body {
         to.write_all(bytes)
     }
 
+    /// Writes bytes in pieces, with a pause after each.
     fn write_slowly(&self, bytes: &[u8], pause: Duration, to: &mut impl Write) -> io::Result<()> {
         for piece in bytes.chunks(SLOW_PIECE) {
             self.write(piece, to)?;
@@ -220,6 +233,7 @@ impl Body {
     }
 }
 
+/// Returns the reason phrase of a status, which no client depends on.
 const fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

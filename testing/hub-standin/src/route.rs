@@ -1,4 +1,4 @@
-//! Which part answers a request.
+//! Routing: which part of the stand-in answers a request.
 
 use crate::fault::Fault;
 use crate::request::Request;
@@ -6,10 +6,12 @@ use crate::response::{Habits, Response};
 use crate::server::World;
 use crate::{hub, s3};
 
+/// Answers a request, spoilt by a fault if there is one.
 pub(crate) fn answer(world: &World, request: &Request, fault: Option<&Fault>) -> Response {
     if !matches!(request.method.as_str(), "GET" | "HEAD") {
         return Response::text(405, "only GET and HEAD");
     }
+    // In place of any answer, so that no path needs to know of this fault.
     if let Some(Fault::Status(status, retry_after)) = fault {
         let response = Response::text(*status, "as planned");
         return match retry_after {
@@ -31,6 +33,7 @@ pub(crate) fn answer(world: &World, request: &Request, fault: Option<&Fault>) ->
     }
 }
 
+/// Answers for a plain web server.
 fn plain(world: &World, request: &Request, path: &str, fault: Option<&Fault>) -> Response {
     if let Some(to) = path.strip_prefix("/redirect/") {
         return Response::text(302, "").with("Location", format!("{}/{to}", world.cdn_url()));

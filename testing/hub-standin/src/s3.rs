@@ -5,7 +5,7 @@ use crate::request::Request;
 use crate::response::{Habits, Response};
 use crate::server::World;
 
-/// `BUCKET[/KEY]`, behind `/s3/`.
+/// Answers `BUCKET[/KEY]`, which follows `/s3/`.
 pub(crate) fn answer(
     world: &World,
     request: &Request,
@@ -25,12 +25,14 @@ pub(crate) fn answer(
     }
 }
 
+/// Answers with a page of the objects of a bucket.
 fn list(world: &World, request: &Request, bucket: &str) -> Response {
     let prefix = request.parameter("prefix").unwrap_or_default();
     let after = request.parameter("continuation-token").unwrap_or_default();
     let keys: Vec<(String, usize, String)> = world
         .objects(bucket)
         .into_iter()
+        // Keys are sorted, so that the last key of a page will do as the token of the next.
         .filter(|(key, _, _)| key.starts_with(&prefix) && *key > after)
         .collect();
     let page = &keys[..keys.len().min(world.page_size)];

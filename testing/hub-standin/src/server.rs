@@ -1,4 +1,4 @@
-//! What is served, and the threads that serve it.
+//! Content that is served, and the threads that serve it.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, BufWriter};
@@ -14,7 +14,7 @@ use crate::request::{Request, Seen};
 use crate::response::Next;
 use crate::route;
 
-/// Longest time that a silent connection is kept: longer than any asker waits.
+/// Time after which a silent connection ends all the same. It is longer than any client waits.
 const LONGEST_STALL: Duration = Duration::from_secs(60);
 
 /// Everything that is served, and what was asked so far.
@@ -27,6 +27,7 @@ pub(crate) struct World {
     pub(crate) stopping: Condvar,
 }
 
+/// The part of it that changes.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) datasets: BTreeMap<String, Arc<Dataset>>,
@@ -34,30 +35,35 @@ pub(crate) struct State {
     pub(crate) objects: BTreeMap<(String, String), Blob>,
     pub(crate) plans: Vec<Plan>,
     pub(crate) seen: Vec<Seen>,
-    /// How often each signature was used.
+    /// Number of uses of each signature.
     pub(crate) signatures: Vec<u64>,
     pub(crate) connections: u64,
     pub(crate) is_stopped: bool,
 }
 
 impl World {
+    /// Locks the state. A test that panics must not hide its cause behind a poisoned lock.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the URL of the server.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The same server under another name: another origin, as a CDN is.
+    /// Returns the URL of the same server under another name, which is another origin, as a CDN's
+    /// is.
     pub(crate) fn cdn_url(&self) -> String {
         format!("http://localhost:{}", self.address.port())
     }
 
+    /// Returns a dataset by its present name.
     pub(crate) fn dataset(&self, id: &str) -> Option<Arc<Dataset>> {
         self.state().datasets.get(id).cloned()
     }
 
+    /// Returns a dataset by a former name.
     pub(crate) fn moved(&self, id: &str) -> Option<Arc<Dataset>> {
         let state = self.state();
         let mut all = state.datasets.values();
@@ -65,10 +71,12 @@ impl World {
             .cloned()
     }
 
+    /// Returns a plain file.
     pub(crate) fn plain(&self, name: &str) -> Option<PlainFile> {
         self.state().plain.get(name).cloned()
     }
 
+    /// Returns an object of a bucket.
     pub(crate) fn object(&self, bucket: &str, key: &str) -> Option<Blob> {
         self.state()
             .objects
@@ -76,7 +84,7 @@ impl World {
             .cloned()
     }
 
-    /// Key, size and tag of the objects of a bucket.
+    /// Returns key, size and tag of the objects of a bucket, sorted by key.
     pub(crate) fn objects(&self, bucket: &str) -> Vec<(String, usize, String)> {
         let state = self.state();
         let inside = state.objects.iter().filter(|((name, _), _)| name == bucket);
@@ -85,7 +93,7 @@ impl World {
             .collect()
     }
 
-    /// Content of any dataset by its hash.
+    /// Returns content of any dataset by its hash.
     pub(crate) fn large(&self, sha: &str) -> Option<Arc<[u8]>> {
         let state = self.state();
         let mut all = state
@@ -97,12 +105,14 @@ impl World {
             .map(|blob| Arc::clone(&blob.bytes))
     }
 
+    /// Creates a signature that was not used yet.
     pub(crate) fn sign(&self) -> usize {
         let mut state = self.state();
         state.signatures.push(0);
         state.signatures.len() - 1
     }
 
+    /// Returns whether a signature is good for one more use, and uses it.
     pub(crate) fn is_valid(&self, signature: usize) -> bool {
         let mut state = self.state();
         let Some(uses) = state.signatures.get_mut(signature) else {
@@ -113,10 +123,12 @@ impl World {
         is_valid
     }
 
+    /// Records a request, and returns the fault that happens to it.
     fn strike(&self, request: &Request, connection: u64) -> Option<Fault> {
         let mut state = self.state();
         state.seen.push(request.seen(connection));
-        // Every plan counts; the first that strikes wins.
+        // All plans count the request, so that the numbers of one do not depend on the others. The
+        // first that strikes wins.
         let struck: Vec<Fault> = state
             .plans
             .iter_mut()
@@ -125,6 +137,7 @@ impl World {
         struck.into_iter().next()
     }
 
+    /// Waits until the server stops, or for the longest stall.
     fn stall(&self) {
         let state = self.state();
         let waited = self
@@ -134,7 +147,7 @@ impl World {
     }
 }
 
-/// Accepts until the world stops.
+/// Accepts connections until the server stops.
 pub(crate) fn serve(world: &Arc<World>, listener: &TcpListener) {
     for connection in listener.incoming() {
         let number = {
@@ -145,16 +158,19 @@ pub(crate) fn serve(world: &Arc<World>, listener: &TcpListener) {
             state.connections += 1;
             state.connections - 1
         };
+        // Stopping connects once more, which the check above notices before this connection is
+        // served.
         let Ok(connection) = connection else { continue };
         let world = Arc::clone(world);
         let name = format!("hub-standin-{number}");
-        // A connection that cannot be served is one that breaks: what tests of faults expect.
+        // Without a thread the connection breaks, which clients have to cope with anyway.
         let _ = thread::Builder::new()
             .name(name)
             .spawn(move || converse(&world, &connection, number));
     }
 }
 
+/// Answers the requests of one connection.
 fn converse(world: &World, connection: &TcpStream, number: u64) -> io::Result<()> {
     connection.set_nodelay(true)?;
     let mut from = BufReader::new(connection);
@@ -165,6 +181,7 @@ fn converse(world: &World, connection: &TcpStream, number: u64) -> io::Result<()
             .is_some_and(|value| value.eq_ignore_ascii_case("close"));
         let fault = world.strike(&request, number);
         let next = match &fault {
+            // These faults need no answer, so that none is made up.
             Some(Fault::ResetBeforeHead) => Next::Close,
             Some(Fault::Stall) => Next::Stall,
             fault => {

@@ -1,4 +1,4 @@
-//! A running stand-in.
+//! The running stand-in.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::fault::{Fault, Plan, When};
 use crate::request::Seen;
 use crate::server::World;
 
-/// A local server that stands in for the Hub, web servers and S3, until it is dropped.
+/// Local server that stands in for the Hub, web servers and S3, until it is dropped.
 #[derive(Debug)]
 pub struct HubStandin {
     world: Arc<World>,
@@ -19,11 +19,12 @@ pub struct HubStandin {
 }
 
 impl HubStandin {
-    /// An empty server.
+    /// Creates a builder of a server that has nothing.
     pub fn builder() -> HubStandinBuilder {
         HubStandinBuilder::default()
     }
 
+    /// Creates the handle of a server that runs on `thread`.
     pub(crate) fn new(world: Arc<World>, thread: JoinHandle<()>) -> Self {
         Self {
             world,
@@ -31,71 +32,71 @@ impl HubStandin {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.world.address
     }
 
-    /// The Hub's endpoint.
+    /// Returns the Hub's endpoint.
     #[must_use]
     pub fn url(&self) -> String {
         self.world.url()
     }
 
-    /// URL of a plain file.
+    /// Returns the URL of a plain file.
     #[must_use]
     pub fn file_url(&self, name: &str) -> String {
         format!("{}/files/{name}", self.url())
     }
 
-    /// A URL that redirects to a plain file on another host.
+    /// Returns a URL that redirects to a plain file on another host.
     #[must_use]
     pub fn redirect_url(&self, name: &str) -> String {
         format!("{}/redirect/files/{name}", self.url())
     }
 
-    /// S3's endpoint.
+    /// Returns S3's endpoint.
     #[must_use]
     pub fn s3_url(&self) -> String {
         format!("{}/s3", self.url())
     }
 
-    /// What was asked so far, in order.
+    /// Returns the requests received so far, in order.
     #[must_use]
     pub fn requests(&self) -> Vec<Seen> {
         self.world.state().seen.clone()
     }
 
-    /// Forgets what was asked so far.
+    /// Forgets the requests received so far.
     pub fn forget_requests(&self) {
         self.world.state().seen.clear();
     }
 
-    /// How many connections were made.
+    /// Returns how many connections were made.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.world.state().connections
     }
 
-    /// Adds a dataset, or puts it in the place of the one with its name.
+    /// Adds a dataset, replacing the one with its name.
     pub fn put_dataset(&self, dataset: Dataset) {
         let id = dataset.id.clone();
         self.world.state().datasets.insert(id, Arc::new(dataset));
     }
 
-    /// Adds a plain file, or puts it in the place of the one with its name.
+    /// Adds a plain file, replacing the one with its name.
     pub fn put_file(&self, name: &str, file: PlainFile) {
         self.world.state().plain.insert(name.to_owned(), file);
     }
 
-    /// Adds an object, or puts it in the place of the one with its key.
+    /// Adds an object, replacing the one with its key.
     pub fn put_object(&self, bucket: &str, key: &str, bytes: impl Into<Vec<u8>>) {
         let place = (bucket.to_owned(), key.to_owned());
         self.world.state().objects.insert(place, Blob::new(bytes));
     }
 
-    /// Lets a fault happen from now on; see [`HubStandinBuilder::fault`].
+    /// Adds a fault that happens from now on; see [`HubStandinBuilder::fault`].
     pub fn add_fault(&self, path: &str, when: When, fault: Fault) {
         self.world.state().plans.push(Plan {
             path: path.to_owned(),
@@ -105,12 +106,12 @@ impl HubStandin {
         });
     }
 
-    /// Lets no fault happen any more.
+    /// Removes all faults.
     pub fn clear_faults(&self) {
         self.world.state().plans.clear();
     }
 
-    /// All signatures given so far are void.
+    /// Ends the validity of all signatures given so far.
     pub fn expire_signatures(&self) {
         for uses in &mut self.world.state().signatures {
             *uses = u64::MAX;
@@ -122,8 +123,9 @@ impl Drop for HubStandin {
     fn drop(&mut self) {
         self.world.state().is_stopped = true;
         self.world.stopping.notify_all();
-        // Wakes the thread that accepts.
+        // The thread that accepts looks at `is_stopped` only when a connection comes.
         let _ = TcpStream::connect(self.world.address);
+        // Threads of connections are not waited for: clients may keep theirs open.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

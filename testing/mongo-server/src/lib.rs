@@ -12,9 +12,9 @@
 //! server.restart();
 //! ```
 //!
-//! The program is what the environment variable `KATO_SECANTUSD` names, else `secantusd-py` in `PATH`, else the one in
-//! `target/secantus-venv` of the workspace. Where there is none, tests that need a server say so and pass, unless
-//! `KATO_REQUIRE_SERVERS` is set: then they fail.
+//! The program is what the environment variable `KATO_SECANTUSD` names, else `secantusd-py` in
+//! `PATH`, else the one in `target/secantus-venv` of the workspace. Where there is none, tests that
+//! need a server say so and pass, unless `KATO_REQUIRE_SERVERS` is set: then they fail.
 
 #![expect(clippy::panic, reason = "tests whose server does not run fail")]
 
@@ -33,19 +33,20 @@ use tempfile::TempDir;
 
 use program::INSTALL;
 
-/// How long a server may take until it answers.
+/// Time that a server may take until it answers.
 const START: Duration = Duration::from_secs(60);
 
-/// What else a server is started with.
+/// Options that a server is started with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerOptions {
-    /// No replica set, so without transactions.
+    /// Starts it without a replica set, and so without transactions.
     pub standalone: bool,
-    /// Commits reach the disk before they are answered.
+    /// Flushes commits to the disk before they are answered.
     pub durable: bool,
 }
 
-/// A server with an empty directory of its own on a free port. Dropping it kills it and removes the directory.
+/// Server with an empty directory of its own on a free port. Dropping it kills it and removes the
+/// directory.
 #[derive(Debug)]
 pub struct MongoServer {
     program: PathBuf,
@@ -66,7 +67,7 @@ impl MongoServer {
         Self::start_with(ServerOptions::default())
     }
 
-    /// [`start`](Self::start) with options.
+    /// Starts a server with options; otherwise as [`start`](Self::start).
     ///
     /// # Panics
     ///
@@ -86,13 +87,13 @@ impl MongoServer {
         server
     }
 
-    /// The connection string.
+    /// Returns the connection string.
     #[must_use]
     pub fn uri(&self) -> String {
         format!("mongodb://{}/?directConnection=true", self.address())
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
@@ -101,13 +102,14 @@ impl MongoServer {
     /// Ends the server as a crash does, without a chance to write anything.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended by itself.
+            // It may have ended by itself. Waiting for it frees its port and its files before a
+            // restart.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 
-    /// Whether it was started and has not ended.
+    /// Returns whether it was started and has not ended.
     pub fn is_running(&mut self) -> bool {
         let child = self.child.as_mut();
         child.is_some_and(|child| matches!(child.try_wait(), Ok(None)))
@@ -124,7 +126,8 @@ impl MongoServer {
         }
     }
 
-    /// Starts the server again on its directory and port, after killing it if it still runs; waits until it answers.
+    /// Starts the server again on its directory and port, after killing it if it still runs; waits
+    /// until it answers.
     ///
     /// # Panics
     ///
@@ -132,6 +135,7 @@ impl MongoServer {
     pub fn restart(&mut self) {
         self.kill();
         let start = Instant::now();
+        // Again and again: another process may have taken the free port before the server could.
         while start.elapsed() < START {
             let mut child = self.spawn();
             if answers(&mut child, self.address(), start) {
@@ -145,6 +149,7 @@ impl MongoServer {
         panic!("the server does not come up:\n{log}");
     }
 
+    /// Starts the program on the server's directory and port, with its output in a file.
     fn spawn(&self) -> Child {
         let log = std::fs::File::create(self.dir.path().join("log")).expect("a log can be made");
         let errors = log.try_clone().expect("a file has two handles");
@@ -176,8 +181,10 @@ impl Drop for MongoServer {
     }
 }
 
-/// The connection string of a server that all tests of this process share, started when first asked for. The server ends soon
-/// after the process: a watching process sees to it.
+/// Returns the connection string of a server that all tests of this process share, started when it
+/// is first asked for.
+///
+/// The server ends soon after the process, by a process that watches.
 ///
 /// # Panics
 ///
@@ -199,12 +206,13 @@ pub fn shared(options: ServerOptions) -> String {
     uri
 }
 
+/// Returns a port that was free a moment ago.
 fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
     listener.local_addr().expect("it is bound").port()
 }
 
-/// Whether the server answers before it ends or its time is up.
+/// Returns whether the server answers before it ends or its time is up.
 fn answers(child: &mut Child, address: SocketAddr, start: Instant) -> bool {
     while start.elapsed() < START {
         if !matches!(child.try_wait(), Ok(None)) {
@@ -218,7 +226,7 @@ fn answers(child: &mut Child, address: SocketAddr, start: Instant) -> bool {
     false
 }
 
-/// Says `ping` in the wire protocol and waits for the answer.
+/// Sends `ping` in the wire protocol, and waits for the answer.
 fn greets(address: SocketAddr) -> Option<()> {
     // {"ping": 1, "$db": "admin"}
     const COMMAND: &[u8] = b"\x1e\0\0\0\x10ping\0\x01\0\0\0\x02$db\0\x06\0\0\0admin\0\0";
@@ -227,18 +235,22 @@ fn greets(address: SocketAddr) -> Option<()> {
 
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
+    // The header, the flags, the kind of the section, and the section itself: below 100 bytes.
     let length = (HEADER + 4 + 1 + COMMAND.len()) as i32;
     let mut message = Vec::new();
+    // Length, number of the request, number of the request that it answers, operation, flags.
     for number in [length, 1, 0, OP_MSG, 0] {
         message.extend(number.to_le_bytes());
     }
     message.push(0);
     message.extend(COMMAND);
     stream.write_all(&message).ok()?;
+    // That there is an answer is enough: its head proves that the server speaks.
     stream.read_exact(&mut [0; HEADER]).ok()
 }
 
-/// Ends a shared server once this process is gone: a static value is never dropped.
+/// Starts a process that ends a shared server once this process is gone, as a static value is never
+/// dropped.
 fn watch(server: &MongoServer) {
     let Some(child) = &server.child else { return };
     // In the background of a shell that ends at once, so that nobody has to wait for it.

@@ -16,6 +16,7 @@ use crate::world::World;
 
 const DEPRECATED: &str = "This endpoint is deprecated. Use the endpoint of the session.";
 
+/// Answers `GET /`.
 pub(crate) fn root(world: &World) -> Answer {
     let mut answer = Answer::okay(&Root {
         service: "KATO API".to_owned(),
@@ -32,6 +33,7 @@ pub(crate) fn root(world: &World) -> Answer {
     answer
 }
 
+/// Answers `GET /health`.
 pub(crate) fn health(world: &World) -> Answer {
     Answer::okay(
         &json!({"status": "healthy", "processor_status": "healthy", "service_name": "kato",
@@ -40,6 +42,7 @@ pub(crate) fn health(world: &World) -> Answer {
     )
 }
 
+/// Answers `GET /status`.
 pub(crate) fn status(world: &World) -> Answer {
     let active = world.sessions.count();
     let sessions = json!({"total_sessions": active, "active_sessions": active, "expired_sessions": 0, "backend": "redis",
@@ -51,6 +54,7 @@ pub(crate) fn status(world: &World) -> Answer {
     )
 }
 
+/// Answers `GET /pattern/{name}`.
 pub(crate) fn pattern(world: &World, request: &Request) -> Answer {
     let node_id = request.node_id();
     let asked = &request.path[1];
@@ -59,18 +63,21 @@ pub(crate) fn pattern(world: &World, request: &Request) -> Answer {
         Some(pattern) => {
             let length: usize = pattern.events.iter().map(Vec::len).sum();
             let emotives = match world.generation() {
+                // 2025-10 stores an empty map until the first emotives come, which would then be a
+                // list.
                 Generation::October2025 if pattern.emotives.is_empty() => json!({}),
                 _ => json!(pattern.emotives),
             };
             json!({"status": "okay", "pattern": {"name": format!("{NAME_PREFIX}{name}"), "pattern_data": pattern.events,
                 "length": length, "frequency": pattern.frequency, "emotives": emotives, "metadata": pattern.metadata}})
         }
+        // An unknown pattern is no error of HTTP: KATO answers 200, and says so in the body.
         None => json!({"status": "error", "message": format!("Pattern {name} not found")}),
     };
     Answer::okay(&json!({"pattern": found, "node_id": kept_as(&node_id)}))
 }
 
-/// Of the node's last observation, in 2025-10.
+/// Answers `GET /percept-data`, in 2025-10 with the node's last observation.
 pub(crate) fn percept(world: &World, request: &Request) -> Answer {
     let node_id = request.node_id();
     let kept_as = kept_as(&node_id);
@@ -84,7 +91,7 @@ pub(crate) fn percept(world: &World, request: &Request) -> Answer {
     Answer::okay(&json!({"percept_data": seen, "node_id": kept_as}))
 }
 
-/// Of the node's processor, in 2025-10.
+/// Answers `GET /cognition-data`, in 2025-10 with the state of the node's processor.
 pub(crate) fn cognition(world: &World, request: &Request) -> Answer {
     let node_id = request.node_id();
     let mut answer = json!({"node_id": kept_as(&node_id)});
@@ -107,12 +114,14 @@ pub(crate) fn cognition(world: &World, request: &Request) -> Answer {
     Answer::okay(&answer)
 }
 
+/// Answers `POST /genes/update`, which only 2025-10 has.
 pub(crate) fn set_genes(world: &World, request: &Request) -> Result<Answer, Answer> {
     let node_id = request.node_id();
     let body = validate::map(&request.body)?;
     let genes = map_under("genes", body.clone()).ok_or_else(Answer::crash)?;
     world
         .knowledge
+        // KATO checks nothing here: anything is kept, and may fail when it is used.
         .with(&node_id, |node| node.processor.config.extend(genes));
     Ok(Answer::okay(&GenesUpdated {
         status: "okay".to_owned(),
@@ -121,6 +130,7 @@ pub(crate) fn set_genes(world: &World, request: &Request) -> Result<Answer, Answ
     }))
 }
 
+/// Answers `GET /gene/{name}`, which only 2025-10 has.
 pub(crate) fn gene(world: &World, request: &Request) -> Result<Answer, Answer> {
     let node_id = request.node_id();
     let (gene, kept_as) = (&request.path[1], kept_as(&node_id));
@@ -134,6 +144,7 @@ pub(crate) fn gene(world: &World, request: &Request) -> Result<Answer, Answer> {
     }))
 }
 
+/// Answers `GET /symbols/stats`, which only 3.10 has.
 pub(crate) fn symbol_stats(world: &World, request: &Request) -> Answer {
     let node_id = request.node_id();
     let symbols = world.knowledge.with(&node_id, |node| {
@@ -162,6 +173,7 @@ pub(crate) fn symbol_stats(world: &World, request: &Request) -> Answer {
     })
 }
 
+/// Returns the version that the generation's API reports.
 fn version(world: &World) -> &'static str {
     match world.generation() {
         Generation::V3_10 => "3.10.1",
@@ -169,6 +181,7 @@ fn version(world: &World) -> &'static str {
     }
 }
 
+/// Returns how long the server has been running, in seconds.
 fn uptime(world: &World) -> f64 {
     world.started.elapsed().as_secs_f64()
 }

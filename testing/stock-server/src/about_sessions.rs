@@ -13,11 +13,14 @@ use crate::values::Generation;
 use crate::world::World;
 use crate::{config, validate};
 
+/// Answers `POST /sessions`.
 pub(crate) fn create(world: &World, body: &[u8]) -> Result<Answer, Answer> {
+    // KATO takes the number, and its Redis then refuses it.
     if validate::has_negative_ttl(body) {
         return Err(Answer::crash());
     }
     let wanted = validate::create_session(body)?;
+    // Zero counts as not given.
     let ttl_seconds = wanted.ttl_seconds.filter(|ttl| *ttl > 0);
     let ttl_seconds = ttl_seconds.unwrap_or(world.options.session_ttl);
     let wanted_config = wanted.config.unwrap_or_default();
@@ -41,6 +44,7 @@ pub(crate) fn create(world: &World, body: &[u8]) -> Result<Answer, Answer> {
     Ok(answer)
 }
 
+/// Answers `GET /sessions/count`.
 pub(crate) fn count(world: &World) -> Answer {
     let active_session_count = world.sessions.count() as u64;
     Answer::okay(&SessionCount {
@@ -48,21 +52,27 @@ pub(crate) fn count(world: &World) -> Answer {
     })
 }
 
+/// Answers `GET /sessions/{id}`.
 pub(crate) fn show(world: &World, id: &str) -> Result<Answer, Answer> {
+    // This path is not checked before the endpoints, so that its 404 has another shape than the
+    // others: see `Answer::session_gone`.
     let gone = || Answer::detail(404, &format!("Session {id} not found or expired"));
     let session = world.sessions.load(id).ok_or_else(gone)?;
     let left = session.expires_at.saturating_sub(now()) / 1000;
     Ok(Answer::okay(&session.info(world.generation(), left)))
 }
 
+/// Answers `GET /sessions/{id}/exists`.
 pub(crate) fn exists(world: &World, id: &str) -> Answer {
     Answer::okay(&Exists {
         exists: world.sessions.load(id).is_some(),
+        // KATO deletes an expired session when it loads it, and then knows of none.
         expired: false,
         session_id: id.to_owned(),
     })
 }
 
+/// Answers `DELETE /sessions/{id}`.
 pub(crate) fn delete(world: &World, session: &Session) -> Answer {
     world.sessions.delete(&session.id);
     Answer::okay(&Deleted {
@@ -71,6 +81,7 @@ pub(crate) fn delete(world: &World, session: &Session) -> Answer {
     })
 }
 
+/// Answers `GET /sessions/{id}/config`, which only 3.10 has.
 pub(crate) fn config(world: &World, session: &Session) -> Answer {
     Answer::okay(&ConfigAnswer {
         session_id: session.id.clone(),
@@ -78,7 +89,10 @@ pub(crate) fn config(world: &World, session: &Session) -> Answer {
     })
 }
 
-/// Not under the session's lock: a request that is at work writes the old settings back in the end.
+/// Answers `POST /sessions/{id}/config`.
+///
+/// It does not take the session's lock: a request that is at work writes the old settings back in
+/// the end.
 pub(crate) fn set_config(
     world: &World,
     mut session: Session,
@@ -93,6 +107,7 @@ pub(crate) fn set_config(
             return Err(Answer::json(400, &json!({ "detail": detail })));
         }
         if let Some(matching) = wanted.get("use_token_matching").cloned() {
+            // A quirk of 3.10: setting one sets the other, which has no effect.
             wanted.entry("sort_symbols").or_insert(matching);
         }
     }
@@ -107,7 +122,7 @@ pub(crate) fn set_config(
     }))
 }
 
-/// A body is read and means nothing.
+/// Answers `POST /sessions/{id}/extend`, whose body is read and means nothing.
 pub(crate) fn extend(
     world: &World,
     mut session: Session,
@@ -121,6 +136,8 @@ pub(crate) fn extend(
         return Err(Answer::invalid(&[detail]));
     };
     let millis = u64::try_from(ttl_seconds).unwrap_or(0).saturating_mul(1000);
+    // The session's own time to live stays: the next write goes back to it. Hence `put`, not
+    // `save`. Zero seconds end the session.
     session.expires_at = now().saturating_add(millis);
     let session_id = session.id.clone();
     world.sessions.put(session);
@@ -131,7 +148,10 @@ pub(crate) fn extend(
     }))
 }
 
-/// In 2025-10 a session with nothing in its short-term memory gets what the processor has in its own.
+/// Answers `GET /sessions/{id}/stm`.
+///
+/// In 2025-10 a session with nothing in its short-term memory gets what the processor has in its
+/// own.
 pub(crate) fn stm(world: &World, mut session: Session) -> Answer {
     if world.generation() == Generation::October2025 && session.stm.is_empty() {
         let shared = |node: &mut crate::knowledge::Node| node.processor.stm.clone();
@@ -147,19 +167,24 @@ pub(crate) fn stm(world: &World, mut session: Session) -> Answer {
     })
 }
 
+/// Answers `POST /sessions/{id}/clear-stm`.
 pub(crate) fn clear_stm(world: &World, session: Session) -> Answer {
     let node_id = &session.node_id;
     world
         .knowledge
+        // In 2025-10 this takes from all sessions of the node; nothing looks at a processor in
+        // 3.10.
         .with(node_id, |node| node.processor.clear_stm());
     cleared(world, session, None)
 }
 
+/// Answers `POST /sessions/{id}/clear-all`.
 pub(crate) fn clear_all(world: &World, session: Session) -> Answer {
     world.knowledge.clear_all(&session.node_id);
     cleared(world, session, Some("all".to_owned()))
 }
 
+/// Empties a session and answers so.
 fn cleared(world: &World, mut session: Session, scope: Option<String>) -> Answer {
     session.clear(world.generation());
     let session_id = session.id.clone();
@@ -171,6 +196,7 @@ fn cleared(world: &World, mut session: Session, scope: Option<String>) -> Answer
     })
 }
 
+/// Answers `POST /sessions/{id}/finalize-training`, which only 3.10 has. Nothing is computed.
 pub(crate) fn finalize(world: &World, session: &Session) -> Answer {
     let patterns = world
         .knowledge
@@ -187,6 +213,7 @@ pub(crate) fn finalize(world: &World, session: &Session) -> Answer {
     })
 }
 
+/// Answers `GET /sessions/{id}/percept-data`, which only 3.10 has.
 pub(crate) fn percept(session: &Session) -> Answer {
     let Some(percept_data) = session.percept.clone() else {
         let (id, node_id) = (&session.id, &session.node_id);
@@ -200,6 +227,7 @@ pub(crate) fn percept(session: &Session) -> Answer {
     })
 }
 
+/// Answers `GET /sessions/{id}/cognition-data`, which only 3.10 has.
 pub(crate) fn cognition(session: &Session) -> Answer {
     let cognition_data = CognitionData {
         emotives: session

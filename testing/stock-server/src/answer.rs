@@ -1,21 +1,23 @@
-//! Answers, in KATO's shapes.
+//! Answers, in the shapes of KATO and its framework.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
+/// Answer before it is written.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) content_type: &'static str,
     pub(crate) body: Vec<u8>,
-    /// The connection is closed after it.
+    /// Whether the connection is closed after it.
     pub(crate) closes: bool,
-    /// It begins, and then never ends.
+    /// Whether it begins, and then never ends.
     pub(crate) endless: bool,
 }
 
 impl Answer {
+    /// Creates an answer with a JSON body.
     pub(crate) fn json(status: u16, body: &impl Serialize) -> Self {
         let body = serde_json::to_vec(body).expect("answers are made of text and finite numbers");
         Self {
@@ -28,40 +30,46 @@ impl Answer {
         }
     }
 
+    /// Creates an answer with status 200.
     pub(crate) fn okay(body: &impl Serialize) -> Self {
         Self::json(200, body)
     }
 
+    /// Creates an error that an endpoint declares, as FastAPI writes it.
     pub(crate) fn detail(status: u16, detail: &str) -> Self {
         Self::json(status, &json!({ "detail": detail }))
     }
 
+    /// Creates the answer to an unknown path.
     pub(crate) fn not_found() -> Self {
         Self::detail(404, "Not Found")
     }
 
-    /// The session is gone, as the layer before the endpoints says it.
+    /// Creates the answer to a request for a session that is gone, as the layer before the
+    /// endpoints gives it.
     pub(crate) fn session_gone(id: &str) -> Self {
         let message = format!("Session {id} not found or expired");
         let error = json!({"code": "SESSION_NOT_FOUND", "message": message, "session_id": id});
         Self::json(404, &json!({ "error": error }))
     }
 
-    /// What the client sent is not valid.
+    /// Creates the answer to a request that is not valid.
     pub(crate) fn invalid(details: &[Value]) -> Self {
         Self::json(422, &json!({ "detail": details }))
     }
 
-    /// An error that nobody caught.
+    /// Creates the answer to a request that ended in an error which nothing caught.
     pub(crate) fn crash() -> Self {
         Self {
             content_type: "text/plain; charset=utf-8",
             body: b"Internal Server Error".to_vec(),
+            // As uvicorn does after an exception.
             closes: true,
             ..Self::json(500, &())
         }
     }
 
+    /// Creates the answer of a server at its limit.
     pub(crate) fn busy(retry_after: u64) -> Self {
         let mut busy = Self::json(503, &());
         busy.content_type = "text/plain; charset=utf-8";
@@ -69,6 +77,7 @@ impl Answer {
         busy.with("retry-after", retry_after.to_string())
     }
 
+    /// Adds a header.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self

@@ -1,30 +1,33 @@
-//! What is drawn: the same for the same seed, whoever asks.
+//! Random times that are the same for the same seed.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::values::Millis;
 
-/// One stream of drawn times (`SplitMix64`).
+/// Stream of random times (`SplitMix64`).
 #[derive(Debug)]
 pub(crate) struct Chance(Mutex<u64>);
 
 impl Chance {
-    /// A stream of its own for every number, so that questions do not change how long learns take.
+    /// Creates the stream of a number, so that questions do not change how long learns take.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut state = seed ^ stream.wrapping_mul(0xa076_1d64_78bd_642f);
         next(&mut state);
         Self(Mutex::new(state))
     }
 
-    /// A time of the range, all equally likely.
+    /// Draws a time of the range, all equally likely.
     pub(crate) fn draw(&self, range: Millis) -> Duration {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A range is never the wrong way round. The remainder favours short times by far less than
+        // a test can see.
         let span = (range.to - range.from).saturating_add(1);
         Duration::from_millis(range.from + next(&mut state) % span)
     }
 }
 
+/// Returns the next number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;

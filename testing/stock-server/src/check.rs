@@ -1,4 +1,5 @@
-//! Types of JSON values, checked as KATO's models check them; what is wrong is gathered, with its place.
+//! Checks of JSON values against KATO's models. What is wrong is gathered, with its place, in
+//! pydantic's words.
 
 use kato_protocol::{EmotiveMap, Observation, SequenceItem};
 use serde_json::{Map, Value, json};
@@ -6,11 +7,11 @@ use serde_json::{Map, Value, json};
 pub(crate) const NO_MODEL: &str =
     "Input should be a valid dictionary or object to extract fields from";
 
-/// What is wrong so far.
+/// Faults found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Check(pub(crate) Vec<Value>);
 
-/// Where in a body something stands.
+/// Place in a body, as a chain of keys and indices.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At<'a> {
     within: Option<&'a Self>,
@@ -18,7 +19,7 @@ pub(crate) struct At<'a> {
     idx: usize,
 }
 
-/// The body as a whole.
+/// Place of the body as a whole.
 pub(crate) const BODY: At<'static> = At {
     within: None,
     key: Some("body"),
@@ -26,6 +27,7 @@ pub(crate) const BODY: At<'static> = At {
 };
 
 impl<'a> At<'a> {
+    /// Returns the place of a key within this one.
     pub(crate) fn key(&'a self, key: &'a str) -> Self {
         let within = Some(self);
         Self {
@@ -35,6 +37,7 @@ impl<'a> At<'a> {
         }
     }
 
+    /// Returns the place of an element within this one.
     fn idx(&'a self, idx: usize) -> Self {
         let within = Some(self);
         Self {
@@ -44,6 +47,7 @@ impl<'a> At<'a> {
         }
     }
 
+    /// Returns the place as pydantic writes it.
     fn path(&self) -> Vec<Value> {
         let mut path = self.within.map(At::path).unwrap_or_default();
         path.push(self.key.map_or_else(|| json!(self.idx), |key| json!(key)));
@@ -52,16 +56,20 @@ impl<'a> At<'a> {
 }
 
 impl Check {
+    /// Adds a fault.
     pub(crate) fn fail(&mut self, kind: &str, at: At<'_>, msg: &str, input: &Value) {
         self.0
             .push(json!({"type": kind, "loc": at.path(), "msg": msg, "input": input}));
     }
 
+    /// Adds the fault that a field is missing, and returns a value in its place.
     pub(crate) fn missing<T: Default>(&mut self, name: &str, within: &Value) -> T {
         self.fail("missing", BODY.key(name), "Field required", within);
+        // Checking goes on with some value, because KATO lists all faults of a body at once.
         T::default()
     }
 
+    /// Reads a text.
     pub(crate) fn text(&mut self, value: &Value, at: At<'_>) -> String {
         match value {
             Value::String(text) => return text.clone(),
@@ -70,9 +78,11 @@ impl Check {
         String::new()
     }
 
+    /// Reads a number.
     fn number(&mut self, value: &Value, at: At<'_>) -> f64 {
         match value {
             Value::Number(number) => return number.as_f64().unwrap_or_default(),
+            // Pydantic's lax mode takes booleans and texts for numbers.
             Value::Bool(is_one) => return f64::from(u8::from(*is_one)),
             Value::String(text) => match text.trim().parse() {
                 Ok(number) => return number,
@@ -86,7 +96,9 @@ impl Check {
         0.0
     }
 
+    /// Reads a whole number that is not negative.
     pub(crate) fn integer(&mut self, value: &Value, at: At<'_>) -> Option<u64> {
+        // Pydantic takes `7.0` for an integer, but not `5.5`.
         let whole = value.as_f64().filter(|x| x.fract() == 0.0 && *x >= 0.0);
         match value {
             Value::String(text) => match text.trim().parse() {
@@ -110,6 +122,7 @@ impl Check {
         None
     }
 
+    /// Reads a boolean, false if there is none.
     pub(crate) fn flag(&mut self, value: Option<&Value>, name: &str) -> bool {
         match value {
             None => {}
@@ -122,6 +135,7 @@ impl Check {
         false
     }
 
+    /// Reads a list, empty if there is none.
     pub(crate) fn list<T>(
         &mut self,
         value: Option<&Value>,
@@ -143,6 +157,7 @@ impl Check {
         }
     }
 
+    /// Reads a map, empty if there is none.
     fn map(&mut self, value: Option<&Value>, at: At<'_>) -> Map<String, Value> {
         match value {
             None => {}
@@ -152,6 +167,7 @@ impl Check {
         Map::new()
     }
 
+    /// Reads a map that may be null.
     pub(crate) fn map_or_null(
         &mut self,
         value: Option<&Value>,
@@ -161,15 +177,18 @@ impl Check {
         Some(self.map(Some(value), BODY.key(name)))
     }
 
+    /// Reads an observation of a sequence.
     pub(crate) fn item(&mut self, value: &Value, at: At<'_>) -> SequenceItem {
         let unique_id = value.get("unique_id").filter(|id| !id.is_null());
         let unique_id = unique_id.map(|id| self.text(id, at.key("unique_id")));
         SequenceItem {
             observation: self.observation(value, at),
+            // An empty id counts as not given.
             unique_id: unique_id.filter(|id| !id.is_empty()),
         }
     }
 
+    /// Reads an observation.
     pub(crate) fn observation(&mut self, value: &Value, at: At<'_>) -> Observation {
         if !value.is_object() {
             self.fail("model_attributes_type", at, NO_MODEL, value);

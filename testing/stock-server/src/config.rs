@@ -1,4 +1,4 @@
-//! Settings of sessions: their defaults, what is shown of them, and which are refused.
+//! Settings of sessions: their defaults, what answers show of them, and which are refused.
 
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ const INDEXERS: [&str; 4] = ["VI", "LSH", "ANNOY", "FAISS"];
 /// Settings without a default.
 const OPTIONAL: [&str; 2] = ["fuzzy_token_threshold", "affinity_emotive"];
 
-/// Settings of a session that has none of its own.
+/// Returns the settings of a session that has none of its own.
 pub(crate) fn defaults(generation: Generation) -> Map<String, Value> {
     let mut defaults = json!({
         "max_pattern_length": 0, "persistence": 5, "recall_threshold": 0.1, "indexer_type": "VI", "max_predictions": 100,
@@ -49,7 +49,8 @@ pub(crate) fn defaults(generation: Generation) -> Map<String, Value> {
     into_map(defaults)
 }
 
-/// Settings as answers show them: all that are in effect (3.10), or those that were set (2025-10).
+/// Returns the settings that answers show: all that are in effect (3.10), or those that were set
+/// (2025-10).
 pub(crate) fn shown(generation: Generation, set: &Map<String, Value>) -> Map<String, Value> {
     match generation {
         Generation::V3_10 => {
@@ -59,28 +60,32 @@ pub(crate) fn shown(generation: Generation, set: &Map<String, Value>) -> Map<Str
         }
         Generation::October2025 => {
             let mut shown = set.clone();
+            // 2025-10 leaves this one out, whether set or not.
             shown.remove("stm_mode");
             shown
         }
     }
 }
 
-/// The settings of a new session: all that are known, or none if one of them is out of range.
+/// Returns the settings of a new session: all that are known, or none if one of them is out of
+/// range.
 pub(crate) fn at_creation(
     generation: Generation,
     wanted: Map<String, Value>,
 ) -> Map<String, Value> {
     let mut known = known(generation, wanted);
+    // Any other mode than `ROLLING` counts as `CLEAR`, which here is no error.
     if !rolls(&known) && known.contains_key("stm_mode") {
         known.insert("stm_mode".to_owned(), json!("CLEAR"));
     }
+    // KATO drops the whole configuration without a word if one value is bad, and makes the session.
     match refusals(&known).is_empty() {
         true => known,
         false => Map::new(),
     }
 }
 
-/// Those of the settings that the generation knows.
+/// Returns those of the settings that the generation knows.
 pub(crate) fn known(generation: Generation, wanted: Map<String, Value>) -> Map<String, Value> {
     let defaults = defaults(generation);
     let is_known = |key: &str| {
@@ -92,13 +97,14 @@ pub(crate) fn known(generation: Generation, wanted: Map<String, Value>) -> Map<S
         .collect()
 }
 
-/// What 3.10 says against settings; nothing where they are good.
+/// Returns why 3.10 refuses settings; nothing if it takes them.
 pub(crate) fn refusals(wanted: &Map<String, Value>) -> Map<String, Value> {
     let refusal =
         |(key, value): (&String, &Value)| Some((key.clone(), json!(refusal(key, value)?)));
     wanted.iter().filter_map(refusal).collect()
 }
 
+/// Returns why 3.10 refuses a setting, in its words.
 fn refusal(key: &str, value: &Value) -> Option<String> {
     // A boolean passes for a number.
     let integer = value.as_i64().or(value.as_bool().map(i64::from));
@@ -135,12 +141,14 @@ fn refusal(key: &str, value: &Value) -> Option<String> {
             value.is_boolean(),
             "Must be a boolean (true/false)".to_owned(),
         ),
+        // Filters and fuzzy matching are not checked by KATO either.
         _ => return None,
     };
     (!is_good).then_some(message)
 }
 
-/// Events after which a session learns by itself, 0 for never; none where the setting is no such number.
+/// Returns after how many events a session learns automatically, 0 for never; `None` if the setting
+/// is no such number.
 pub(crate) fn max_pattern_length(set: &Map<String, Value>) -> Option<usize> {
     match set.get("max_pattern_length") {
         None => Some(0),
@@ -148,17 +156,19 @@ pub(crate) fn max_pattern_length(set: &Map<String, Value>) -> Option<usize> {
     }
 }
 
-/// Does the short-term memory roll on after an automatic learn?
+/// Returns whether the short-term memory keeps its last events after an automatic learn.
 pub(crate) fn rolls(set: &Map<String, Value>) -> bool {
     set.get("stm_mode").and_then(Value::as_str) == Some("ROLLING")
 }
 
+/// Adds the fields of one object to another.
 fn merge(to: &mut Value, from: Value) {
     if let Value::Object(to) = to {
         to.extend(into_map(from));
     }
 }
 
+/// Returns the fields of an object.
 fn into_map(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,

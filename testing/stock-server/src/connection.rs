@@ -1,4 +1,5 @@
-//! Connections: a thread each, which carries out every request that came whole, whether or not the client is still there.
+//! Connections, on a thread each, which carries out every request that arrives whole, whether or
+//! not the client is still there.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,25 +12,28 @@ use crate::request::Request;
 use crate::service;
 use crate::world::World;
 
-/// How long the rest of a request may take once it has begun.
+/// Time that the rest of a request may take once it has begun.
 const REST: Duration = Duration::from_secs(120);
 
-/// Accepts until the process ends.
+/// Accepts connections until the process ends.
 pub(crate) fn serve(world: &Arc<World>, listener: &TcpListener) {
     for connection in listener.incoming() {
         let Ok(connection) = connection else { continue };
         let world = Arc::clone(world);
-        // A connection without a thread is one that breaks: clients must be ready for it.
+        // Without a thread the connection breaks, which clients have to cope with anyway.
         let _ = thread::Builder::new().spawn(move || converse(&world, &connection));
     }
 }
 
+/// Answers the requests of one connection.
 fn converse(world: &World, connection: &TcpStream) -> io::Result<()> {
     connection.set_nodelay(true)?;
     let mut from = BufReader::new(connection);
     let mut to = connection;
     let idle = Duration::from_secs(world.options.keep_alive).max(Duration::from_millis(1));
     loop {
+        // Waits for the first byte of a request, without a limit at first and then as long as
+        // keep-alive allows. A wait that is over closes the connection like any other error.
         if from.fill_buf()?.is_empty() {
             return Ok(());
         }
@@ -48,6 +52,8 @@ fn converse(world: &World, connection: &TcpStream) -> io::Result<()> {
             return Ok(());
         }
         request.number = world.log.received(&request);
+        // The connection is not looked at while the request runs: a client that has gone away stops
+        // nothing.
         let mut answer = service::answer(world, &request);
         world.log.done(request.number, answer.status);
         answer.closes |= request.says("connection", "close");
@@ -60,6 +66,7 @@ fn converse(world: &World, connection: &TcpStream) -> io::Result<()> {
     }
 }
 
+/// Writes an answer.
 fn write(world: &World, answer: Answer, mut to: &TcpStream) -> io::Result<()> {
     let mut bytes = format!(
         "HTTP/1.1 {} {}\r\nserver: uvicorn\r\ncontent-type: {}\r\n",
@@ -90,18 +97,19 @@ fn write(world: &World, answer: Answer, mut to: &TcpStream) -> io::Result<()> {
     to.write_all(&bytes)
 }
 
-/// Blanks, which JSON may begin with, for as long as anybody takes them.
+/// Writes blanks, which JSON may begin with, for as long as the client takes them.
 fn write_endlessly(head: &str, mut to: &TcpStream) -> io::Result<()> {
     const BLANKS: usize = 16 << 10;
     to.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes())?;
     let chunk = format!("{BLANKS:x}\r\n{}\r\n", " ".repeat(BLANKS));
     loop {
         to.write_all(chunk.as_bytes())?;
-        // Leaves the processor to others.
+        // Leaves the processor to the tests that run beside it.
         thread::sleep(Duration::from_millis(1));
     }
 }
 
+/// Returns the reason phrase of a status.
 const fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -1,26 +1,28 @@
-//! A lock that is handed over in the order in which it was asked for.
+//! Lock that is handed over in the order in which it was asked for.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Lock of KATO's kind: asyncio's locks are fair, while those of the system need not be.
 #[derive(Debug, Default)]
 pub(crate) struct FairLock {
     queue: Mutex<Queue>,
 }
 
+/// Threads that wait, in order.
 #[derive(Debug, Default)]
 struct Queue {
     is_held: bool,
     waiting: VecDeque<Sender<()>>,
 }
 
-/// Dropping it hands the lock to the next.
+/// Guard of the lock. Dropping it hands the lock to the next in the queue.
 #[derive(Debug)]
 pub(crate) struct Held(Arc<FairLock>);
 
 impl FairLock {
-    /// Waits for all that asked before.
+    /// Waits for all that asked before, and takes the lock.
     pub(crate) fn acquire(self: &Arc<Self>) -> Held {
         let turn = {
             let mut queue = self.queue();
@@ -39,6 +41,7 @@ impl FairLock {
         Held(Arc::clone(self))
     }
 
+    /// Locks the queue, for a moment only.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -47,8 +50,9 @@ impl FairLock {
 impl Drop for Held {
     fn drop(&mut self) {
         let mut queue = self.0.queue();
+        // The lock stays held while it is handed over, so that no newcomer can take it in between.
         match queue.waiting.pop_front() {
-            // It waits without end.
+            // The receiver waits until it is its turn, so that sending cannot fail.
             Some(next) => drop(next.send(())),
             None => queue.is_held = false,
         }

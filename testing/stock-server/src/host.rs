@@ -13,10 +13,11 @@ use crate::connection;
 use crate::options::StockOptions;
 use crate::world::World;
 
-/// What is said on standard output before the address.
+/// Text on standard output before the address.
 pub(crate) const LISTENING: &str = "listening on ";
 
-/// Reads the command line and serves until the process ends: all of the `main` of a program that hosts the server.
+/// Reads the command line and serves until the process ends: all of the `main` of a program that
+/// hosts the server.
 #[must_use]
 pub fn run_main() -> ExitCode {
     let Err(error) = serve_blocking(StockOptions::parse());
@@ -24,13 +25,17 @@ pub fn run_main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Serves until the process ends, by SIGTERM (exit code 0), a kill, or as the options say. Says where it listens in one line on
-/// standard output.
+/// Serves until the process ends: by SIGTERM or SIGINT (exit code 0), by a kill, or as the options
+/// say.
+///
+/// It writes where it listens to standard output, in one line.
 ///
 /// # Errors
 ///
 /// When the directory cannot be read or written, or the address is not free.
 pub fn serve_blocking(options: StockOptions) -> io::Result<Infallible> {
+    // The condition is always true, so that a signal ends the process at once, whatever it is
+    // doing.
     let at_once = Arc::new(AtomicBool::new(true));
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
         signal_hook::flag::register_conditional_shutdown(signal, 0, Arc::clone(&at_once))?;
@@ -39,6 +44,7 @@ pub fn serve_blocking(options: StockOptions) -> io::Result<Infallible> {
     let world = Arc::new(World::open(options)?);
     let mut out = io::stdout();
     writeln!(out, "{LISTENING}http://{}", listener.local_addr()?)?;
+    // The test that has started the server waits for this line.
     out.flush()?;
     loop {
         connection::serve(&world, &listener);

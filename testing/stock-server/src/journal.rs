@@ -1,4 +1,5 @@
-//! Files of JSON lines that a kill leaves whole: one write a line, and a torn last line is cut off.
+//! Files of JSON lines that a kill leaves intact: one write a line, and a torn last line is cut
+//! off.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -8,12 +9,12 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A file that grows by lines; nothing at all for a server without a directory.
+/// File that grows by lines; nothing at all for a server without a directory.
 #[derive(Debug)]
 pub(crate) struct Journal(Option<Mutex<File>>);
 
 impl Journal {
-    /// Opens or makes a file of a directory; also the lines that are in it.
+    /// Opens or makes a file of a directory, and returns the lines that are in it.
     pub(crate) fn open<T: DeserializeOwned>(
         dir: Option<&Path>,
         name: &str,
@@ -25,26 +26,31 @@ impl Journal {
         let path = dir.join(name);
         let (lines, whole) = read(&path)?;
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        // The next line would otherwise be appended to the torn one.
         file.set_len(whole)?;
         Ok((Self(Some(Mutex::new(file))), lines))
     }
 
-    /// Adds a line by one `write`, so that it is in the file as a whole when this returns, whatever then happens to the process.
+    /// Adds a line by one `write`, so that all of it is in the file when this returns, whatever
+    /// then happens to the process.
     ///
     /// # Panics
     ///
-    /// When the file cannot be written: a server that forgets unseen would make every test that reads its file wrong.
+    /// When the file cannot be written: a server that forgets unseen would make every test that
+    /// reads its file wrong.
     pub(crate) fn append(&self, line: &impl Serialize) {
         let Some(file) = &self.0 else { return };
         let mut bytes =
             serde_json::to_vec(line).expect("lines are made of text and finite numbers");
         bytes.push(b'\n');
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not flushed to the disk: what the system has taken survives the process, and no test cuts
+        // the power.
         file.write_all(&bytes).expect("the journal can be written");
     }
 }
 
-/// The whole lines of a file, and how many bytes they take; none of a file that is not there.
+/// Reads the complete lines of a file, and how many bytes they take; none if there is no file.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<(Vec<T>, u64)> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! What the nodes know: visible at once, and in a file before it is visible.
+//! Knowledge of the nodes: in a file before it is visible, and visible at once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -14,6 +14,7 @@ use crate::processor::Processor;
 use crate::record::{FILE, Learn, Line, append_emotives};
 use crate::values::Generation;
 
+/// Knowledge of all nodes.
 #[derive(Debug)]
 pub(crate) struct Knowledge {
     generation: Generation,
@@ -21,34 +22,36 @@ pub(crate) struct Knowledge {
     journal: Journal,
 }
 
-/// A node by its processor id, which several node ids may share.
+/// Node by its processor id, which several node ids may share.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) patterns: HashMap<String, Pattern>,
-    /// What the sessions of the node share in 2025-10.
+    /// State that the sessions of the node share in 2025-10.
     pub(crate) processor: Processor,
 }
 
+/// Pattern as it was learned so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pattern {
     pub(crate) events: Vec<Vec<String>>,
     pub(crate) frequency: u64,
     pub(crate) emotives: Vec<EmotiveMap>,
     pub(crate) metadata: BTreeMap<String, Vec<String>>,
-    /// When the asynchronous insert is through.
+    /// Time at which the asynchronous insert is through; `None` if it is.
     visible: Option<Instant>,
 }
 
-/// Emotives for a pattern that has none: 2025-10 fails at it.
+/// Failure to add emotives to a pattern that has none, which 2025-10 does not survive.
 #[derive(Debug)]
 pub(crate) struct Clash;
 
-/// The name by which a node is kept.
+/// Returns the name by which a node is kept.
 pub(crate) fn kept_as(node_id: &str) -> String {
     processor_id(node_id, "kato")
 }
 
 impl Knowledge {
+    /// Opens the knowledge of a directory by learning all lines of its file again.
     pub(crate) fn open(generation: Generation, dir: Option<&Path>) -> io::Result<Self> {
         let (journal, lines) = Journal::open::<Line>(dir, FILE)?;
         let mut nodes: HashMap<String, Node> = HashMap::new();
@@ -56,6 +59,7 @@ impl Knowledge {
             match line {
                 Line::Learn(learn) => {
                     let node = nodes.entry(kept_as(&learn.node)).or_default();
+                    // Whatever was learned before the restart is visible by now.
                     node.learn(&learn, generation, None);
                 }
                 Line::ClearAll { node } => drop(nodes.remove(&kept_as(&node))),
@@ -68,22 +72,27 @@ impl Knowledge {
         })
     }
 
-    /// Does something with a node, which is made if it is not there.
+    /// Calls `act` with a node, which is made if it is not there.
     pub(crate) fn with<T>(&self, node_id: &str, act: impl FnOnce(&mut Node) -> T) -> T {
         act(self.nodes().entry(kept_as(node_id)).or_default())
     }
 
-    /// Learns: first into the file, then for all to see, though a new pattern not before `hidden`.
+    /// Learns: first into the file, then for all to see, although a new pattern only after
+    /// `hidden`.
     pub(crate) fn learn(&self, learn: Learn, hidden: Duration) -> Result<(), Clash> {
         let mut nodes = self.nodes();
         let node = nodes.entry(kept_as(&learn.node)).or_default();
         let known = node.patterns.get(&learn.name);
+        // MongoDB cannot push to the empty map that such a pattern has in place of a list of
+        // emotives. KATO answers 500.
         if self.generation == Generation::October2025
             && known.is_some_and(|pattern| pattern.emotives.is_empty())
             && !learn.emotives.is_empty()
         {
             return Err(Clash);
         }
+        // Written under the lock of the nodes, so that the lines are in the order in which they
+        // took effect.
         let line = Line::Learn(learn);
         self.journal.append(&line);
         if let Line::Learn(learn) = line {
@@ -93,7 +102,7 @@ impl Knowledge {
         Ok(())
     }
 
-    /// The pattern, if it can be seen by now.
+    /// Returns the pattern, if it is visible by now.
     pub(crate) fn pattern(&self, node_id: &str, name: &str) -> Option<Pattern> {
         let nodes = self.nodes();
         let pattern = nodes.get(&kept_as(node_id))?.patterns.get(name)?;
@@ -101,7 +110,7 @@ impl Knowledge {
         visible.then(|| pattern.clone())
     }
 
-    /// Forgets everything of the node, its processor's state included.
+    /// Forgets everything of the node, the state of its processor included.
     pub(crate) fn clear_all(&self, node_id: &str) {
         let mut nodes = self.nodes();
         self.journal.append(&Line::ClearAll {
@@ -113,16 +122,20 @@ impl Knowledge {
         }
     }
 
+    /// Locks the nodes.
     fn nodes(&self) -> MutexGuard<'_, HashMap<String, Node>> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Node {
+    /// Learns one pattern once.
     fn learn(&mut self, learn: &Learn, generation: Generation, visible: Option<Instant>) {
         let pattern = self.patterns.entry(learn.name.clone());
         let pattern = pattern.or_insert_with(|| Pattern {
             events: learn.events.clone(),
+            // Only a new pattern is inserted. The frequency of a known one is in Redis, which shows
+            // it at once.
             visible,
             ..Pattern::default()
         });
@@ -136,6 +149,7 @@ impl Node {
                 }
             }
             if generation == Generation::V3_10 {
+                // 3.10 keeps the sorted union, 2025-10 the order of learning.
                 values.sort();
             }
         }

@@ -1,4 +1,4 @@
-//! What a server has learned, read from its directory while it runs or afterwards.
+//! Knowledge of a server, read from its directory while it runs or afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,41 +9,41 @@ use kato_protocol::EmotiveMap;
 use crate::journal;
 use crate::record::{FILE, Learn, Line, append_emotives};
 
-/// What servers on a directory have learned.
+/// Knowledge of the servers that have used a directory.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Learned {
-    /// By node id, as clients gave it.
+    /// Nodes, by node id as clients gave it.
     pub nodes: BTreeMap<String, LearnedNode>,
-    /// All learns, in order; also those that a clear-all made void.
+    /// All learns, in order; also those that a clear-all has undone.
     pub calls: Vec<LearnCall>,
 }
 
-/// What a node has learned.
+/// Knowledge of a node.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LearnedNode {
-    /// By name, without `PTRN|`.
+    /// Patterns by name, without `PTRN|`.
     pub patterns: BTreeMap<String, LearnedPattern>,
     /// Learns since the last clear-all: the sum of all frequencies.
     pub learn_calls: u64,
 }
 
-/// A pattern that was learned.
+/// Pattern that was learned.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct LearnedPattern {
     /// Its events, oldest first.
     pub events: Vec<Vec<String>>,
-    /// How often it was learned.
+    /// Number of times that it was learned.
     pub frequency: u64,
     /// The latest emotives, oldest first.
     pub emotives: Vec<EmotiveMap>,
-    /// For every key the values, as Python writes them.
+    /// Values of each key, as Python writes them.
     pub metadata: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// One learn.
+/// Single learn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LearnCall {
@@ -55,11 +55,12 @@ pub struct LearnCall {
     pub session: String,
     /// Number of the request, as in [`requests`](crate::requests).
     pub request: u64,
-    /// When; milliseconds since 1970.
+    /// Time, in milliseconds since 1970.
     pub at: u64,
 }
 
-/// Reads what servers on a directory have learned; nothing where none has been. A torn last line does not count.
+/// Reads what the servers on a directory have learned; nothing if there was none. A torn last line
+/// does not count.
 ///
 /// # Panics
 ///
@@ -78,19 +79,19 @@ pub fn learned(dir: &Path) -> Learned {
 }
 
 impl Learned {
-    /// Learns of a node since its last clear-all.
+    /// Returns the learns of a node since its last clear-all.
     #[must_use]
     pub fn learn_calls(&self, node_id: &str) -> u64 {
         self.nodes.get(node_id).map_or(0, |node| node.learn_calls)
     }
 
-    /// Learns of all nodes.
+    /// Returns the learns of all nodes.
     #[must_use]
     pub fn total_learn_calls(&self) -> u64 {
         self.nodes.values().map(|node| node.learn_calls).sum()
     }
 
-    /// How many learns each request brought, by the request's number.
+    /// Returns how many learns each request has caused, by the request's number.
     #[must_use]
     pub fn calls_by_request(&self) -> BTreeMap<u64, usize> {
         let mut counts = BTreeMap::new();
@@ -100,8 +101,8 @@ impl Learned {
         counts
     }
 
-    /// The node's patterns as `kato_store::KnowledgeBase::export` writes the same knowledge: a line of JSON each, in name order.
-    /// Empty for a node that learned nothing.
+    /// Returns the node's patterns as `kato_store::KnowledgeBase::export` writes the same
+    /// knowledge: a line of JSON each, in name order. Empty for a node that has learned nothing.
     ///
     /// # Panics
     ///
@@ -113,6 +114,7 @@ impl Learned {
         lines.map(LearnedPattern::line).collect()
     }
 
+    /// Counts a learn.
     fn add(&mut self, learn: Learn) {
         let node = self.nodes.entry(learn.node.clone()).or_default();
         node.learn_calls += 1;
@@ -134,6 +136,7 @@ impl Learned {
 }
 
 impl LearnedPattern {
+    /// Returns the pattern's line.
     fn line(&self) -> String {
         let mut metadata = Metadata::default();
         for (key, values) in &self.metadata {
@@ -141,6 +144,7 @@ impl LearnedPattern {
                 metadata.insert_text(key, value.clone(), None);
             }
         }
+        // As they were learned: sorting again could give them another name.
         let events = self.events.iter().cloned();
         let record = PatternRecord {
             pattern: Pattern::new(events.map(Event::in_given_order).collect()),

@@ -1,4 +1,4 @@
-//! Learning: what the short-term memory and all that has gathered make of a pattern.
+//! Learning: makes a pattern of the short-term memory and of all that has gathered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,24 @@ use crate::session::{Gathered, now};
 use crate::values::Generation;
 use crate::work::{Crash, Work};
 
-/// When a pattern is learned.
+/// Reason for which a pattern is learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occasion {
+    /// A request asks for it.
     Asked,
     /// The short-term memory is full.
     Auto,
 }
 
 impl Work<'_> {
-    /// Stores the short-term memory as a pattern; its name, empty if there were too few symbols.
+    /// Stores the short-term memory as a pattern, and returns its name, empty if there were too few
+    /// symbols.
     pub(crate) fn store(&mut self, occasion: Occasion) -> Result<String, Crash> {
         self.share_stm();
         let events = &self.session.stm;
+        // KATO learns from two symbols on, counted over all events, and says nothing about fewer.
         if events.iter().map(Vec::len).sum::<usize>() < 2 {
+            // 2025-10 forgets what has gathered even if nothing is stored.
             if self.is_old() {
                 self.processor(|processor| processor.gathered = Gathered::default());
             }
@@ -35,25 +39,32 @@ impl Work<'_> {
         let mut taken = Gathered::default();
         let make = || self.lesson(&name, occasion, &mut taken);
         if let Err(Clash) = self.world.learn(self.turn, make) {
+            // What has gathered stays in the node if the pattern is not stored.
             self.processor(|processor| processor.gathered = taken);
             return Err(Crash);
         }
         Ok(format!("{NAME_PREFIX}{name}"))
     }
 
-    /// What is to be learned. In 2025-10 it takes what has gathered in the node, and leaves a copy.
+    /// Returns what is to be learned. In 2025-10 it takes what has gathered in the node, and leaves
+    /// a copy.
     fn lesson(&self, name: &str, occasion: Occasion, taken: &mut Gathered) -> Learn {
         let (emotives, metadata, persistence) = match self.world.generation() {
             Generation::October2025 => self.processor(|processor| {
                 let gathered = std::mem::take(&mut processor.gathered);
                 taken.clone_from(&gathered);
                 let mean = learned_mean(&gathered.emotives);
+                // One mean of all maps, and no map at all if there were none.
                 let has_emotives = !gathered.emotives.is_empty();
                 let emotives = has_emotives.then_some(mean).into_iter().collect();
                 (emotives, texts(&gathered.metadata), processor.persistence())
             }),
+            // A quirk of 3.10: patterns that are learned automatically get neither emotives nor
+            // metadata.
             Generation::V3_10 if occasion == Occasion::Auto => Default::default(),
             Generation::V3_10 => {
+                // A quirk of 3.10: what has gathered is not taken away, and goes into the next
+                // pattern as well. It also ignores the session's own `persistence`.
                 let gathered = &self.session.gathered;
                 let emotives = gathered.emotives.clone();
                 (emotives, texts(&gathered.metadata), PERSISTENCE)
@@ -73,7 +84,7 @@ impl Work<'_> {
     }
 }
 
-/// For every key the values as Python writes them, each once.
+/// Returns for every key the values as Python writes them, each once.
 fn texts(gathered: &[Map<String, Value>]) -> BTreeMap<String, BTreeSet<String>> {
     let mut texts: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for (key, value) in gathered.iter().flatten() {

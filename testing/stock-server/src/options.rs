@@ -1,4 +1,4 @@
-//! What a server is started with: a builder for tests, and the command line of the program.
+//! Options of a server: a builder for tests, and the command line of the program.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ impl Default for StockOptions {
     }
 }
 
-/// Methods that set one option each.
+/// Defines methods that set one option each.
 macro_rules! setters {
     ($($(#[$doc:meta])* $field:ident: $kind:ty => $value:expr,)*) => {
         impl StockOptions {
@@ -93,52 +93,54 @@ macro_rules! setters {
 }
 
 setters! {
-    /// Where to listen.
+    /// Sets the address to listen on.
     addr: SocketAddr => addr,
-    /// The directory of its files, made if it is not there.
+    /// Sets the directory of its files, made if it is not there.
     data: &Path => Some(data.to_owned()),
-    /// Which KATO it is. Default: 3.10.
+    /// Sets which KATO it is. Default: 3.10.
     generation: Generation => generation,
-    /// How the one event loop is shared. Default: in turns.
+    /// Sets how the one event loop is shared. Default: in turns.
     serve: Serving => serve,
-    /// What all that is drawn depends on. Default: 0.
+    /// Sets the seed of everything random. Default: 0.
     seed: u64 => seed,
-    /// Milliseconds of a learn. Default: `5..=25`.
+    /// Sets the milliseconds of a learn. Default: `5..=25`.
     learn_ms: impl Into<Millis> => learn_ms.into(),
-    /// Milliseconds of `GET /pattern`. Default: `20..=45`.
+    /// Sets the milliseconds of `GET /pattern`. Default: `20..=45`.
     ask_ms: impl Into<Millis> => ask_ms.into(),
-    /// Milliseconds of all other requests, and of the beginning of those that learn. Default: `1..=3`.
+    /// Sets the milliseconds of all other requests, and of the beginning of those that learn.
+    /// Default: `1..=3`.
     other_ms: impl Into<Millis> => other_ms.into(),
-    /// Milliseconds until `GET /pattern` finds a new pattern, in 3.10. Default: 0.
+    /// Sets the milliseconds until `GET /pattern` finds a new pattern, in 3.10. Default: 0.
     visible_ms: impl Into<Millis> => visible_ms.into(),
-    /// Seconds that a session lives without a write, where its maker says nothing. Default: 3600.
+    /// Sets the seconds that a session lives without a write, where its maker says nothing.
+    /// Default: 3600.
     session_ttl: u64 => session_ttl,
-    /// Seconds after which a silent connection is closed. Default: 5.
+    /// Sets the seconds after which a silent connection is closed. Default: 5.
     keep_alive: u64 => keep_alive,
-    /// Do sessions outlive the process? Default: no.
+    /// Sets whether sessions outlive the process. Default: no.
     keep_sessions: bool => keep_sessions,
-    /// Aborts right after so many learns of the process.
+    /// Aborts the process right after this many of its learns.
     die_after: u64 => Some(die_after),
-    /// Stands still for ever after so many learns of the process.
+    /// Stops the event loop for ever after this many learns of the process.
     hang_after: u64 => Some(hang_after),
-    /// Carries out no request that comes after so many learns of the process: closes the connection.
+    /// Ignores requests that come after this many learns of the process: closes the connection.
     ignore_after: u64 => Some(ignore_after),
-    /// Answers one byte a second?
+    /// Sets whether answers come one byte a second.
     dribble: bool => dribble,
-    /// Does the answer to `GET /` never end?
+    /// Sets whether the answer to `GET /` never ends.
     endless: bool => endless,
-    /// Refuses every POST with 503 and so many seconds of `Retry-After`.
+    /// Refuses every POST with 503 and this many seconds of `Retry-After`.
     retry_after: u64 => Some(retry_after),
 }
 
 impl StockOptions {
-    /// A server that takes no time for anything.
+    /// Creates the options of a server that takes no time for anything.
     #[must_use]
     pub fn quick() -> Self {
         Self::default().learn_ms(0).ask_ms(0).other_ms(0)
     }
 
-    /// Every `every`-th learn takes so many milliseconds more.
+    /// Adds a number of milliseconds to every `every`-th learn.
     #[must_use]
     pub fn stall(mut self, every: u64, millis: u64) -> Self {
         self.stall = Some(Stall {
@@ -148,7 +150,7 @@ impl StockOptions {
         self
     }
 
-    /// The command line, without the program.
+    /// Returns the command line, without the program.
     #[must_use]
     pub fn args(&self) -> Vec<String> {
         let mut args = Vec::new();
@@ -183,6 +185,7 @@ impl StockOptions {
     }
 }
 
+/// Returns the name of a value on the command line.
 fn name_of(value: &impl ValueEnum) -> Option<String> {
     Some(value.to_possible_value()?.get_name().to_owned())
 }

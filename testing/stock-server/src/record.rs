@@ -1,14 +1,14 @@
-//! The lines of `learned.jsonl`, and what one of them does to a pattern.
+//! Lines of `learned.jsonl`, and what one of them does to a pattern.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kato_protocol::EmotiveMap;
 use serde::{Deserialize, Serialize};
 
-/// The file of everything that was learned, in a server's directory.
+/// File of everything that was learned, in a server's directory.
 pub(crate) const FILE: &str = "learned.jsonl";
 
-/// A line of the file.
+/// Line of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "did", rename_all = "kebab-case")]
 pub(crate) enum Line {
@@ -19,22 +19,22 @@ pub(crate) enum Line {
     },
 }
 
-/// One learn.
+/// Single learn.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Learn {
     /// The node id as the client gave it.
     pub(crate) node: String,
-    /// Bare.
+    /// Name of the pattern, without `PTRN|`.
     pub(crate) name: String,
     pub(crate) events: Vec<Vec<String>>,
-    /// What is appended to the pattern's emotives, of which the latest `persistence` stay.
+    /// Emotives that are appended to the pattern's, of which the latest `persistence` stay.
     pub(crate) emotives: Vec<EmotiveMap>,
     pub(crate) persistence: usize,
-    /// What is added to the pattern's metadata.
+    /// Values that are added to the pattern's metadata.
     pub(crate) metadata: BTreeMap<String, BTreeSet<String>>,
     pub(crate) session: String,
     pub(crate) request: u64,
-    /// Milliseconds since 1970.
+    /// Time, in milliseconds since 1970.
     pub(crate) at: u64,
 }
 

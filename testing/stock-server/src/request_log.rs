@@ -1,4 +1,4 @@
-//! The lines of `requests.jsonl`: when requests were there, and when they were done.
+//! Lines of `requests.jsonl`: when requests arrived, and when they were done.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::session::now;
 
 const FILE: &str = "requests.jsonl";
 
-/// A request as a server saw it.
+/// Request as a server saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SeenRequest {
@@ -20,18 +20,21 @@ pub struct SeenRequest {
     pub number: u64,
     /// Method and target: `POST /sessions/…/learn`.
     pub line: String,
-    /// When it was there as a whole; milliseconds since 1970.
+    /// Time at which all of it had arrived, in milliseconds since 1970.
     pub received_at: u64,
-    /// When it was done, whether or not anybody waited for its answer, and with what status; none if it never was.
+    /// Time at which it was done, whether or not anybody waited for its answer, and its status;
+    /// `None` if it never was.
     pub done: Option<(u64, u16)>,
 }
 
+/// Log of the requests of a directory.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
     journal: Journal,
     received: AtomicU64,
 }
 
+/// Line of the log.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line {
@@ -41,8 +44,10 @@ enum Line {
 }
 
 impl RequestLog {
+    /// Opens the log of a directory, and notes that a server has started.
     pub(crate) fn open(dir: Option<&Path>) -> io::Result<Self> {
         let (journal, lines) = Journal::open::<Line>(dir, FILE)?;
+        // Numbers go on where the last server stopped, so that they name requests for good.
         let received = lines
             .iter()
             .filter(|line| matches!(line, Line::Received { .. }));
@@ -51,7 +56,7 @@ impl RequestLog {
         Ok(Self { journal, received })
     }
 
-    /// Notes a request; its number.
+    /// Notes a request, and returns its number.
     pub(crate) fn received(&self, request: &Request) -> u64 {
         let number = self.received.fetch_add(1, Ordering::SeqCst) + 1;
         self.journal.append(&Line::Received {
@@ -62,6 +67,7 @@ impl RequestLog {
         number
     }
 
+    /// Notes that a request is done.
     pub(crate) fn done(&self, request: u64, status: u16) {
         let at = now();
         self.journal.append(&Line::Done {
@@ -72,7 +78,7 @@ impl RequestLog {
     }
 }
 
-/// All requests that servers on a directory have seen, in the order in which they came.
+/// Reads all requests that servers on a directory have seen, in the order in which they came.
 ///
 /// # Panics
 ///
@@ -104,9 +110,11 @@ pub fn requests(dir: &Path) -> Vec<SeenRequest> {
     seen
 }
 
-/// Requests that the server which was started last has not done, and all that it received.
+/// Returns how many requests the server that was started last has not done, and how many it has
+/// received.
 pub(crate) fn unfinished(dir: &Path) -> (usize, usize) {
     let lines = lines(dir);
+    // Requests of a server that was killed are never done, and nobody works on them.
     let started = lines
         .iter()
         .rposition(|line| matches!(line, Line::Started { .. }));
@@ -121,6 +129,7 @@ pub(crate) fn unfinished(dir: &Path) -> (usize, usize) {
     (received - done, received)
 }
 
+/// Reads the log of a directory.
 fn lines(dir: &Path) -> Vec<Line> {
     let (lines, _) = journal::read(&dir.join(FILE)).expect("the log of requests can be read");
     lines

@@ -1,7 +1,8 @@
-//! Which path means what, in which generation.
+//! Routes: which path means what, in which generation.
 
 use crate::values::Generation;
 
+/// Meaning of a method on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
     Root,
@@ -27,7 +28,7 @@ pub(crate) enum Route {
     SetGenes,
     Gene,
     SymbolStats,
-    /// Under the session's lock, and in their own time.
+    /// This one and those below take the session's lock, and their own time.
     Observe,
     Sequence,
     Learn,
@@ -35,7 +36,7 @@ pub(crate) enum Route {
 }
 
 impl Route {
-    /// Does it take the session's lock?
+    /// Returns whether it takes the session's lock.
     pub(crate) const fn is_long(self) -> bool {
         matches!(
             self,
@@ -44,7 +45,7 @@ impl Route {
     }
 }
 
-/// The methods that a path has; none for a path that there is not.
+/// Returns the methods that a path has; none for a path that does not exist.
 pub(crate) fn methods(generation: Generation, path: &[&str]) -> &'static [(&'static str, Route)] {
     use Route as R;
     let is_new = generation == Generation::V3_10;

@@ -1,4 +1,4 @@
-//! A server in a process of its own, for tests: started, killed, started again.
+//! Server in a process of its own, for tests: started, killed, started again.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -12,25 +12,31 @@ use crate::host::LISTENING;
 use crate::options::StockOptions;
 use crate::request_log::unfinished;
 
-/// How long a server may take until it listens.
+/// Time that a server may take until it listens.
 const START: Duration = Duration::from_secs(30);
-/// How long nothing may come before a server counts as idle: what lies in its sockets is noted by then.
+/// Time without a new request after which a server counts as idle. What is in its sockets is noted
+/// by then.
 const SETTLED: Duration = Duration::from_millis(100);
+/// Pause between two looks at a process.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A server as a child process, with a directory of its own unless the options name one. Dropping it kills it.
+/// Server as a child process, with a directory of its own unless the options name one. Dropping it
+/// kills it.
 #[derive(Debug)]
 pub struct StockServer {
     program: PathBuf,
-    /// Removed in the end.
+    /// Directory of its log, and of its data unless the options name another. It is removed in the
+    /// end.
     own_dir: TempDir,
     options: StockOptions,
     child: Option<Child>,
 }
 
 impl StockServer {
-    /// Starts a server and waits until it listens. The program is what the environment variable `KATO_STOCK_SERVER` names, else
-    /// `stock_server` or `examples/stock_server` beside the test's own directory.
+    /// Starts a server and waits until it listens.
+    ///
+    /// The program is what the environment variable `KATO_STOCK_SERVER` names, else `stock_server`
+    /// or `examples/stock_server` beside the test's own directory.
     ///
     /// # Panics
     ///
@@ -43,7 +49,8 @@ impl StockServer {
         Self::start_program(&program, options)
     }
 
-    /// [`start`](Self::start) with a program that calls [`run_main`](crate::run_main).
+    /// Starts a program that calls [`run_main`](crate::run_main); otherwise as
+    /// [`start`](Self::start).
     ///
     /// # Panics
     ///
@@ -63,25 +70,25 @@ impl StockServer {
         server
     }
 
-    /// Where clients find it: `http://127.0.0.1:…`, the same after every restart.
+    /// Returns its URL, `http://127.0.0.1:…`, which is the same after every restart.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.addr())
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.options.addr
     }
 
-    /// Its directory, for [`learned`](crate::learned()) and [`requests`](crate::requests).
+    /// Returns its directory, for [`learned`](crate::learned()) and [`requests`](crate::requests).
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.options.data.as_deref().unwrap_or(self.own_dir.path())
     }
 
-    /// What it has learned by now.
+    /// Returns what it has learned by now.
     #[must_use]
     pub fn learned(&self) -> crate::Learned {
         crate::learned(self.dir())
@@ -90,7 +97,7 @@ impl StockServer {
     /// Ends it as `kill -9` does.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended by itself.
+            // It may have ended by itself. Waiting for it frees its port before a restart.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -107,13 +114,14 @@ impl StockServer {
         }
     }
 
-    /// Whether it was started and has not ended.
+    /// Returns whether it was started and has not ended.
     pub fn is_running(&mut self) -> bool {
         let child = self.child.as_mut();
         child.is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
-    /// Waits until it has ended by itself, or by a signal; none if it has not in this time.
+    /// Waits until it has ended by itself, or by a signal; returns `None` if it has not in this
+    /// time.
     pub fn wait_ended(&mut self, timeout: Duration) -> Option<ExitStatus> {
         let start = Instant::now();
         let child = self.child.as_mut()?;
@@ -137,7 +145,7 @@ impl StockServer {
         self.restart_with(self.options.clone());
     }
 
-    /// [`restart`](Self::restart) with other options, whose directory and address do not count.
+    /// Starts it again with other options, whose directory and address do not count.
     ///
     /// # Panics
     ///
@@ -163,7 +171,8 @@ impl StockServer {
         panic!("the server does not come up:\n{log}");
     }
 
-    /// Waits until it has done everything that it received; whether it did so in this time. One that has ended is idle.
+    /// Waits until it has done everything that it has received, and returns whether it did so in
+    /// this time. One that has ended is idle.
     pub fn wait_idle(&mut self, timeout: Duration) -> bool {
         let start = Instant::now();
         let mut idle: Option<(Instant, usize)> = None;
@@ -172,6 +181,8 @@ impl StockServer {
                 return true;
             }
             idle = match (unfinished(self.dir()), idle) {
+                // A request that is in a socket is not in the log yet: only silence shows that
+                // there is none.
                 ((0, received), Some((since, seen))) if received == seen => {
                     if since.elapsed() >= SETTLED {
                         return true;
@@ -186,10 +197,12 @@ impl StockServer {
         false
     }
 
+    /// Returns the path of its output.
     fn log(&self) -> PathBuf {
         self.own_dir.path().join("log")
     }
 
+    /// Starts the program with its options.
     fn spawn(&self) -> Child {
         let log = std::fs::File::create(self.log()).expect("a log can be made");
         Command::new(&self.program)
@@ -208,7 +221,7 @@ impl Drop for StockServer {
     }
 }
 
-/// Where the program listens, as it says; none if it ends instead.
+/// Returns where the program listens, as it says; `None` if it ends instead.
 fn listening(child: &mut Child) -> Option<SocketAddr> {
     let mut line = String::new();
     BufReader::new(child.stdout.take()?)
@@ -218,7 +231,8 @@ fn listening(child: &mut Child) -> Option<SocketAddr> {
     url.strip_prefix("http://")?.parse().ok()
 }
 
-/// The program beside the tests: `target/debug/deps/TEST` has it at `target/debug/stock_server`.
+/// Returns the program beside the tests: `target/debug/deps/TEST` has it at
+/// `target/debug/stock_server`.
 fn find() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("KATO_STOCK_SERVER") {
         return Some(PathBuf::from(named));

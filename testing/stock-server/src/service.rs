@@ -1,4 +1,4 @@
-//! What becomes of a request.
+//! Service: what becomes of a request.
 
 use serde_json::{Map, Value, json};
 
@@ -21,6 +21,7 @@ pub(crate) fn answer(world: &World, request: &Request) -> Answer {
         Begun::Long(route, session) => long(world, request, &turn, route, *session),
     });
     let answer = answer.unwrap_or_else(|refusal| refusal);
+    // In KATO, errors of 500 and above do not pass the layer that adds the header.
     if answer.status < 500 {
         let trace = request.header("x-trace-id").map(str::to_owned);
         let trace = trace.unwrap_or_else(|| format!("kato-{:032x}", request.number));
@@ -29,12 +30,13 @@ pub(crate) fn answer(world: &World, request: &Request) -> Answer {
     answer
 }
 
-/// What the first step comes to: all there is, or a session in hand.
+/// Result of the first step: the answer, or a session that is worked on next.
 enum Begun {
     Done(Answer),
     Long(Route, Box<Session>),
 }
 
+/// Checks a request in KATO's order, and answers it if it is a short one.
 fn begin(world: &World, request: &Request) -> Result<Begun, Answer> {
     if let Some(seconds) = world.options.retry_after
         && request.method == "POST"
@@ -49,6 +51,8 @@ fn begin(world: &World, request: &Request) -> Result<Begun, Answer> {
             .load(id)
             .ok_or_else(|| Answer::session_gone(id))
     });
+    // Before the method and the path: KATO answers 404 for the session even where it would answer
+    // 405 without one.
     let session = session.transpose()?;
     let methods = routes::methods(world.generation(), &path);
     let Some((_, route)) = methods.iter().find(|(name, _)| *name == request.method) else {
@@ -70,17 +74,19 @@ fn begin(world: &World, request: &Request) -> Result<Begun, Answer> {
     Ok(Begun::Done(answer.with("x-session-id", id)))
 }
 
-/// The session that must be there before anything else of a request is looked at.
+/// Returns the session that must be there before anything else of a request is looked at.
 fn checked_session<'a>(method: &str, path: &[&'a str]) -> Option<&'a str> {
     match path {
         ["sessions", "count"] | ["sessions", _, "exists"] => None,
         ["sessions", id, _, ..] => Some(id),
+        // KATO does not check `GET /sessions/{id}` and `exists`, which are questions about the
+        // session itself.
         ["sessions", id] if method != "GET" => Some(id),
         _ => None,
     }
 }
 
-/// Requests without a session that must be there.
+/// Answers requests without a session that must be there.
 fn outside(world: &World, request: &Request, route: Route) -> Result<Answer, Answer> {
     match route {
         Route::Root => Ok(about_nodes::root(world)),
@@ -100,7 +106,7 @@ fn outside(world: &World, request: &Request, route: Route) -> Result<Answer, Ans
     }
 }
 
-/// Short requests of a session.
+/// Answers short requests of a session.
 fn inside(
     world: &World,
     request: &Request,
@@ -122,9 +128,12 @@ fn inside(
     }
 }
 
-/// Requests under the session's lock. The session was there when the request began, and that is enough: deleted while the
-/// request waits or runs, it does not stop it, and is back when the request saves it. As it is loaded again once the lock is
-/// there, what the requests before have saved is not lost, but for a learn, which goes on with what it loaded at first.
+/// Answers requests under the session's lock.
+///
+/// The session was there when the request began, and that is enough: deleted while the request
+/// waits or runs, it does not stop it, and is back when the request saves it. As it is loaded again
+/// once the lock is there, what the requests before have saved is not lost, except by a learn,
+/// which goes on with what it loaded at first.
 fn long(
     world: &World,
     request: &Request,
@@ -157,9 +166,11 @@ fn long(
         // Nothing is computed, so nothing is saved.
         return Ok(predictions(&id).with("x-session-id", id));
     } else if work.session.stm.is_empty() {
+        // Nothing has changed, so that nothing is saved.
         return Err(Answer::detail(400, "Cannot learn from empty STM"));
     } else {
         let name = work.learn().map_err(crashed)?;
+        // A quirk of KATO: it counts the events after it has cleared them.
         let message = format!("Learned pattern {name} from 0 events");
         Answer::okay(
             &json!({"status": "learned", "pattern_name": name, "session_id": id,
@@ -170,6 +181,7 @@ fn long(
     Ok(answer.with("x-session-id", id))
 }
 
+/// Answers `GET /sessions/{id}/predictions`, always without any.
 fn predictions(id: &str) -> Answer {
     Answer::okay(
         &json!({"predictions": [], "future_potentials": [], "session_id": id, "processor_id": null, "count": 0,
@@ -177,7 +189,8 @@ fn predictions(id: &str) -> Answer {
     )
 }
 
-/// The map under a key, or the whole of it.
+/// Returns the map under a key, or the whole of it; `None` if there is something else under the
+/// key.
 pub(crate) fn map_under(key: &str, mut body: Map<String, Value>) -> Option<Map<String, Value>> {
     match body.remove(key) {
         None => Some(body),

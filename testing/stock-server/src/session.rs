@@ -1,4 +1,4 @@
-//! A session as KATO saves it: one object, read as a whole and written as a whole.
+//! Session as KATO saves it: one object, read as a whole and written as a whole.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,9 +9,10 @@ use serde_json::{Map, Value};
 use crate::config;
 use crate::values::Generation;
 
-/// Entries of a session's lists that outlive a save.
+/// Entries of a session's lists that are saved, the latest ones.
 pub(crate) const MAX_ENTRIES: usize = 1000;
 
+/// Session in the store.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub(crate) id: String,
@@ -21,10 +22,10 @@ pub(crate) struct Session {
     pub(crate) expires_at: u64,
     pub(crate) ttl_seconds: u64,
     pub(crate) metadata: Map<String, Value>,
-    /// Settings that were set, and no others.
+    /// Settings that were made, and no others.
     pub(crate) config: Map<String, Value>,
     pub(crate) stm: Vec<Vec<String>>,
-    /// What has gathered for the next learn. In 2025-10 the node gathers instead.
+    /// Emotives and metadata for the next learn. In 2025-10 the node gathers instead.
     pub(crate) gathered: Gathered,
     pub(crate) time: u64,
     pub(crate) percept: Option<PerceptData>,
@@ -38,6 +39,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
+    /// Adds what an observation has.
     pub(crate) fn observe(&mut self, emotives: &EmotiveMap, metadata: &Map<String, Value>) {
         if !emotives.is_empty() {
             self.emotives.push(emotives.clone());
@@ -49,7 +51,7 @@ impl Gathered {
 }
 
 impl Session {
-    /// What is saved: the latest entries, with the time to live of a write.
+    /// Returns what is saved: the latest entries, with the time to live of a write.
     pub(crate) fn saved(mut self, now: u64) -> Self {
         keep_last(&mut self.stm);
         keep_last(&mut self.gathered.emotives);
@@ -58,7 +60,7 @@ impl Session {
         self
     }
 
-    /// The session as it is told.
+    /// Returns the session as answers show it.
     pub(crate) fn info(&self, generation: Generation, ttl_seconds: u64) -> SessionInfo {
         SessionInfo {
             session_id: self.id.clone(),
@@ -71,7 +73,7 @@ impl Session {
         }
     }
 
-    /// What clear-stm leaves of a session.
+    /// Leaves what clear-stm leaves of a session.
     pub(crate) fn clear(&mut self, generation: Generation) {
         self.stm.clear();
         self.gathered = Gathered::default();
@@ -82,18 +84,20 @@ impl Session {
     }
 }
 
+/// Drops all but the latest entries.
 fn keep_last<T>(entries: &mut Vec<T>) {
     entries.drain(..entries.len().saturating_sub(MAX_ENTRIES));
 }
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// ISO 8601 in UTC; the last moment there is for times beyond the year 9999.
+/// Returns a time in ISO 8601 and UTC; the last moment of the year 9999 for any time beyond it.
 fn timestamp(millis: u64) -> String {
+    // Python's `datetime` ends with the year 9999, and a session may be asked to live longer.
     const LATEST: u64 = 253_402_300_799_999;
     let time = UNIX_EPOCH + Duration::from_millis(millis.min(LATEST));
     humantime::format_rfc3339_micros(time).to_string()

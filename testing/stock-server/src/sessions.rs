@@ -1,4 +1,4 @@
-//! Where sessions are saved, as Redis does it: by id, whole, whoever writes last.
+//! Store of sessions, as Redis keeps them: by id, whole, whoever writes last.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,17 +14,18 @@ use crate::session::{Session, now};
 
 const FILE: &str = "sessions.jsonl";
 
+/// Sessions of a server.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     sessions: Mutex<HashMap<String, Session>>,
-    /// One for each session, beside the loop.
+    /// Locks of the sessions, which have nothing to do with the event loop.
     locks: Mutex<HashMap<String, Arc<FairLock>>>,
     journal: Journal,
     started: u64,
     made: AtomicU64,
 }
 
-/// A session as it was saved, or that it was deleted.
+/// Session as it was saved, or the fact that it was deleted.
 #[derive(Debug, Serialize, Deserialize)]
 struct Saved {
     id: String,
@@ -32,7 +33,8 @@ struct Saved {
 }
 
 impl Sessions {
-    /// The sessions of a directory; none, and nothing is kept, where sessions do not outlive the process.
+    /// Opens the sessions of a directory; there are none, and nothing is kept, if sessions do not
+    /// outlive the process.
     pub(crate) fn open(dir: Option<&Path>) -> io::Result<Self> {
         let (journal, lines) = Journal::open::<Saved>(dir, FILE)?;
         let mut sessions = HashMap::new();
@@ -51,14 +53,14 @@ impl Sessions {
         })
     }
 
-    /// An id that no other session has, of this start of the server or another.
+    /// Returns an id that no other session has, of this start of the server or another.
     pub(crate) fn new_id(&self) -> String {
         let made = self.made.fetch_add(1, Ordering::Relaxed);
         let (process, started) = (std::process::id(), self.started);
         format!("session-{process:08x}{started:012x}{made:012x}-{}", now())
     }
 
-    /// A copy of the session; none if there is none or its time is over.
+    /// Returns a copy of the session; `None` if there is none or its time is over.
     pub(crate) fn load(&self, id: &str) -> Option<Session> {
         let mut sessions = self.sessions();
         let session = sessions.get(id)?;
@@ -69,22 +71,25 @@ impl Sessions {
         Some(session.clone())
     }
 
-    /// Writes the session as a whole, over whatever was written since it was loaded; one that was deleted since is back.
+    /// Writes the session as a whole, over whatever was written since it was loaded. One that was
+    /// deleted since then is back.
     pub(crate) fn save(&self, session: Session) {
         self.put(session.saved(now()));
     }
 
-    /// Writes the session with the end that it has.
+    /// Writes the session with the expiry that it has.
     pub(crate) fn put(&self, session: Session) {
         let mut sessions = self.sessions();
         let saved = Saved {
             id: session.id.clone(),
             session: Some(session),
         };
+        // Under the lock of the sessions, so that the last line is the last write.
         self.journal.append(&saved);
         sessions.extend(saved.session.map(|session| (saved.id, session)));
     }
 
+    /// Deletes the session. A request that works with it is not stopped.
     pub(crate) fn delete(&self, id: &str) {
         let mut sessions = self.sessions();
         self.journal.append(&Saved {
@@ -94,6 +99,7 @@ impl Sessions {
         sessions.remove(id);
     }
 
+    /// Returns how many sessions have not expired.
     pub(crate) fn count(&self) -> usize {
         let now = now();
         let sessions = self.sessions();
@@ -101,12 +107,13 @@ impl Sessions {
         live.count()
     }
 
-    /// The lock of a session, which outlives the session.
+    /// Returns the lock of a session, which outlives the session.
     pub(crate) fn lock_of(&self, id: &str) -> Arc<FairLock> {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(locks.entry(id.to_owned()).or_default())
     }
 
+    /// Locks the sessions.
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Session>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Bodies of requests: what is missing or of the wrong type is refused in the words of KATO.
+//! Validation of bodies: what is missing or of the wrong type is refused in KATO's words.
 
 use kato_protocol::{CreateSession, Observation, Sequence};
 use serde_json::{Map, Value, json};
@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::answer::Answer;
 use crate::check::{BODY, Check, NO_MODEL};
 
+/// Reads the body of a request for a session.
 pub(crate) fn create_session(body: &[u8]) -> Result<CreateSession, Answer> {
     whole(body, |check, body| {
         let node_id = match body.get("node_id") {
@@ -24,16 +25,19 @@ pub(crate) fn create_session(body: &[u8]) -> Result<CreateSession, Answer> {
     })
 }
 
-/// KATO takes it, and then Redis does not.
+/// Returns whether a body has a negative time to live, which KATO takes and then its Redis does
+/// not.
 pub(crate) fn has_negative_ttl(body: &[u8]) -> bool {
     let body = parsed(body).unwrap_or_default();
     body["ttl_seconds"].as_i64().is_some_and(|ttl| ttl < 0)
 }
 
+/// Reads the body of an observation.
 pub(crate) fn observation(body: &[u8]) -> Result<Observation, Answer> {
     whole(body, |check, body| check.observation(body, BODY))
 }
 
+/// Reads the body of a sequence.
 pub(crate) fn sequence(body: &[u8]) -> Result<Sequence, Answer> {
     whole(body, |check, body| {
         let mut flag = |name| check.flag(body.get(name), name);
@@ -53,7 +57,7 @@ pub(crate) fn sequence(body: &[u8]) -> Result<Sequence, Answer> {
     })
 }
 
-/// Any map; what a route of settings takes.
+/// Reads any map, as the routes of settings take it.
 pub(crate) fn map(body: &[u8]) -> Result<Map<String, Value>, Answer> {
     match parsed(body)? {
         Value::Object(map) => Ok(map),
@@ -70,6 +74,7 @@ pub(crate) fn map(body: &[u8]) -> Result<Map<String, Value>, Answer> {
     }
 }
 
+/// Parses a body, or says in FastAPI's words why it cannot be parsed.
 fn parsed(body: &[u8]) -> Result<Value, Answer> {
     if body.is_empty() {
         let missing =
@@ -83,10 +88,11 @@ fn parsed(body: &[u8]) -> Result<Value, Answer> {
     })
 }
 
-/// Reads a body; an answer instead if anything in it is wrong.
+/// Reads a body; returns an answer instead if anything in it is wrong.
 fn whole<T>(body: &[u8], read: impl FnOnce(&mut Check, &Value) -> T) -> Result<T, Answer> {
     let body = parsed(body)?;
     let mut check = Check::default();
+    // Nothing can be looked for in it: this is the only fault that is listed.
     if !body.is_object() {
         check.fail("model_attributes_type", BODY, NO_MODEL, &body);
         return Err(Answer::invalid(&check.0));

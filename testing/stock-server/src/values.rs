@@ -1,4 +1,4 @@
-//! Values of options: times, faces, ways of serving.
+//! Values of options: times, generations, ways of serving.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -28,7 +28,7 @@ pub enum Serving {
     Whole,
 }
 
-/// A time between two numbers of milliseconds, both included: `5..25`, or `7`.
+/// Range of milliseconds, both ends included: `5..25`, or `7`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Millis {
     pub(crate) from: u64,
@@ -76,7 +76,7 @@ impl FromStr for Millis {
     }
 }
 
-/// Every so many learns one takes longer: a garbage collection, a slow disk.
+/// Every so many learns one takes longer, as by a garbage collection or a slow disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
     pub(crate) every: u64,

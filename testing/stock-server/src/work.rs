@@ -13,7 +13,7 @@ use crate::session::{Gathered, MAX_ENTRIES, Session};
 use crate::values::Generation;
 use crate::world::World;
 
-/// A session in the hands of a request.
+/// Session in the hands of a request.
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
     pub(crate) world: &'a World,
@@ -22,12 +22,12 @@ pub(crate) struct Work<'a> {
     pub(crate) session: Session,
 }
 
-/// An error that nobody catches: the answer is a 500, and the session is not saved.
+/// Error that nothing catches: the answer is a 500, and the session is not saved.
 #[derive(Debug)]
 pub(crate) struct Crash;
 
 impl Work<'_> {
-    /// Observes; the answer.
+    /// Observes once, and returns the answer.
     pub(crate) fn observe_one(
         &mut self,
         observation: &Observation,
@@ -38,7 +38,7 @@ impl Work<'_> {
             status: "okay".to_owned(),
             session_id: self.session.id.clone(),
             processor_id: Some(self.session.node_id.clone()),
-            // As saved.
+            // The length as it is saved, unlike that of a sequence's answer.
             stm_length: self.session.stm.len().min(MAX_ENTRIES),
             time,
             unique_id: Some(format!("obs-{:024x}{:08x}", self.request, time)),
@@ -46,7 +46,7 @@ impl Work<'_> {
         })
     }
 
-    /// Observes one after the other: whatever is learned on the way is known to all at once.
+    /// Observes one after the other. Whatever is learned on the way is known to all at once.
     pub(crate) fn sequence(&mut self, sequence: &Sequence) -> Result<SequenceResult, Crash> {
         let initial_stm_length = self.session.stm.len();
         let mut results = Vec::new();
@@ -58,7 +58,10 @@ impl Work<'_> {
                     self.processor(Processor::clear_stm);
                 }
             }
+            // An error on the way keeps what was learned before it, and loses the session's
+            // changes.
             let auto_learned = self.observe(&item.observation)?;
+            // First this learn, then the name of the automatic one, as KATO lists them.
             if sequence.learn_after_each && !self.session.stm.is_empty() {
                 names.push(self.learn()?);
             }
@@ -75,7 +78,7 @@ impl Work<'_> {
         }
         let mut final_learned_pattern = None;
         if sequence.learn_at_end && !self.session.stm.is_empty() {
-            // An error is swallowed here.
+            // KATO ignores an error of this last learn.
             final_learned_pattern = self.learn().ok();
             names.extend(final_learned_pattern.clone());
         }
@@ -92,14 +95,15 @@ impl Work<'_> {
         })
     }
 
-    /// Learns the short-term memory and empties it; the name, empty if there were too few symbols.
+    /// Learns the short-term memory and empties it. Returns the name, empty if there were too few
+    /// symbols.
     pub(crate) fn learn(&mut self) -> Result<String, Crash> {
         let name = self.store(Occasion::Asked)?;
         self.keep_events(0);
         Ok(name)
     }
 
-    /// The session's settings and those of others become the node's, in 2025-10.
+    /// Hands the session's settings and memory to the node's processor, in 2025-10.
     pub(crate) fn begin(&mut self) {
         if self.is_old() {
             let session = self.session.clone();
@@ -110,13 +114,13 @@ impl Work<'_> {
         }
     }
 
-    /// Saves the session as it is now, over whatever became of it since it was loaded.
+    /// Saves the session as it is, over whatever became of it since it was loaded.
     pub(crate) fn save(self) {
         self.share_stm();
         self.world.sessions.save(self.session);
     }
 
-    /// The name of the pattern that was learned since the memory was full.
+    /// Observes, and returns the name of the pattern that was learned because the memory was full.
     fn observe(&mut self, observation: &Observation) -> Result<Option<String>, Crash> {
         let vector = match observation.vectors.as_slice() {
             [] => None,
@@ -124,10 +128,12 @@ impl Work<'_> {
         };
         let event = Event::with_vectors(vector, observation.strings.clone());
         self.take_in(observation, &event);
+        // Time and what has gathered count all the same.
         if event.is_empty() {
             return Ok(None);
         }
         self.session.stm.push(event.symbols().to_vec());
+        // In 2025-10 the node's settings, which another session may have made.
         let config = match self.is_old() {
             true => self.processor(|processor| processor.config.clone()),
             false => self.session.config.clone(),
@@ -138,15 +144,18 @@ impl Work<'_> {
             return Ok(None);
         }
         let name = self.store(Occasion::Auto)?;
+        // A memory of a single event is emptied in both modes.
         let rolls = config::rolls(&config) && events > 1;
         self.keep_events(if rolls { max - 1 } else { 0 });
         Ok(Some(name))
     }
 
-    /// Time goes on, and emotives and metadata gather: in the session, or in 2025-10 in the node.
+    /// Advances the time, and gathers emotives and metadata: in the session, or in 2025-10 in the
+    /// node.
     fn take_in(&mut self, observation: &Observation, event: &Event) {
         let is_old = self.is_old();
         let percept = |gathered: &Gathered| PerceptData {
+            // 2025-10 shows them as they were sent, 3.10 as they are in the event, sorted.
             strings: match is_old {
                 true => observation.strings.clone(),
                 false => event.symbols().to_vec(),
@@ -171,6 +180,7 @@ impl Work<'_> {
         }
     }
 
+    /// Returns the time, of the session or in 2025-10 of the node.
     fn time(&self) -> u64 {
         match self.is_old() {
             true => self.processor(|processor| processor.time),
@@ -185,17 +195,20 @@ impl Work<'_> {
         self.share_stm();
     }
 
-    /// The processor of 2025-10 works on the short-term memory of the session that it was used for last.
+    /// Copies the short-term memory to the processor, which in 2025-10 works on that of the session
+    /// that was used last.
     pub(crate) fn share_stm(&self) {
         if self.is_old() {
             self.processor(|processor| processor.stm.clone_from(&self.session.stm));
         }
     }
 
+    /// Returns whether the server plays the generation of 2025-10.
     pub(crate) fn is_old(&self) -> bool {
         self.world.generation() == Generation::October2025
     }
 
+    /// Calls `act` with the processor of the session's node.
     pub(crate) fn processor<T>(&self, act: impl FnOnce(&mut Processor) -> T) -> T {
         let node_id = &self.session.node_id;
         self.world

@@ -1,4 +1,4 @@
-//! All that a server is: what it knows, its sessions, its loop, and how long things take.
+//! State of a server: what it knows, its sessions, its loop, and how long things take.
 
 use std::io;
 use std::path::Path;
@@ -16,6 +16,7 @@ use crate::request_log::RequestLog;
 use crate::sessions::Sessions;
 use crate::values::Generation;
 
+/// State of a server.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) options: StockOptions,
@@ -24,7 +25,7 @@ pub(crate) struct World {
     pub(crate) event_loop: EventLoop,
     pub(crate) log: RequestLog,
     pub(crate) started: Instant,
-    /// Learns of this process.
+    /// Number of learns of this process.
     learned: AtomicU64,
     learns: Chance,
     visibility: Chance,
@@ -33,6 +34,7 @@ pub(crate) struct World {
 }
 
 impl World {
+    /// Opens what the options name.
     pub(crate) fn open(options: StockOptions) -> io::Result<Self> {
         let dir = options.data.as_deref();
         let sessions_in: Option<&Path> = dir.filter(|_| options.keep_sessions);
@@ -52,27 +54,33 @@ impl World {
         })
     }
 
+    /// Returns which KATO the server plays.
     pub(crate) fn generation(&self) -> Generation {
         self.options.generation
     }
 
-    /// Does something short on the loop: an ask for a pattern, or something else. Its effect is there in the end.
+    /// Does something short on the loop: a question for a pattern, or something else. Its effect
+    /// comes in the end.
     pub(crate) fn short<T>(&self, turn: &Turn<'_>, is_ask: bool, act: impl FnOnce() -> T) -> T {
         let _held = turn.hold();
         pass(match is_ask {
             true => self.asks.draw(self.options.ask_ms),
             false => self.others.draw(self.options.other_ms),
         });
+        // The time passes first: a client that gives up meanwhile has its request carried out all
+        // the same.
         act()
     }
 
-    /// Learns a chunk on the loop. It is stored in the end, and then the process may die or stand still, if it is to.
+    /// Learns a chunk on the loop. It is stored in the end, and then the process may die or stand
+    /// still, if it is to.
     pub(crate) fn learn(
         &self,
         turn: &Turn<'_>,
         make: impl FnOnce() -> Learn,
     ) -> Result<Learn, Clash> {
         let _held = turn.hold();
+        // The loop is held, so that nobody else counts meanwhile.
         let number = self.learned.load(Ordering::SeqCst) + 1;
         let stall = self.options.stall;
         let stall = stall.filter(|stall| number.is_multiple_of(stall.every));
@@ -82,6 +90,8 @@ impl World {
             Generation::V3_10 => self.visibility.draw(self.options.visible_ms),
             Generation::October2025 => Duration::ZERO,
         };
+        // Made at the end of the time that it takes: until then other requests may change what has
+        // gathered in the node.
         let learn = make();
         self.knowledge.learn(learn.clone(), hidden)?;
         self.learned.store(number, Ordering::SeqCst);
@@ -94,7 +104,7 @@ impl World {
         Ok(learn)
     }
 
-    /// Are requests that come now thrown away?
+    /// Returns whether requests that come now are ignored.
     pub(crate) fn ignores(&self) -> bool {
         let learned = self.learned.load(Ordering::SeqCst);
         let ignore_after = self.options.ignore_after;
@@ -102,7 +112,7 @@ impl World {
     }
 }
 
-/// Keeps what it holds, the loop, for ever.
+/// Keeps the loop, which the caller holds, for ever.
 fn stand_still() -> ! {
     loop {
         thread::park();

@@ -89,7 +89,7 @@ pub struct Branching {
 }
 
 /// Counts the references of the node `upper_idx` to the one below.
-pub(super) fn of(
+pub(super) fn compute(
     store: &dyn PatternStore,
     upper_idx: usize,
     lower: &Level,
@@ -98,13 +98,13 @@ pub(super) fn of(
     upper_node: &NodeSnapshot,
     options: &SnapshotOptions,
 ) -> Result<LinkSnapshot, AnalysisError> {
-    let mut tally = Tally::new(lower, upper, options);
+    let mut link_counts = LinkCounts::new(lower, upper, options);
     references::visit(store, upper_idx, upper, lower, |position, children| {
-        tally.take(position, children);
+        link_counts.record(position, children);
     })?;
     // A pattern that the visit did not show was forgotten since the level was read. Patterns
     // learned since are found by the visit itself.
-    if tally.n_seen != upper.names.len() {
+    if link_counts.n_seen != upper.names.len() {
         let node = upper.node.clone();
         return Err(AnalysisError::ChangedMeanwhile { node });
     }
@@ -112,16 +112,16 @@ pub(super) fn of(
     let mut parents = Weights::new();
     // Patterns without a parent are counted too, which `count` would leave out: they are the
     // orphans.
-    for n_parents in tally.n_parents.iter() {
+    for n_parents in link_counts.n_parents.iter() {
         *parents.entry(n_parents).or_default() += 1;
     }
     let mut children = Weights::new();
     // The weights go into one sorted map, so that the sum over them is added in the same order for
     // every store. A child outside the lower node is an outcome like the others.
-    for weight in tally
+    for weight in link_counts
         .child_weights
         .iter()
-        .chain(tally.dangling_weights.into_values())
+        .chain(link_counts.dangling_weights.into_values())
     {
         count(&mut children, weight);
     }
@@ -135,17 +135,21 @@ pub(super) fn of(
         coverage: ratio(lower_counts.patterns - orphans, lower_counts.patterns),
         orphans,
         orphan_rate: ratio(orphans, lower_counts.patterns),
-        reuse: Reuse::of(&parents),
-        branching: tally.branching.finish(),
-        dangling: tally.dangling,
-        information: Information::of(&tally.parent_weights, &children, &tally.pair_weights),
-        similarity: tally.sample.similarity(),
+        reuse: Reuse::from_parents(&parents),
+        branching: link_counts.branching.finish(),
+        dangling: link_counts.dangling,
+        information: Information::from_weights(
+            &link_counts.parent_weights,
+            &children,
+            &link_counts.pair_weights,
+        ),
+        similarity: link_counts.sample.similarity(),
         entropy_change: entropies.map(|(upper, lower)| upper - lower),
     })
 }
 
 /// Counts over the references of a node, each pattern once.
-struct Tally<'a> {
+struct LinkCounts<'a> {
     upper: &'a Level,
     /// Patterns that were counted, and their number.
     seen: Bits,
@@ -164,7 +168,7 @@ struct Tally<'a> {
     sorted: Vec<Reference>,
 }
 
-impl<'a> Tally<'a> {
+impl<'a> LinkCounts<'a> {
     /// Creates the counts of two levels, all zero, and draws the sample of pairs.
     fn new(lower: &Level, upper: &'a Level, options: &SnapshotOptions) -> Self {
         Self {
@@ -184,7 +188,7 @@ impl<'a> Tally<'a> {
     }
 
     /// Counts the children of one pattern of the upper node.
-    fn take(&mut self, position: usize, children: &[Reference]) {
+    fn record(&mut self, position: usize, children: &[Reference]) {
         // Another source may hold the same pattern, with the same content.
         if !self.seen.set(position) {
             return;
@@ -200,7 +204,7 @@ impl<'a> Tally<'a> {
             frequency.saturating_mul(n_children),
         );
         let names = children.iter().map(|child| child.name);
-        self.sample.take(position, names);
+        self.sample.record(position, names);
         self.sorted.clear();
         self.sorted.extend_from_slice(children);
         self.sorted.sort_unstable();
@@ -267,7 +271,7 @@ impl Moments {
 
 impl Reuse {
     /// Creates the distribution from the number of patterns by number of parents.
-    fn of(parents: &Weights) -> Self {
+    fn from_parents(parents: &Weights) -> Self {
         let patterns: u64 = parents.values().sum();
         let sum: u64 = parents
             .iter()

@@ -47,7 +47,7 @@ pub struct TopPattern {
 impl NodeSnapshot {
     /// Creates the snapshot of one node; `tokens` is the number of tokens that the lowest node
     /// learned, or `None` for the lowest node itself.
-    pub(super) fn of(
+    pub(super) fn compute(
         store: &dyn PatternStore,
         node_idx: usize,
         level: &Level,

@@ -51,7 +51,7 @@ impl Sample {
     }
 
     /// Records the children of a pattern, if it takes part.
-    pub(super) fn take(&mut self, position: usize, children: impl Iterator<Item = PatternName>) {
+    pub(super) fn record(&mut self, position: usize, children: impl Iterator<Item = PatternName>) {
         if let Some(taken) = self.children.get_mut(&position) {
             // Sorted sets without repetition: the Jaccard index is one of sets, and they are
             // searched.
@@ -128,8 +128,8 @@ mod tests {
     fn the_index_is_common_children_by_all_children() {
         let name = |n: u8| PatternName::from_bytes([n; PatternName::BYTES]);
         let mut sample = Sample::draw(3, 10, 0);
-        sample.take(0, [2, 1, 1].map(name).into_iter());
-        sample.take(1, [2, 3].map(name).into_iter());
+        sample.record(0, [2, 1, 1].map(name).into_iter());
+        sample.record(1, [2, 3].map(name).into_iter());
         // 0 and 1 share one of three; 2 has no children.
         let found = sample.similarity().unwrap();
         assert_eq!((found.mean_jaccard, found.pairs), (1.0 / 3.0 / 3.0, 3));

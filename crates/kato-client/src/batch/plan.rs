@@ -84,7 +84,7 @@ impl BatchPlan {
     /// events, empty events left out.
     #[must_use]
     pub fn of(items: &[BatchItem], mode: BatchMode) -> (Self, Vec<BatchItem>) {
-        let items: Vec<BatchItem> = items.iter().map(sendable).collect();
+        let items: Vec<BatchItem> = items.iter().map(normalized).collect();
         // Of the items as they are sent: the server sorts the symbols of an event before it names
         // the pattern, and keeps no empty events.
         let names: Vec<Option<PatternName>> = items.iter().map(name_of).collect();
@@ -181,7 +181,7 @@ fn is_chunk(item: &BatchItem, chunk_size: usize) -> bool {
 }
 
 /// Returns an item as it is sent: events sorted, none of them empty.
-pub(crate) fn sendable(item: &BatchItem) -> BatchItem {
+pub(crate) fn normalized(item: &BatchItem) -> BatchItem {
     let mut item = item.clone();
     item.events.retain(|event| !event.is_empty());
     for event in &mut item.events {

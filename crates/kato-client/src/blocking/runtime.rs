@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::ClientError;
 
 /// Longest time that dropping a client waits for its session to be deleted.
-const PARTING: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A single-threaded runtime and its thread.
 #[derive(Debug)]
@@ -69,8 +69,8 @@ impl Runtime {
         })?
     }
 
-    /// Carries out `work`, and waits for it no longer than a parting may take.
-    pub(super) fn leave(
+    /// Carries out `work`, and waits for it no longer than `CLOSE_TIMEOUT`.
+    pub(super) fn run_briefly(
         &self,
         work: impl Future<Output = Result<(), ClientError>> + Send + 'static,
     ) {
@@ -81,7 +81,7 @@ impl Runtime {
         // Within an async context nothing may block: there the work goes on as long as the runtime
         // does.
         if Handle::try_current().is_err() {
-            let _ = receiver.recv_timeout(PARTING);
+            let _ = receiver.recv_timeout(CLOSE_TIMEOUT);
         }
     }
 }

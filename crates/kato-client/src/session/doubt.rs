@@ -22,7 +22,8 @@
 //! again. If the pattern does not exist, or its frequency is what it was, then the first learn has
 //! not happened and, since a request learns in order, none has. Otherwise somebody has learned the
 //! pattern, and nobody can tell who: the outcome is unknown. Chunks of single symbols are first
-//! resolved in another way (`disarm`), which works even if others teach the node the same patterns.
+//! resolved in another way (`neutralize_late_copy`), which works even if others teach the node the
+//! same patterns.
 //!
 //! **Generation 2025-10.** Time belongs to the node, and an empty short-term memory may be shown as
 //! another session's. Only these looks count: an empty one after a learn that had something to
@@ -51,7 +52,7 @@ const LOOKS: u32 = 8;
 #[derive(Debug)]
 pub(super) enum Verdict<A> {
     // With the answer that was lost, rebuilt.
-    Acted(A),
+    Applied(A),
     /// It did not act and never will: the session is left behind.
     NotDone,
     Unknown,
@@ -83,9 +84,11 @@ impl Session {
         let started = Instant::now();
         // The cheapest case first: it acted, and only the answer was lost.
         let mut look = self.look(generation, id).await;
-        let forecast = Forecast::of(&state.mirror, state.auto_learn(), &steps);
-        if let Some(answer) = self.seen(state, op, id, generation, &look, forecast.as_ref()) {
-            return Verdict::Acted(answer);
+        let forecast = Forecast::compute(&state.mirror, state.auto_learn(), &steps);
+        if let Some(answer) =
+            self.applied_answer(state, op, id, generation, &look, forecast.as_ref())
+        {
+            return Verdict::Applied(answer);
         }
         // Without a forecast what it learns is unknown, and so has to be counted as in reach.
         let in_reach = steps.may_learn(state.mirror.n_events(), state.auto_learn())
@@ -115,14 +118,17 @@ impl Session {
             return Verdict::Unknown;
         };
         look = self.watch(state, op, id, generation, &forecast).await;
-        if let Some(answer) = self.seen(state, op, id, generation, &look, Some(&forecast)) {
-            return Verdict::Acted(answer);
+        if let Some(answer) = self.applied_answer(state, op, id, generation, &look, Some(&forecast))
+        {
+            return Verdict::Applied(answer);
         }
         // A session that could not be seen to the end may have been saved unseen, and then an
         // unchanged frequency proves nothing.
         let watched = generation == Generation::V3_10 && matches!(look, Look::Seen { .. });
-        let can_disarm = watched && state.mirror.n_events() == 0 && steps.are_single_symbols();
-        if can_disarm && let Some(verdict) = self.disarm(state, op, id, &forecast).await {
+        let can_neutralize = watched && state.mirror.n_events() == 0 && steps.are_single_symbols();
+        if can_neutralize
+            && let Some(verdict) = self.neutralize_late_copy(state, op, id, &forecast).await
+        {
             return verdict;
         }
         // From here on no copy that arrives finds the session. One that has begun has `settle` to
@@ -155,8 +161,8 @@ impl Session {
         loop {
             let is_last = started.elapsed() >= settle;
             let look = self.look(generation, id).await;
-            let shows = shows(op, &state.mirror, generation, &look, forecast);
-            if is_last || shows || matches!(look, Look::Gone) {
+            let is_applied = proves_applied(op, &state.mirror, generation, &look, forecast);
+            if is_last || is_applied || matches!(look, Look::Gone) {
                 return look;
             }
             tokio::time::sleep(pause(settle)).await;
@@ -175,7 +181,7 @@ impl Session {
 
     /// Returns the answer if the look proves that the operation acted; the mirror then has the
     /// state that the look shows.
-    pub(super) fn seen<O: Operation>(
+    pub(super) fn applied_answer<O: Operation>(
         &self,
         state: &mut State,
         op: &O,
@@ -185,7 +191,7 @@ impl Session {
         forecast: Option<&Forecast>,
     ) -> Option<O::Answer> {
         let forecast = forecast?;
-        if !shows(op, &state.mirror, generation, look, forecast) {
+        if !proves_applied(op, &state.mirror, generation, look, forecast) {
             return None;
         }
         let answer = op.rebuilt(forecast, id, &self.options.node_id, &state.mirror);
@@ -250,7 +256,7 @@ impl Session {
 
 /// Returns whether the session shows the state after the operation, and could show it only because
 /// the operation acted.
-fn shows<O: Operation>(
+fn proves_applied<O: Operation>(
     op: &O,
     before: &Mirror,
     generation: Generation,

@@ -13,18 +13,18 @@ const REPLAYED_AT_ONCE: usize = 250;
 
 /// The reason why there is no session.
 #[derive(Debug)]
-pub(super) enum Unmade {
+pub(super) enum CreateError {
     /// Another attempt with a new session may succeed. The half-made one teaches the node nothing.
-    Anew(ClientError),
+    Retryable(ClientError),
     /// Another attempt would fail as well.
-    Never(ClientError),
+    Permanent(ClientError),
 }
 
-impl From<ClientError> for Unmade {
+impl From<ClientError> for CreateError {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::SessionNotFound { .. } => Self::Anew(error),
-            error => Self::Never(error),
+            ClientError::SessionNotFound { .. } => Self::Retryable(error),
+            error => Self::Permanent(error),
         }
     }
 }
@@ -32,7 +32,7 @@ impl From<ClientError> for Unmade {
 impl Session {
     /// Creates a new session in the mirrored state. Whatever fails on the way, the half-made
     /// session is only abandoned.
-    pub(super) async fn make(&self, state: &mut State) -> Result<String, Unmade> {
+    pub(super) async fn make(&self, state: &mut State) -> Result<String, CreateError> {
         let generation = self.transport.generation().await?;
         let mut config = state.wanted.clone();
         let mut info = self.create(&config).await?;
@@ -45,22 +45,22 @@ impl Session {
         if hold {
             // A session that never had the limit: a request that lifts it could be late, and lift
             // it for good.
-            self.delete_in_passing(&info.session_id).await;
+            self.delete_best_effort(&info.session_id).await;
             config.insert("max_pattern_length".to_owned(), json!(0));
             info = self.create(&config).await?;
         }
         let id = info.session_id;
         state.late_config = false;
-        let mut unsaid = config;
-        unsaid.retain(|key, value| info.session_config.get(key) != Some(value));
-        if !unsaid.is_empty() {
+        let mut unconfirmed = config;
+        unconfirmed.retain(|key, value| info.session_config.get(key) != Some(value));
+        if !unconfirmed.is_empty() {
             // A server that refuses one of the settings of a new session drops all of them
             // silently, but reports it when asked like this.
-            let late = self.configure(&id, &unsaid).await?;
+            let late = self.configure(&id, &unconfirmed).await?;
             // A late copy would set the limit to 0 again after it is switched on below.
             if late && hold {
                 let what = "restoring the session".to_owned();
-                return Err(Unmade::Anew(ClientError::OutcomeUnknown {
+                return Err(CreateError::Retryable(ClientError::OutcomeUnknown {
                     what,
                     source: None,
                 }));
@@ -117,7 +117,7 @@ impl Session {
         id: &str,
         state: &mut State,
         generation: Generation,
-    ) -> Result<(), Unmade> {
+    ) -> Result<(), CreateError> {
         // In 2025-10 the node still has the emotives and metadata; observed again they would count
         // twice.
         let observations = state.mirror.replay(generation == Generation::V3_10);
@@ -128,7 +128,7 @@ impl Session {
         if state.mirror.n_events() > 0 {
             let found = self.read_stm(id).await?;
             if !state.mirror.agrees(&found) {
-                return Err(Unmade::Never(ClientError::NotRestored {
+                return Err(CreateError::Permanent(ClientError::NotRestored {
                     session_id: id.to_owned(),
                 }));
             }
@@ -138,7 +138,7 @@ impl Session {
     }
 
     /// Observes once more; returns the session's time after it.
-    async fn replay(&self, id: &str, observations: &[Observation]) -> Result<u64, Unmade> {
+    async fn replay(&self, id: &str, observations: &[Observation]) -> Result<u64, CreateError> {
         let sequence = Sequence {
             observations: observations.iter().cloned().map(Into::into).collect(),
             ..Sequence::default()
@@ -169,7 +169,7 @@ impl Session {
                     if failure.is_transient()
                         && self.transport.pause(&mut attempts, &failure).await =>
                 {
-                    return Err(Unmade::Anew(failure.error));
+                    return Err(CreateError::Retryable(failure.error));
                 }
                 _ => return Err(failure.error.into()),
             }

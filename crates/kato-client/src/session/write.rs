@@ -11,7 +11,7 @@ use crate::{CallKind, ClientError};
 
 /// The attempts at one operation that acts once.
 #[derive(Debug)]
-struct Tries {
+struct WriteAttempts {
     // One key for all attempts, in whatever session: a server's keys belong to the node, so that an
     // operation can be repeated from the session that replaces a lost one.
     key: String,
@@ -21,7 +21,7 @@ struct Tries {
     doubt: bool,
 }
 
-impl Tries {
+impl WriteAttempts {
     /// Creates the state before the first attempt.
     fn new() -> Self {
         Self {
@@ -38,9 +38,9 @@ impl Session {
     pub(crate) async fn write<O: Operation>(&self, op: &O) -> Result<O::Answer, ClientError> {
         let mut state = self.state.lock().await;
         let state = &mut *state;
-        let mut tries = Tries::new();
+        let mut attempts = WriteAttempts::new();
         loop {
-            let id = self.session_for(state, &tries, &op.what()).await?;
+            let id = self.session_for(state, &attempts, &op.what()).await?;
             // If nothing can be learned, a doubt is resolved by looking or by a new session, and
             // the server need not keep a key.
             let may_learn = op
@@ -48,16 +48,18 @@ impl Session {
                 .may_learn(state.mirror.n_events(), state.auto_learn());
             let keyed = may_learn && self.transport.server().await?.has_keys();
             let mut call = op.call(self, &id)?;
-            call.repeated = tries.requests.n > 1;
+            call.repeated = attempts.requests.n > 1;
             if keyed {
-                call = call.key(&tries.key);
+                call = call.key(&attempts.key);
             } else if op.steps().observations.is_empty() && state.mirror.exact_stm().is_none() {
                 // A learn: its symbols must be known before, so that the name of the pattern can be
                 // asked for whatever happens.
                 match self.read_stm(&id).await {
                     Ok(stm) => state.mirror.set_stm(stm),
-                    Err(ClientError::SessionNotFound { .. }) if tries.sessions < MAX_SESSIONS => {
-                        tries.sessions += 1;
+                    Err(ClientError::SessionNotFound { .. })
+                        if attempts.sessions < MAX_SESSIONS =>
+                    {
+                        attempts.sessions += 1;
                         state.id = None;
                         // The session was lost between the two requests.
                         continue;
@@ -68,7 +70,7 @@ impl Session {
             let failure = match self.transport.once::<O::Answer>(&call).await {
                 Ok(answer) => {
                     op.apply(&answer.value, &mut state.mirror);
-                    if answer.replayed && tries.sessions > 1 {
+                    if answer.replayed && attempts.sessions > 1 {
                         // It acted on an earlier session: this one does not have its effect, and
                         // the next one is made from the mirror, which does.
                         self.abandon(state).await;
@@ -79,14 +81,14 @@ impl Session {
             };
             if failure.meaning == Meaning::Doubtful && !keyed {
                 match self.resolve(state, op, &id).await {
-                    Verdict::Acted(answer) => return Ok(answer),
+                    Verdict::Applied(answer) => return Ok(answer),
                     // Sent again below, in another session: this one was left behind.
                     Verdict::NotDone if failure.is_transient() => {}
                     Verdict::NotDone => return Err(failure.error),
                     Verdict::Unknown => return Err(doubt(state, op.what(), failure.error)),
                 }
             }
-            self.after(state, &mut tries, keyed, &op.what(), failure)
+            self.prepare_retry(state, &mut attempts, keyed, &op.what(), failure)
                 .await?;
         }
     }
@@ -134,44 +136,44 @@ impl Session {
     async fn session_for(
         &self,
         state: &mut State,
-        tries: &Tries,
+        attempts: &WriteAttempts,
         what: &str,
     ) -> Result<String, ClientError> {
         match self.id(state).await {
-            Err(error) if tries.doubt => Err(doubt(state, what.to_owned(), error)),
+            Err(error) if attempts.doubt => Err(doubt(state, what.to_owned(), error)),
             found => found,
         }
     }
 
     /// Prepares the next attempt, if there is to be one.
-    async fn after(
+    async fn prepare_retry(
         &self,
         state: &mut State,
-        tries: &mut Tries,
+        attempts: &mut WriteAttempts,
         keyed: bool,
         what: &str,
         failure: Failure,
     ) -> Result<(), ClientError> {
-        tries.doubt |= keyed && failure.meaning == Meaning::Doubtful;
+        attempts.doubt |= keyed && failure.meaning == Meaning::Doubtful;
         match failure.meaning {
             // At once and without a pause: nothing is wrong with the server.
-            Meaning::SessionGone if tries.sessions < MAX_SESSIONS => {
-                tries.sessions += 1;
+            Meaning::SessionGone if attempts.sessions < MAX_SESSIONS => {
+                attempts.sessions += 1;
                 state.id = None;
                 return Ok(());
             }
             Meaning::NotDone | Meaning::Doubtful
-                if self.transport.pause(&mut tries.requests, &failure).await =>
+                if self.transport.pause(&mut attempts.requests, &failure).await =>
             {
                 return Ok(());
             }
-            Meaning::Refused if is_definite(failure.status) && tries.doubt => {
+            Meaning::Refused if is_definite(failure.status) && attempts.doubt => {
                 // A copy may still be under way, and a server does not remember the key of a
                 // request that it refused: what is observed from now on must not be there for it to
                 // learn.
                 self.abandon(state).await;
             }
-            _ if tries.doubt => return Err(doubt(state, what.to_owned(), failure.error)),
+            _ if attempts.doubt => return Err(doubt(state, what.to_owned(), failure.error)),
             _ => {}
         }
         Err(failure.error)
@@ -190,22 +192,22 @@ impl Session {
             reason: error.to_string(),
         })?;
         let mut state = self.state.lock().await;
-        let mut tries = Tries::new();
+        let mut attempts = WriteAttempts::new();
         if let Some(key) = key {
-            tries.key = key;
+            attempts.key = key;
         }
         let what = format!("learn-batch of {} sequences", request.sequences.len());
         loop {
-            let id = self.session_for(&mut state, &tries, &what).await?;
+            let id = self.session_for(&mut state, &attempts, &what).await?;
             let mut call = self
                 .call(CallKind::LearnBatch, Method::POST, &id, &["learn-batch"])
-                .key(&tries.key);
+                .key(&attempts.key);
             call.body = Some(body.clone());
-            call.repeated = tries.requests.n > 1;
+            call.repeated = attempts.requests.n > 1;
             match self.transport.once(&call).await {
                 Ok(answer) => return Ok(answer.value),
                 Err(failure) => {
-                    self.after(&mut state, &mut tries, true, &what, failure)
+                    self.prepare_retry(&mut state, &mut attempts, true, &what, failure)
                         .await?;
                 }
             }
@@ -252,14 +254,14 @@ impl Session {
     pub(crate) async fn clear_all(&self) -> Result<Cleared, ClientError> {
         let mut state = self.state.lock().await;
         let state = &mut *state;
-        let mut tries = Tries::new();
+        let mut attempts = WriteAttempts::new();
         loop {
-            let id = self.session_for(state, &tries, "clear-all").await?;
+            let id = self.session_for(state, &attempts, "clear-all").await?;
             let keyed = self.transport.server().await?.has_keys();
             let mut call = self.call(CallKind::Clear, Method::POST, &id, &["clear-all"]);
-            call.repeated = tries.requests.n > 1;
+            call.repeated = attempts.requests.n > 1;
             if keyed {
-                call = call.key(&tries.key);
+                call = call.key(&attempts.key);
             }
             let failure = match self.transport.once::<Cleared>(&call).await {
                 Ok(answer) => {
@@ -276,7 +278,7 @@ impl Session {
                 }
                 tokio::time::sleep(self.transport.settle()).await;
             }
-            self.after(state, &mut tries, keyed, "clear-all", failure)
+            self.prepare_retry(state, &mut attempts, keyed, "clear-all", failure)
                 .await?;
         }
     }

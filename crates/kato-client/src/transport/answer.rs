@@ -62,7 +62,7 @@ impl Failure {
     }
 
     /// Marks a failure that would happen again.
-    fn for_good(self) -> Self {
+    fn permanent(self) -> Self {
         Self {
             is_final: true,
             ..self
@@ -146,7 +146,7 @@ pub(crate) async fn read<T: DeserializeOwned>(
                     limit,
                 };
                 // The request has succeeded, and a repetition would have as long an answer.
-                return Err(Failure::new(Meaning::Doubtful, error).for_good());
+                return Err(Failure::new(Meaning::Doubtful, error).permanent());
             }
             Err(error) => {
                 // The head of the answer is here, so the request has acted or will, whatever kind

@@ -1,4 +1,4 @@
-//! The first 256 bytes of a cache.
+//! Header of a cache: its first 256 bytes.
 
 use std::ops::Range;
 
@@ -11,20 +11,20 @@ use crate::source::SourceIdentity;
 
 const MAGIC: [u8; 8] = *b"KATOVECS";
 const VERSION: u32 = 1;
-/// Reads as another number where bytes have the other order.
+/// Number that reads as another one where bytes have the other order.
 const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// Bytes of the header; sections begin behind it.
 pub(crate) const HEADER_BYTES: usize = 256;
 
-/// What the vectors of a cache depend on.
+/// Text and options that the vectors of a cache depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origins {
     pub(crate) source: SourceIdentity,
     pub(crate) options: [u8; 32],
 }
 
-/// The header as it lies in the file. Numbers have the byte order of the machine that wrote it.
+/// Header as it is in the file. Numbers have the byte order of the machine that wrote it.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Header {
@@ -51,7 +51,7 @@ pub(crate) struct Header {
 
 const _: () = assert!(size_of::<Header>() == HEADER_BYTES);
 
-/// Where the sections are, and the CRCs behind them.
+/// Ranges of the sections, and of the CRCs behind them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sections {
     pub(crate) elements: Range<usize>,
@@ -63,7 +63,7 @@ pub(crate) struct Sections {
     pub(crate) sums: Range<usize>,
 }
 
-/// Lengths that decide everything about a cache's form.
+/// Lengths that decide the ranges of all sections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lengths {
     pub(crate) n_words: u64,
@@ -73,6 +73,7 @@ pub(crate) struct Lengths {
 }
 
 impl Header {
+    /// Creates a header that is not sealed yet.
     pub(crate) fn new<E: Number>(
         lengths: Lengths,
         origins: &Origins,
@@ -92,6 +93,7 @@ impl Header {
             lines,
             duplicates,
             source_bytes: origins.source.bytes,
+            // The casts cut a two's complement number into halves, and lose nothing together.
             source_modified_ns: [modified as u64, (modified >> 64) as u64],
             source_fingerprint: origins.source.fingerprint,
             options: origins.options,
@@ -101,23 +103,25 @@ impl Header {
         }
     }
 
-    /// The header with the CRC of the CRCs, and its own.
+    /// Returns the header with the CRC of the CRCs, and its own.
     pub(crate) fn sealed(mut self, sums: &[u32]) -> Self {
         self.sums_crc = crc32fast::hash(bytemuck::cast_slice(sums));
         self.header_crc = self.own_crc();
         self
     }
 
+    /// Returns the CRC of everything in front of the header's own.
     fn own_crc(&self) -> u32 {
         let bytes = bytemuck::bytes_of(self);
         crc32fast::hash(&bytes[..HEADER_BYTES - size_of::<u32>()])
     }
 
-    /// The header of a file, when it is one and was made from `origins`.
+    /// Reads the header of a file, which must be one and made from `origins`.
     pub(crate) fn read(file: &[u8], origins: &Origins) -> Result<Self, CacheRefusal> {
         let damaged = CacheRefusal::Damaged { part: "its header" };
         let bytes = file.get(..HEADER_BYTES).ok_or(damaged.clone())?;
         let header: Self = bytemuck::pod_read_unaligned(bytes);
+        // Before the CRC, which another version may have in another place.
         if header.magic != MAGIC || header.byte_order != BYTE_ORDER || header.version != VERSION {
             return Err(CacheRefusal::OtherFormat);
         }
@@ -139,6 +143,7 @@ impl Header {
         Ok(header)
     }
 
+    /// Returns the lengths of the sections.
     fn lengths(&self) -> Lengths {
         Lengths {
             n_words: self.n_words,
@@ -148,23 +153,27 @@ impl Header {
         }
     }
 
-    /// Where everything is; `None` when it does not fit a file of `file_bytes`, or has other elements.
+    /// Returns the ranges of the sections; `None` if they do not fit a file of `file_bytes`, or it
+    /// has other elements.
     pub(crate) fn sections<E: Number>(&self, file_bytes: usize) -> Option<Sections> {
         let sections = self.lengths().sections::<E>()?;
+        // A file that is too long is refused as well as one that is too short.
         (self.element_bytes == size_of::<E>() as u64 && sections.sums.end == file_bytes)
             .then_some(sections)
     }
 }
 
 impl Lengths {
-    /// Where everything is; `None` when it would not fit memory.
+    /// Returns the ranges of the sections; `None` if they would not fit memory.
     pub(crate) fn sections<E: Number>(&self) -> Option<Sections> {
+        // All arithmetic is checked: a header with a right CRC may still have been made up.
         let length = |n: u64| usize::try_from(n).ok();
         let n_words = length(self.n_words)?;
         let n_elements = n_words.checked_mul(length(self.dims)?)?;
         let section = |start: usize, bytes: usize| Some(start..start.checked_add(bytes)?);
         let elements = section(HEADER_BYTES, n_elements.checked_mul(size_of::<E>())?)?;
         let norms = section(
+            // After `f32`s, the numbers that follow need to be aligned.
             elements.end.checked_next_multiple_of(size_of::<f64>())?,
             n_words.checked_mul(size_of::<f64>())?,
         )?;
@@ -172,6 +181,7 @@ impl Lengths {
         let words = section(word_ends.end, length(self.word_bytes)?)?;
         let bad_lines = section(words.end, length(self.bad_line_bytes)?)?;
         let n_sums = (bad_lines.end - HEADER_BYTES).div_ceil(CHECKED_BYTES);
+        // It cannot overflow: there are far fewer sums than bytes.
         let sums = section(bad_lines.end, n_sums * size_of::<u32>())?;
         Some(Sections {
             elements,

@@ -1,4 +1,4 @@
-//! Writing a cache: to a temporary name, to the disk, and only then to its place.
+//! Writes a cache: under a temporary name, onto the disk, and only then to its place.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -11,42 +11,50 @@ use super::header::{HEADER_BYTES, Header, Lengths, Origins};
 use crate::element::Number;
 use crate::text::Table;
 
-/// Bytes that go to the system at once.
+/// Bytes that are handed to the system at once.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Writes a table's cache to `path`, replacing what is there. Others see the old file or all of the new one.
+/// Writes a table's cache to `path`, replacing what is there. Other processes see the old file or
+/// all of the new one.
 pub(crate) fn save<E: Number>(path: &Path, table: &Table<E>, origins: &Origins) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
+        // The parent of a bare file name is the empty path.
         _ => Path::new("."),
     };
     let mut file = temporary(folder)?;
     write(file.as_file_mut(), table, origins)?;
+    // Before the renaming: after a power cut, the name must not stand for a file without its
+    // content.
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     sync_folder(folder)
 }
 
-/// A temporary file that others may read once it is in its place, as any other file.
+/// Creates a temporary file in the folder of its later place, which renaming needs.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(".kato-embeddings-");
     #[cfg(unix)]
     let builder = {
         use std::os::unix::fs::PermissionsExt as _;
+        // Temporary files are private by default. This one is readable by others once it is in its
+        // place, as far as the process's mask allows it for any file.
         builder.permissions(std::fs::Permissions::from_mode(0o666))
     };
     builder.tempfile_in(folder)
 }
 
-/// Makes the new name as lasting as the content.
+/// Makes the new name as durable as the content.
 fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Windows does not open a directory as a file.
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;
     }
     Ok(())
 }
 
+/// Writes all of a cache into an empty file.
 fn write<E: Number>(file: &mut File, table: &Table<E>, origins: &Origins) -> io::Result<()> {
     let bad_lines = serde_json::to_vec(&table.bad_lines)?;
     let lengths = Lengths {
@@ -59,7 +67,7 @@ fn write<E: Number>(file: &mut File, table: &Table<E>, origins: &Origins) -> io:
         .sections::<E>()
         .ok_or(io::Error::from(io::ErrorKind::FileTooLarge))?;
     let padding = [0; size_of::<f64>()];
-    // Sealed when the sums are known: until then the file is no cache.
+    // The header follows when the sums are known: until then the file is no cache.
     file.write_all(&[0; HEADER_BYTES])?;
     let mut body = Summed {
         inner: BufWriter::with_capacity(BUFFER_BYTES, &mut *file),
@@ -80,7 +88,7 @@ fn write<E: Number>(file: &mut File, table: &Table<E>, origins: &Origins) -> io:
     file.write_all(bytemuck::bytes_of(&header))
 }
 
-/// Sums up what passes through, block by block.
+/// Writer that computes the CRC of each block that passes.
 struct Summed<W: Write> {
     inner: BufWriter<W>,
     hasher: crc32fast::Hasher,
@@ -89,6 +97,7 @@ struct Summed<W: Write> {
 }
 
 impl<W: Write> Summed<W> {
+    /// Writes bytes, and sums them up.
     fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         self.inner.write_all(bytes)?;
         while !bytes.is_empty() {
@@ -103,11 +112,13 @@ impl<W: Write> Summed<W> {
         Ok(())
     }
 
+    /// Ends the sum of a block.
     fn end_block(&mut self) {
         self.sums.push(std::mem::take(&mut self.hasher).finalize());
         self.n_hashed = 0;
     }
 
+    /// Ends the last block, which may be short, and returns all sums.
     fn finish(mut self) -> io::Result<Vec<u32>> {
         if self.n_hashed > 0 {
             self.end_block();

@@ -23,7 +23,7 @@ const BATCH_BYTES: usize = 64 << 20;
 /// everything back.
 #[must_use = "nothing is durable before `finish`"]
 pub struct PendingCommit {
-    turn: Turn,
+    turn: CommitTurn,
     /// What each node hands over, parallel to the nodes.
     parts: Vec<Arc<Pending>>,
     /// Whether it succeeded, so that nothing is given back.
@@ -33,7 +33,7 @@ pub struct PendingCommit {
 impl PendingCommit {
     /// Waits for the turn and takes what all nodes have pending.
     pub(super) fn begin(shared: &Arc<Shared>) -> Self {
-        let turn = Turn::take(shared);
+        let turn = CommitTurn::acquire(shared);
         // Node by node: what is learned meanwhile is in this commit or in the next. From the top
         // down, so that no commit holds a pattern whose parts are only in the next one.
         let parts = shared.nodes.iter().rev();
@@ -105,13 +105,13 @@ impl fmt::Debug for PendingCommit {
 ///
 /// A flag with a condition variable and not a mutex guard, which would borrow the engine that a
 /// [`PendingCommit`] owns a handle of.
-struct Turn {
+struct CommitTurn {
     shared: Arc<Shared>,
 }
 
-impl Turn {
+impl CommitTurn {
     /// Waits until no commit or clear is under way, and takes the right.
-    fn take(shared: &Arc<Shared>) -> Self {
+    fn acquire(shared: &Arc<Shared>) -> Self {
         // The flag is valid whatever panicked while it was locked.
         let committing = shared.committing.lock();
         let committing = committing.unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +123,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for CommitTurn {
     fn drop(&mut self) {
         let committing = self.shared.committing.lock();
         *committing.unwrap_or_else(PoisonError::into_inner) = false;
@@ -154,7 +154,7 @@ impl Shared {
     /// Empties all nodes, durably where there is a store; without a checkpoint the
     /// store keeps its own.
     pub(crate) fn clear(self: &Arc<Self>, checkpoint: Option<Value>) -> Result<(), EngineError> {
-        let _turn = Turn::take(self);
+        let _turn = CommitTurn::acquire(self);
         // All nodes at once, so that no learn is forgotten in the store alone. This cannot
         // deadlock: everybody else locks one node at a time.
         let mut memories: Vec<_> = self.nodes.iter().map(|cell| cell.write()).collect();

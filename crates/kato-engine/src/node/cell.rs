@@ -12,11 +12,11 @@ use super::{NodeMemory, NodeTotals};
 
 /// Time that a learn waits for predictions to end before it copies the index; most predictions take
 /// a fraction of it.
-const PATIENCE: Duration = Duration::from_millis(10);
+const MAX_READER_WAIT: Duration = Duration::from_millis(10);
 
 /// Most bytes of an index that a learn copies; with more it waits for the predictions to end.
 /// Predictions that take long because their patterns are long work on less.
-const COPIED_BYTES: usize = 128 << 20;
+const MAX_COPY_BYTES: usize = 128 << 20;
 
 /// A node of an engine, as all handles share it.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct NodeCell {
     /// A copy of the memory's totals, to be read while the memory is locked.
     totals: Mutex<NodeTotals>,
     /// Notified when a prediction gives its index back; the mutex guards nothing.
-    given_back: (Mutex<()>, Condvar),
+    index_released: (Mutex<()>, Condvar),
 }
 
 impl NodeCell {
@@ -36,7 +36,7 @@ impl NodeCell {
             name,
             totals: Mutex::new(memory.totals()),
             memory: RwLock::new(memory),
-            given_back: Default::default(),
+            index_released: Default::default(),
         }
     }
 
@@ -47,8 +47,8 @@ impl NodeCell {
     }
 
     /// Locks the memory to be changed, but for its index.
-    pub(crate) fn write(&self) -> Writing<'_> {
-        Writing {
+    pub(crate) fn write(&self) -> NodeWriteGuard<'_> {
+        NodeWriteGuard {
             cell: self,
             memory: self.memory.write().unwrap_or_else(PoisonError::into_inner),
         }
@@ -58,27 +58,27 @@ impl NodeCell {
     ///
     /// Waits for predictions that end soon. If others remain, the index is copied by its first
     /// change, unless it is so large that waiting for them is better.
-    pub(crate) fn write_index(&self) -> Writing<'_> {
-        let writing = self.write();
+    pub(crate) fn write_index(&self) -> NodeWriteGuard<'_> {
+        let guard = self.write();
         // Handles are cloned under the memory's lock, so that their number only falls from here on.
-        let is_shared = || Arc::strong_count(writing.shared_index()) > 1;
+        let is_shared = || Arc::strong_count(guard.shared_index()) > 1;
         if !is_shared() {
-            return writing;
+            return guard;
         }
-        let (lock, given_back) = &self.given_back;
+        let (lock, index_released) = &self.index_released;
         let wait = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = given_back.wait_timeout_while(wait, PATIENCE, |()| is_shared());
+        let waited = index_released.wait_timeout_while(wait, MAX_READER_WAIT, |()| is_shared());
         let (wait, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if is_shared() && writing.index().heap_bytes() > COPIED_BYTES {
-            let waited = given_back.wait_while(wait, |()| is_shared());
+        if is_shared() && guard.index().heap_bytes() > MAX_COPY_BYTES {
+            let waited = index_released.wait_while(wait, |()| is_shared());
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
-        writing
+        guard
     }
 
     /// Returns the index as it is now, without a lock that others would wait for.
-    pub(crate) fn index(&self) -> Reading<'_> {
-        Reading {
+    pub(crate) fn index(&self) -> IndexSnapshot<'_> {
+        IndexSnapshot {
             index: Some(Arc::clone(self.read().shared_index())),
             cell: self,
         }
@@ -97,12 +97,12 @@ impl NodeCell {
 }
 
 /// A locked memory that can be changed.
-pub(crate) struct Writing<'a> {
+pub(crate) struct NodeWriteGuard<'a> {
     cell: &'a NodeCell,
     memory: RwLockWriteGuard<'a, NodeMemory>,
 }
 
-impl Deref for Writing<'_> {
+impl Deref for NodeWriteGuard<'_> {
     type Target = NodeMemory;
 
     fn deref(&self) -> &NodeMemory {
@@ -110,13 +110,13 @@ impl Deref for Writing<'_> {
     }
 }
 
-impl DerefMut for Writing<'_> {
+impl DerefMut for NodeWriteGuard<'_> {
     fn deref_mut(&mut self) -> &mut NodeMemory {
         &mut self.memory
     }
 }
 
-impl Drop for Writing<'_> {
+impl Drop for NodeWriteGuard<'_> {
     fn drop(&mut self) {
         // Before the memory's lock is released with the field, so that copies follow one another in
         // the order of the changes.
@@ -125,13 +125,13 @@ impl Drop for Writing<'_> {
 }
 
 /// An index that is read without a lock.
-pub(crate) struct Reading<'a> {
+pub(crate) struct IndexSnapshot<'a> {
     /// `None` only while it is dropped.
     index: Option<Arc<PatternIndex>>,
     cell: &'a NodeCell,
 }
 
-impl Deref for Reading<'_> {
+impl Deref for IndexSnapshot<'_> {
     type Target = PatternIndex;
 
     fn deref(&self) -> &PatternIndex {
@@ -141,14 +141,14 @@ impl Deref for Reading<'_> {
     }
 }
 
-impl Drop for Reading<'_> {
+impl Drop for IndexSnapshot<'_> {
     fn drop(&mut self) {
         // First, so that whoever is woken finds the handle gone.
         drop(self.index.take());
-        let (lock, given_back) = &self.cell.given_back;
+        let (lock, index_released) = &self.cell.index_released;
         // Under the lock, so that no learn looks before the drop and begins to
         // wait after the notice.
-        let _told = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        given_back.notify_all();
+        let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        index_released.notify_all();
     }
 }

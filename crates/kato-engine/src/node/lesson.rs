@@ -8,7 +8,7 @@ use kato_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::observation::{METADATA_BYTES, at_most, check_emotives};
+use crate::observation::{METADATA_BYTES, check_emotives, check_limit};
 use crate::session::{STM_BYTES, add_as_text, bytes_of};
 use crate::{EngineError, Limits};
 
@@ -87,37 +87,37 @@ impl Lesson {
     pub fn check(&self, limits: &Limits) -> Result<(), EngineError> {
         // An event counts as an observation, as each comes from one.
         let bytes = self.events.iter().map(bytes_of);
-        at_most(
+        check_limit(
             STM_BYTES,
             bytes.fold(0, usize::saturating_add),
             limits.stm_bytes,
         )?;
-        at_most(
+        check_limit(
             "observations of a sequence",
             self.events.len(),
             limits.sequence_observations,
         )?;
         for event in &self.events {
             let longest = event.symbols().iter().map(String::len).max();
-            at_most(
+            check_limit(
                 "bytes of a symbol",
                 longest.unwrap_or(0),
                 limits.symbol_bytes,
             )?;
-            at_most(
+            check_limit(
                 "strings of an observation",
                 event.len(),
                 limits.observation_strings,
             )?;
         }
         for emotives in &self.emotives {
-            at_most(
+            check_limit(
                 "emotives of an observation",
                 emotives.len(),
                 limits.attributes,
             )?;
         }
-        at_most(
+        check_limit(
             "metadata keys of an observation",
             self.metadata.iter().len(),
             limits.attributes,
@@ -127,17 +127,17 @@ impl Lesson {
             let values = values.iter().map(String::len);
             key.len() + values.sum::<usize>()
         });
-        at_most(METADATA_BYTES, metadata.sum(), limits.metadata_bytes)?;
+        check_limit(METADATA_BYTES, metadata.sum(), limits.metadata_bytes)?;
         self.check_values()
     }
 
     /// Checks that every number is one that a store keeps.
     pub(super) fn check_values(&self) -> Result<(), EngineError> {
         self.emotives.iter().try_for_each(check_emotives)?;
-        let is_odd = |(_, elements): &(VectorName, Vec<f64>)| {
+        let is_invalid = |(_, elements): &(VectorName, Vec<f64>)| {
             elements.iter().any(|element| !element.is_finite())
         };
-        match self.vectors.iter().position(is_odd) {
+        match self.vectors.iter().position(is_invalid) {
             Some(vector_idx) => Err(EngineError::VectorNotFinite { vector_idx }),
             None => Ok(()),
         }
@@ -186,7 +186,7 @@ impl<'a> LessonRef<'a> {
             events: self.events.to_vec(),
             emotives: self.emotives.to_vec(),
             // Without a limit of values: the node that learns the copy applies its own.
-            metadata: united(self.metadata, &AttributeLimits::default()),
+            metadata: merge_metadata(self.metadata, &AttributeLimits::default()),
             vectors: self.vectors.to_vec(),
         }
     }
@@ -203,17 +203,17 @@ impl<'a> LessonRef<'a> {
             n_symbols,
             emotives: self.emotives,
             mean: mean_emotives(self.emotives),
-            metadata: united(self.metadata, limits),
+            metadata: merge_metadata(self.metadata, limits),
             vectors: self.vectors,
         })
     }
 }
 
-/// Unites the metadata of several observations.
-fn united(metadata: &[Metadata], limits: &AttributeLimits) -> Metadata {
-    let mut united = Metadata::default();
+/// Merges the metadata of several observations.
+fn merge_metadata(metadata: &[Metadata], limits: &AttributeLimits) -> Metadata {
+    let mut merged = Metadata::default();
     for observed in metadata {
-        united.merge(observed.clone(), limits.metadata_values);
+        merged.merge(observed.clone(), limits.metadata_values);
     }
-    united
+    merged
 }

@@ -143,7 +143,7 @@ impl Session {
                 // KATO 3.10.1 keeps emotives and metadata here, unlike in `clear_stm`.
                 self.clear_events();
             }
-            let auto_learned = self.take_in(item.observation, vector)?;
+            let auto_learned = self.apply_observation(item.observation, vector)?;
             if sequence.learn_after_each && !self.stm().is_empty() {
                 outcome.learned.push(self.learn_stm()?);
             }

@@ -7,8 +7,8 @@ use kato_model::{Event, Metadata, MetadataValue, VectorName};
 
 use super::{Session, bytes_of};
 use crate::node::LessonRef;
-use crate::observation::{SummedVector, at_most};
-use crate::state::keep_latest;
+use crate::observation::{SummedVector, check_limit};
+use crate::state::truncate_front;
 use crate::{AttributeScope, EngineError, LearnOutcome, Observation, SessionState, StmMode};
 
 /// The thing that [`Limits::stm_bytes`](crate::Limits) limits, for error messages.
@@ -18,7 +18,7 @@ impl Session {
     /// Takes in a checked observation and returns the auto-learn, if that made a pattern.
     ///
     /// Changes nothing when it fails.
-    pub(super) fn take_in(
+    pub(super) fn apply_observation(
         &mut self,
         observation: Observation,
         vector: Option<SummedVector>,
@@ -40,7 +40,7 @@ impl Session {
         percept.vectors = vectors;
         percept.metadata = metadata;
 
-        let before = Lengths::of(&self.state);
+        let before = Lengths::new(&self.state);
         let bytes_before = self.stm_bytes;
         if is_event {
             self.push_event(self.event(strings, vector.as_ref()))?;
@@ -104,7 +104,7 @@ impl Session {
     fn push_event(&mut self, event: Event) -> Result<(), EngineError> {
         let bytes = self.stm_bytes.saturating_add(bytes_of(&event));
         let limit = self.node.options().limits.stm_bytes;
-        at_most(STM_BYTES, bytes, limit)?;
+        check_limit(STM_BYTES, bytes, limit)?;
         self.stm_bytes = bytes;
         self.state.stm.push(event);
         Ok(())
@@ -122,7 +122,7 @@ impl Session {
             // The length is above 0 and at most the number of events, or no learn would be due.
             StmMode::Rolling => self.config.max_pattern_length as usize - 1,
         };
-        keep_latest(&mut self.state.stm, kept);
+        truncate_front(&mut self.state.stm, kept);
         self.stm_bytes = self.state.stm.iter().map(bytes_of).sum();
         Ok(outcome)
     }
@@ -150,8 +150,8 @@ impl Session {
         };
         // The last step that can fail; what follows only removes.
         let outcome = self.node.learn_observed(&lesson)?;
-        if let (Some(taught), Some(_)) = (&mut self.taught, outcome.name()) {
-            taught.push(lesson.to_lesson());
+        if let (Some(lessons), Some(_)) = (&mut self.recorded_lessons, outcome.name()) {
+            lessons.push(lesson.to_lesson());
         }
         state.vectors.clear();
         // In the scope of a session they stay, as in KATO 3.10.1: every later learn attaches them
@@ -180,7 +180,7 @@ struct Lengths {
 }
 
 impl Lengths {
-    fn of(state: &SessionState) -> Self {
+    fn new(state: &SessionState) -> Self {
         Self {
             stm: state.stm.len(),
             emotives: state.emotives.len(),

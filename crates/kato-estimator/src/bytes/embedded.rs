@@ -69,7 +69,7 @@ pub(crate) struct Segments {
     pub(crate) high: u64,
     /// For a store that has merged: the number before its first merge, and the share of all learn
     /// calls until then.
-    pub(crate) before_merge: Option<(u64, f64)>,
+    pub(crate) peak_before_merge: Option<(u64, f64)>,
 }
 
 impl Segments {
@@ -78,7 +78,7 @@ impl Segments {
         low: 1,
         likely: 1,
         high: 1,
-        before_merge: None,
+        peak_before_merge: None,
     };
 }
 
@@ -118,7 +118,7 @@ impl EmbeddedLayout {
                 low: workers.min(parts),
                 likely: parts.min(counted),
                 high: parts,
-                before_merge: None,
+                peak_before_merge: None,
             };
         }
         let is_mergeable = |segments: u64| {
@@ -126,12 +126,12 @@ impl EmbeddedLayout {
             contents.iter().all(|level| level.patterns <= MAX_PATTERNS)
         };
         // The number grows with the corpus only once segments are too large to be merged further.
-        let likely = least(MERGED.max(workers), is_mergeable);
+        let likely = smallest_satisfying(MERGED.max(workers), is_mergeable);
         Segments {
             low: workers,
             likely,
             high: likely.max(standing),
-            before_merge: Some((counted, part * standing as f64)),
+            peak_before_merge: Some((counted, part * standing as f64)),
         }
     }
 
@@ -204,7 +204,7 @@ impl EmbeddedLayout {
 
 /// Returns the least number from `from` on that satisfies a condition which all larger ones
 /// satisfy.
-fn least(from: u64, satisfies: impl Fn(u64) -> bool) -> u64 {
+fn smallest_satisfying(from: u64, satisfies: impl Fn(u64) -> bool) -> u64 {
     // Doubled until it holds, then bisected. The bound ends the search for a condition that never
     // holds, before doubling overflows.
     let (mut below, mut above) = (from, from);
@@ -243,7 +243,7 @@ mod tests {
             low,
             likely,
             high: likely,
-            before_merge: None,
+            peak_before_merge: None,
         }
     }
 
@@ -268,7 +268,7 @@ mod tests {
         let run = EmbeddedLayout::of_run(2, 1 << 40);
         let merged = segments(&run, 12e6 * 128.0);
         assert_eq!((merged.low, merged.likely, merged.high), (2, 64, 64));
-        let (segments_then, share) = merged.before_merge.unwrap();
+        let (segments_then, share) = merged.peak_before_merge.unwrap();
         assert_eq!(segments_then, 40);
         assert!((share - 0.5).abs() < 1e-9);
         assert_eq!(segments(&run, 24e9).likely, 1_000);

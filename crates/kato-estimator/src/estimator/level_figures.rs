@@ -14,7 +14,7 @@ pub(super) struct LevelFigures {
 impl LevelFigures {
     /// Computes the figures after `scaled` learn calls, of which `observed` were observed.
     /// Intervals are `width` standard deviations wide on either side.
-    pub(super) fn of(
+    pub(super) fn new(
         observed: u64,
         model: &LevelModel<'_>,
         scaled: &Scaled,

@@ -65,8 +65,8 @@ impl<'a> Observation<'a> {
         let mut size = sizes(&calls, None, segments.likely);
         // The size goes up and down with merges. A larger corpus is never estimated to take less
         // than the part of it before the first merge.
-        if let Some((segments, share)) = segments.before_merge {
-            let before = sizes(&part_of(&calls, share), None, segments);
+        if let Some((segments, share)) = segments.peak_before_merge {
+            let before = sizes(&scaled(&calls, share), None, segments);
             for (size, before) in size.iter_mut().zip(before) {
                 *size = size.max(before);
             }
@@ -105,7 +105,7 @@ impl<'a> Observation<'a> {
                 ),
             });
         }
-        StorageBreakdown::of_levels(
+        StorageBreakdown::from_levels(
             self.engine.name(),
             target,
             Some(factor),
@@ -123,7 +123,7 @@ impl<'a> Observation<'a> {
                 let mut calls = evidence.scale(target, factor, self.calibration.samples);
                 // Errors that do not depend on each other add up as squares.
                 calls.relative_sd = calls.relative_sd.hypot(drift(factor));
-                LevelFigures::of(
+                LevelFigures::new(
                     evidence.learn_calls,
                     model,
                     &calls,
@@ -141,7 +141,7 @@ impl<'a> Observation<'a> {
         };
         let bottom = self.calibration.levels.first().zip(calls.first());
         let tokens = bottom.map_or(0.0, |(level, calls)| calls * level.symbols_per_pattern);
-        layout.segments(tokens, |share| self.contents(&part_of(calls, share)))
+        layout.segments(tokens, |share| self.contents(&scaled(calls, share)))
     }
 
     /// Returns the contents of every level after its learn calls.
@@ -154,7 +154,7 @@ impl<'a> Observation<'a> {
     fn sizes(&self, calls: &[f64], distinct: Option<&[f64]>, segments: u64) -> Vec<f64> {
         // A pattern is stored in every segment that has learned it, so the contents are those of
         // one segment, and their bytes count once for each.
-        let mut contents = self.contents(&part_of(calls, 1.0 / segments as f64));
+        let mut contents = self.contents(&scaled(calls, 1.0 / segments as f64));
         if let Some(distinct) = distinct {
             let levels = contents.iter_mut().zip(&self.models);
             for ((contents, model), (&calls, &distinct)) in levels.zip(calls.iter().zip(distinct)) {
@@ -212,6 +212,6 @@ impl<'a> Observation<'a> {
 }
 
 /// Returns a share of the learn calls of every level.
-fn part_of(calls: &[f64], share: f64) -> Vec<f64> {
+fn scaled(calls: &[f64], share: f64) -> Vec<f64> {
     calls.iter().map(|calls| calls * share).collect()
 }

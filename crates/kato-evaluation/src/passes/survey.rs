@@ -4,7 +4,7 @@ use kato_engine::Node;
 use rayon::prelude::*;
 
 use super::Passes;
-use crate::document::{Chunk, UnseenDocument};
+use crate::document::{Chunk, HeldOutDocument};
 use crate::{Corpora, Coverage, EvaluationError, Phase};
 
 /// The content of the held-out documents.
@@ -62,12 +62,12 @@ impl Passes<'_> {
             // Both kinds are documents of the corpus and count against the limit, as in the third
             // pass.
             let limit = most - survey.documents - survey.failed;
-            let unseen = |plan: &_| UnseenDocument::of(plan, vocabulary);
-            let Some(documents) = self.next_planned(&mut loader, limit, unseen)? else {
+            let held_out = |plan: &_| HeldOutDocument::from_plan(plan, vocabulary);
+            let Some(documents) = self.next_planned(&mut loader, limit, held_out)? else {
                 break;
             };
             let of_documents: Vec<Option<Vec<Coverage>>> = self.threads.install(|| {
-                let look_up = |document: &Option<UnseenDocument>| {
+                let look_up = |document: &Option<HeldOutDocument>| {
                     let levels = document.as_ref()?.levels.iter().zip(&self.nodes);
                     Some(
                         levels

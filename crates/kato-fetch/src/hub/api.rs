@@ -1,4 +1,4 @@
-//! What the Hub says of a dataset.
+//! The Hub's API: what it says of a dataset, and the files of a commit.
 
 use reqwest::header::LINK;
 use serde::Deserialize;
@@ -8,18 +8,20 @@ use super::{below, card::Config};
 use crate::FetchError;
 use crate::client::{Client, text, wrong};
 
-/// More pages than any tree has: the Hub gives up to a thousand entries a page.
+/// Pages after which a list of files cannot be honest: the Hub gives up to a thousand entries a
+/// page.
 const MAX_PAGES: usize = 20_000;
 
-/// A dataset at a commit.
+/// Dataset at a commit.
 #[derive(Debug)]
 pub(super) struct Repository {
-    /// Its present name: datasets move.
+    /// Its present name, as datasets are renamed and moved.
     pub(super) dataset: String,
     pub(super) commit: String,
     pub(super) configs: Vec<Config>,
 }
 
+/// Answer to a question about a dataset.
 #[derive(Deserialize)]
 struct Info {
     id: Option<String>,
@@ -28,7 +30,7 @@ struct Info {
     card_data: Option<serde_json::Value>,
 }
 
-/// A file of a tree.
+/// Entry of a list of files.
 #[derive(Debug, Deserialize)]
 pub(super) struct Entry {
     #[serde(rename = "type")]
@@ -41,17 +43,20 @@ pub(super) struct Entry {
     lfs: Option<Lfs>,
 }
 
+/// Reference of a large file to its content, by Git LFS.
 #[derive(Debug, Deserialize)]
 struct Lfs {
     oid: String,
 }
 
 impl Entry {
-    /// SHA-256 of a large file, Git's object of a small one: what the Hub gives as the file's ETag.
+    /// Returns the SHA-256 of a large file, or Git's object of a small one, which the Hub gives as
+    /// the file's ETag.
     pub(super) fn content_id(&self) -> &str {
         self.lfs.as_ref().map_or(&self.oid, |lfs| &lfs.oid)
     }
 
+    /// Creates a file's entry for a test.
     #[cfg(test)]
     pub(super) fn at(path: &str) -> Self {
         Self {
@@ -65,13 +70,14 @@ impl Entry {
 }
 
 impl Repository {
+    /// Asks for a dataset at a revision, or at its newest commit.
     pub(super) async fn find(
         client: &Client,
         dataset: &str,
         revision: Option<&str>,
     ) -> Result<Self, FetchError> {
         let segments = ["api", "datasets"].into_iter().chain(dataset.split('/'));
-        // A revision is one segment, whatever slashes it holds.
+        // A revision is one segment of the URL, whatever slashes it holds.
         let url = below(
             &client.endpoint,
             segments.chain(revision.map(|_| "revision")).chain(revision),
@@ -80,6 +86,8 @@ impl Repository {
         let info: Info = json(&url, &body)?;
         let commit = info
             .sha
+            // Both become part of `hf://DATASET@COMMIT/PATH`, which must be read back as it was
+            // meant.
             .filter(|sha| !sha.is_empty() && !sha.contains('/'))
             .ok_or_else(|| wrong(&url, "no commit in the answer"))?;
         let dataset = info.id.filter(|id| !id.is_empty() && !id.contains('@'));
@@ -90,13 +98,13 @@ impl Repository {
         })
     }
 
-    /// The configuration that the card calls the default.
+    /// Returns the configuration that the card calls the default.
     pub(super) fn default_config(&self) -> Option<&str> {
         let marked = self.configs.iter().find(|config| config.is_default);
         marked.map(|config| config.name.as_str())
     }
 
-    /// All files.
+    /// Lists all files of the commit, page by page.
     pub(super) async fn tree(&self, client: &Client) -> Result<Vec<Entry>, FetchError> {
         let segments = ["api", "datasets"]
             .into_iter()
@@ -116,6 +124,7 @@ impl Repository {
             let next = url
                 .join(&next)
                 .map_err(|error| wrong(&url, format!("next page: {error}")))?;
+            // A faulty server must not keep the listing busy until `MAX_PAGES` is reached.
             if next == url {
                 return Err(wrong(&url, "a page that is its own successor"));
             }
@@ -124,13 +133,15 @@ impl Repository {
         Err(wrong(&url, "a list of files without end"))
     }
 
+    /// Returns the name of a configuration at this commit, for messages.
     pub(super) fn shown(&self, config: &str) -> String {
         format!("hf://{}/{config}@{}", self.dataset, self.commit)
     }
 }
 
+/// Returns the dataset's name in a URL of the API.
 fn url_dataset(url: &Url) -> String {
-    // Behind `api/datasets`; a revision is behind that.
+    // It comes after `api/datasets`, and a revision after it.
     let path: Vec<&str> = url
         .path_segments()
         .map(Iterator::collect)
@@ -145,12 +156,13 @@ fn url_dataset(url: &Url) -> String {
     named.copied().collect::<Vec<_>>().join("/")
 }
 
+/// Parses an answer.
 fn json<T: for<'de> Deserialize<'de>>(url: &Url, body: &str) -> Result<T, FetchError> {
     serde_json::from_str(body)
         .map_err(|error| wrong(url, format!("not the JSON expected: {error}")))
 }
 
-/// The URL of `rel="next"` in a `Link` header.
+/// Returns the URL of `rel="next"` in a `Link` header.
 fn next_page(links: &str) -> Option<String> {
     links.split(',').find_map(|link| {
         let (url, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;

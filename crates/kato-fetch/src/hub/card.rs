@@ -1,4 +1,4 @@
-//! Configurations as a dataset's card declares them.
+//! Configurations that a dataset's card declares.
 
 use globset::GlobBuilder;
 use serde_json::Value;
@@ -6,17 +6,20 @@ use serde_json::Value;
 use super::api::Entry;
 use super::{DEFAULT_CONFIG, DEFAULT_SPLIT, Splits, convention};
 
+/// Configuration declared by a card.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Config {
     pub(super) name: String,
     pub(super) is_default: bool,
+    /// Folder that the patterns are relative to; the repository's root if empty.
     folder: String,
-    /// Split and pattern; by convention if empty.
+    /// Splits with their patterns; if there are none, the files are found by convention.
     patterns: Vec<(String, String)>,
 }
 
 impl Config {
-    /// The field `configs` of a card. What makes no sense is passed over, as cards are written by hand.
+    /// Reads the field `configs` of a card. Cards are written by hand, so what makes no sense is
+    /// skipped.
     pub(super) fn all(card: &Value) -> Vec<Self> {
         let configs = card.get("configs").and_then(Value::as_array);
         configs
@@ -26,6 +29,7 @@ impl Config {
             .collect()
     }
 
+    /// Reads one item of the field; `None` if it is no object.
     fn read(value: &Value) -> Option<Self> {
         value.as_object()?;
         let text = |field: &str| value.get(field).and_then(Value::as_str);
@@ -41,7 +45,7 @@ impl Config {
         })
     }
 
-    /// The files of each split.
+    /// Returns the files of each split.
     pub(super) fn splits<'t>(&self, tree: &'t [Entry]) -> Splits<'t> {
         if self.patterns.is_empty() {
             return convention::splits(tree, &self.folder, None);
@@ -53,11 +57,12 @@ impl Config {
                 "" => pattern.to_owned(),
                 folder => format!("{folder}/{pattern}"),
             };
+            // Of a pattern that cannot be read only that pattern is lost.
             let Ok(glob) = GlobBuilder::new(&pattern).literal_separator(true).build() else {
                 continue;
             };
             let matcher = glob.compile_matcher();
-            // A pattern that names a folder stands for what lies in it.
+            // A pattern that names a folder stands for the files in it.
             let folder = format!("{}/", pattern.trim_end_matches('/'));
             let matched = tree.iter().filter(|entry| {
                 convention::is_data(&entry.path)
@@ -65,13 +70,16 @@ impl Config {
             });
             splits.entry(split.clone()).or_default().extend(matched);
         }
+        // A split without files is as good as none: the error lists those that there are.
         splits.retain(|_, files| !files.is_empty());
         splits
     }
 }
 
-/// `data_files`: a pattern, a list of them, splits with patterns, or a list of splits with paths.
+/// Reads `data_files`: a pattern, a list of them, splits with patterns, or a list of splits with
+/// paths.
 fn patterns(value: &Value) -> Vec<(String, String)> {
+    // Patterns without a split belong to the training data, as in the Hub's own library.
     let train = |pattern: &str| (DEFAULT_SPLIT.to_owned(), pattern.to_owned());
     match value {
         Value::String(pattern) => vec![train(pattern)],
@@ -98,7 +106,7 @@ fn patterns(value: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// One text, or a list of texts.
+/// Returns one text, or each of a list of texts.
 fn each(value: Option<&Value>) -> impl Iterator<Item = String> {
     let texts = match value {
         Some(Value::Array(items)) => items

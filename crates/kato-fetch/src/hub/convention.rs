@@ -1,18 +1,19 @@
-//! Which file belongs to which split when nobody says so: by words in folders and file names.
+//! Convention by which files belong to splits where nothing declares it: words in folders and file
+//! names.
 
 use std::collections::BTreeMap;
 
 use super::api::Entry;
 use super::{DEFAULT_SPLIT, Splits};
 
-/// Words that stand for a split.
+/// Splits, each with the words that stand for it.
 const WORDS: [(&str, &[&str]); 3] = [
     ("train", &["train", "training"]),
     ("validation", &["validation", "valid", "val", "dev"]),
     ("test", &["test", "testing", "eval", "evaluation"]),
 ];
 
-/// Formats, the preferred one first where a repository holds as many files of several.
+/// Formats by extension, the preferred one first where a repository holds as many files of several.
 const FORMATS: [&[&str]; 4] = [
     &["parquet"],
     &["jsonl", "ndjson", "json"],
@@ -20,7 +21,7 @@ const FORMATS: [&[&str]; 4] = [
     &["txt"],
 ];
 
-/// Files that describe a dataset and are not its data.
+/// Files that describe a dataset and are not its data, in lower case.
 const DESCRIPTIONS: [&str; 8] = [
     "config.json",
     "dataset_info.json",
@@ -32,17 +33,18 @@ const DESCRIPTIONS: [&str; 8] = [
     "license.txt",
 ];
 
-/// Whether a file is data in a format that can be read.
+/// Returns whether a file is data in a format that can be read.
 pub(super) fn is_data(path: &str) -> bool {
     format(path).is_some()
 }
 
-/// The data files below `folder`, of the configuration if one is asked for, by split.
+/// Returns the data files below `folder`, of the configuration if one is asked for, by split.
 pub(super) fn splits<'t>(tree: &'t [Entry], folder: &str, config: Option<&str>) -> Splits<'t> {
     let inside = |path: &str| {
         folder.is_empty()
             || path
                 .strip_prefix(folder)
+                // `data` is not the folder of `data-old/a.csv`.
                 .is_some_and(|rest| rest.starts_with('/'))
     };
     let mut by_format: BTreeMap<usize, Vec<&Entry>> = BTreeMap::new();
@@ -55,7 +57,8 @@ pub(super) fn splits<'t>(tree: &'t [Entry], folder: &str, config: Option<&str>) 
             by_format.entry(format).or_default().push(entry);
         }
     }
-    // One format makes a dataset; the most frequent one, and the first in the list among equals.
+    // A repository that offers its data in several formats must not be read several times: the most
+    // frequent one is taken. `max_by_key` returns the last of equals, hence the reversed order.
     let most = by_format
         .into_iter()
         .rev()
@@ -69,8 +72,9 @@ pub(super) fn splits<'t>(tree: &'t [Entry], folder: &str, config: Option<&str>) 
     splits
 }
 
-/// The format of a data file, as its place in [`FORMATS`].
+/// Returns the format of a data file, as its index in [`FORMATS`].
 fn format(path: &str) -> Option<usize> {
+    // Files of tools, such as `.gitattributes` and the `_metadata` of Spark.
     let hidden = path.split('/').any(|part| part.starts_with(['.', '_']));
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if hidden || DESCRIPTIONS.contains(&name.as_str()) {
@@ -86,8 +90,8 @@ fn format(path: &str) -> Option<usize> {
         .position(|extensions| extensions.contains(&extension))
 }
 
-/// The split that a path speaks of: `data/train-00000-of-00005.parquet`, `test/a.csv`, `my_dev.jsonl`. Its last word counts, so
-/// that a file's own name comes before its folder's.
+/// Returns the split that a path speaks of: `data/train-00000-of-00005.parquet`, `test/a.csv`,
+/// `my_dev.jsonl`. Its last word counts, so that a file's own name comes before its folder's.
 fn split_of(path: &str) -> Option<&'static str> {
     let words = path.split(|c: char| !c.is_ascii_alphabetic());
     let split = |word: &str| {
@@ -100,10 +104,11 @@ fn split_of(path: &str) -> Option<&'static str> {
     words.filter_map(split).next_back()
 }
 
-/// Whether a folder is called like the configuration, or a file's name has it as a part.
+/// Returns whether a folder has the configuration's name, or a file's name has it as a part.
 fn names(path: &str, config: &str) -> bool {
     let mut parts: Vec<&str> = path.split('/').collect();
     let file = parts.pop().unwrap_or_default();
+    // Letters or digits beside it make it a part of another word: `en` does not name `french.csv`.
     let part_of_name = file.match_indices(config).any(|(at, _)| {
         let before = file[..at].chars().next_back();
         let after = file[at + config.len()..].chars().next();

@@ -7,9 +7,10 @@ use super::{CONVERSION, may_not_exist};
 use crate::FetchError;
 use crate::client::Client;
 
-/// How folders of a split begin of which only the first part was converted.
+/// Prefix of a split's folder if only a first part of the split was converted.
 const PARTIAL: &str = "partial-";
 
+/// Conversion of a dataset, with its files.
 #[derive(Debug)]
 pub(super) struct Conversion {
     pub(super) repository: Repository,
@@ -17,7 +18,7 @@ pub(super) struct Conversion {
 }
 
 impl Conversion {
-    /// The conversion, if there is one.
+    /// Looks for the conversion of a dataset; `None` if there is none.
     pub(super) async fn find(client: &Client, of: &Repository) -> Result<Option<Self>, FetchError> {
         let repository = match Repository::find(client, &of.dataset, Some(CONVERSION)).await {
             Ok(repository) => repository,
@@ -28,13 +29,13 @@ impl Conversion {
         Ok(Some(Self { repository, tree }))
     }
 
-    /// Configurations of which anything was converted.
+    /// Returns the configurations of which anything was converted, sorted.
     pub(super) fn configs(&self) -> Vec<String> {
         let configs: BTreeSet<&str> = self.files().map(|(config, _, _)| config).collect();
         configs.into_iter().map(str::to_owned).collect()
     }
 
-    /// The files of a split that was converted to its end.
+    /// Returns the files of a split that was converted to its end; `None` if it was not.
     pub(super) fn complete(&self, config: &str, split: &str) -> Option<Vec<&Entry>> {
         if self.is_partial(config, split) {
             return None;
@@ -47,7 +48,7 @@ impl Conversion {
         (!files.is_empty()).then_some(files)
     }
 
-    /// The splits of a configuration that were converted to their end.
+    /// Returns the splits of a configuration that were converted to their end, sorted.
     pub(super) fn splits(&self, config: &str) -> Vec<String> {
         let splits: BTreeSet<&str> = self
             .files()
@@ -57,12 +58,13 @@ impl Conversion {
         splits.into_iter().map(str::to_owned).collect()
     }
 
+    /// Returns whether only a first part of a split was converted.
     pub(super) fn is_partial(&self, config: &str, split: &str) -> bool {
         self.files()
             .any(|(c, s, _)| c == config && s.strip_prefix(PARTIAL) == Some(split))
     }
 
-    /// `CONFIG/SPLIT/0000.parquet`
+    /// Returns the configuration, the split and the entry of each file `CONFIG/SPLIT/0000.parquet`.
     fn files(&self) -> impl Iterator<Item = (&str, &str, &Entry)> {
         self.tree.iter().filter_map(|entry| {
             let (folder, file) = entry.path.rsplit_once('/')?;

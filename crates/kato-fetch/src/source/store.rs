@@ -1,4 +1,5 @@
-//! An object of an object store, through the `object_store` crate, over the HTTP client of this crate.
+//! Source for objects of an object store, through the `object_store` crate, over the HTTP client of
+//! this crate.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,7 +28,7 @@ use crate::error::is_transient_status;
 use crate::figures::add;
 use crate::location::invalid;
 
-/// The stores opened so far, one for each bucket, and what opens them.
+/// Stores opened so far, one for each bucket, and what opens them.
 pub(crate) struct Stores {
     client: Arc<Client>,
     options: Vec<(String, String)>,
@@ -36,12 +37,13 @@ pub(crate) struct Stores {
 
 impl fmt::Debug for Stores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Options hold keys.
+        // The options hold secret keys.
         f.debug_struct("Stores").finish_non_exhaustive()
     }
 }
 
 impl Stores {
+    /// Creates a set of no open stores.
     pub(crate) fn new(client: Arc<Client>, options: Vec<(String, String)>) -> Self {
         Self {
             client,
@@ -50,8 +52,9 @@ impl Stores {
         }
     }
 
-    /// The store of `SCHEME://BUCKET`.
+    /// Returns the store of `SCHEME://BUCKET`, opening it the first time.
     pub(crate) fn open(&self, bucket: &str) -> Result<Arc<dyn ObjectStore>, FetchError> {
+        // Held while a store is built, which sends no request, so that each bucket has one store.
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = open.get(bucket) {
             return Ok(Arc::clone(store));
@@ -63,8 +66,10 @@ impl Stores {
         Ok(store)
     }
 
+    /// Opens the store of a bucket.
     fn build(&self, bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
-        // Keys of other stores do not parse, and are passed over.
+        // One list has the options of all stores; those of the others do not parse here and are
+        // ignored.
         macro_rules! build {
             ($builder:ty) => {{
                 let mut builder = <$builder>::new().with_url(bucket);
@@ -87,7 +92,7 @@ impl Stores {
         }
     }
 
-    /// All objects below a prefix.
+    /// Lists all objects below a prefix.
     pub(crate) async fn list(
         &self,
         bucket: &str,
@@ -104,7 +109,7 @@ impl Stores {
     }
 }
 
-/// Whether to try again is decided by the policy of the fetcher.
+/// Returns the retries of the store's own code, which are none: the fetcher's policy decides.
 fn once() -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig::default(),
@@ -113,6 +118,7 @@ fn once() -> RetryConfig {
     }
 }
 
+/// Object of a store.
 #[derive(Debug)]
 pub(crate) struct StoreSource {
     store: Arc<dyn ObjectStore>,
@@ -122,7 +128,7 @@ pub(crate) struct StoreSource {
 }
 
 impl StoreSource {
-    /// `key` of `bucket`, which is `SCHEME://NAME`.
+    /// Creates the source for `key` of `bucket`, which is `SCHEME://NAME`.
     pub(crate) fn new(stores: &Stores, bucket: &str, key: &str) -> Result<Self, FetchError> {
         let shown = format!("{bucket}/{key}");
         let path = Path::parse(key).map_err(|error| invalid(&shown, error.to_string()))?;
@@ -137,10 +143,12 @@ impl StoreSource {
         })
     }
 
+    /// Returns the address.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
 
+    /// Asks for the properties of the object, once.
     pub(crate) async fn probe(&self) -> Result<Facts, FetchError> {
         let meta = self
             .store
@@ -150,6 +158,7 @@ impl StoreSource {
         Ok(facts(&meta))
     }
 
+    /// Requests bytes `from..to`, once.
     pub(crate) async fn range(
         &self,
         known: &Facts,
@@ -160,11 +169,13 @@ impl StoreSource {
         Ok(self.get(known, range).await?.0)
     }
 
+    /// Requests the whole object, once; returns its size as well.
     pub(crate) async fn whole(&self, known: &Facts) -> Result<(Body, Option<u64>), FetchError> {
         let (body, size) = self.get(known, None).await?;
         Ok((body, Some(size)))
     }
 
+    /// Requests a range of the object or all of it, on the condition that it has not changed.
     async fn get(&self, known: &Facts, range: Option<GetRange>) -> Result<(Body, u64), FetchError> {
         let options = GetOptions {
             range,
@@ -176,6 +187,7 @@ impl StoreSource {
             .get_opts(&self.path, options)
             .await
             .map_err(|error| self.meaning(error))?;
+        // A store that ignores the condition is found out by what it says of the object.
         compare(&self.shown, known, &facts(&result.meta))?;
         let size = result.meta.size;
         let shown = self.shown.clone();
@@ -185,11 +197,13 @@ impl StoreSource {
         Ok((within(self.idle, self.shown.clone(), body.boxed()), size))
     }
 
+    /// Returns what an error of the store means for this object.
     fn meaning(&self, error: object_store::Error) -> FetchError {
         meaning(&self.shown, error)
     }
 }
 
+/// Returns what a list or an answer says of an object.
 pub(crate) fn facts(meta: &ObjectMeta) -> Facts {
     Facts {
         size: Some(meta.size),
@@ -198,10 +212,11 @@ pub(crate) fn facts(meta: &ObjectMeta) -> Facts {
     }
 }
 
-/// What a store's error means.
+/// Returns what a store's error means.
 fn meaning(shown: &str, error: object_store::Error) -> FetchError {
     use object_store::Error;
     let url = shown.to_owned();
+    // What the client has found out first-hand says more than what the store's code makes of it.
     if let Some(inner) = inner_error(&error) {
         return inner;
     }
@@ -223,7 +238,8 @@ fn meaning(shown: &str, error: object_store::Error) -> FetchError {
             attempts: 1,
             source: Box::new(error),
         },
-        // What is left are answers that make no sense, among them lists and ranges cut short.
+        // What is left are answers that make no sense, among them lists and ranges that were cut
+        // short.
         error => FetchError::WrongAnswer {
             url,
             reason: error.to_string(),
@@ -232,11 +248,13 @@ fn meaning(shown: &str, error: object_store::Error) -> FetchError {
     }
 }
 
+/// Returns whether the network is among the causes of an error.
 fn is_network(error: &object_store::Error) -> bool {
     let first = std::error::Error::source(error);
     std::iter::successors(first, |error| error.source()).any(|error| error.is::<HttpError>())
 }
 
+/// Returns the error for credentials that are missing or do not suffice.
 fn refused(url: String, status: u16) -> FetchError {
     FetchError::Unauthorized {
         url,
@@ -245,24 +263,26 @@ fn refused(url: String, status: u16) -> FetchError {
     }
 }
 
-/// Our own service's error, which went through the store's code.
+/// Returns the error of this crate that an error of a store wraps.
 fn inner_error(error: &object_store::Error) -> Option<FetchError> {
     let first = std::error::Error::source(error);
+    // Sources of an error are shared references: only through the lock can the error be taken out.
     let Passed(passed) = std::iter::successors(first, |error| error.source())
         .find_map(|error| error.downcast_ref())?;
     passed.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Carries an error of ours through code that knows only errors by reference.
+/// Wrapper that carries an error of this crate through the code of a store.
 #[derive(Debug, thiserror::Error)]
 #[error("the request failed")]
 struct Passed(Mutex<Option<FetchError>>);
 
+/// Wraps an error of this crate.
 fn pass(kind: HttpErrorKind, error: FetchError) -> HttpError {
     HttpError::new(kind, Passed(Mutex::new(Some(error))))
 }
 
-/// Gives all stores the one client.
+/// Connector that gives all stores the one HTTP client.
 #[derive(Debug)]
 struct Connector(Arc<Client>);
 
@@ -272,10 +292,13 @@ impl HttpConnector for Connector {
     }
 }
 
+/// HTTP service that counts, bounds the silence of servers, and keeps what a store's code would
+/// lose.
 #[derive(Debug)]
 struct Service(Arc<Client>);
 
 impl Service {
+    /// Sends a request of a store's code, once.
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let client = &self.0;
         // Queries and user names may hold credentials.
@@ -313,6 +336,7 @@ impl Service {
             }
             Err(_) => return Err(timed_out(&shown)),
         };
+        // The store's code would drop `Retry-After`, which the policy of retries wants to know.
         let status = response.status().as_u16();
         if is_transient_status(status) {
             let asked = response

@@ -1,4 +1,4 @@
-//! The task that reads ahead.
+//! Task that reads a file ahead.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::read::Opened;
 use crate::retry::{Attempts, unless_cancelled};
 use crate::{Cancel, FetchError};
 
-/// Segments looked up ahead in a cached file.
+/// Segments that are read at a time in a cached file.
 const SEGMENTS_AHEAD: usize = 2;
 
-/// Ends the pipe even if the task is dropped, so that no thread waits for ever.
+/// Guard that ends the pipe even if the task is dropped, so that no thread waits for ever.
 struct Ending(Arc<Pipe>);
 
 impl Drop for Ending {
@@ -23,6 +23,7 @@ impl Drop for Ending {
     }
 }
 
+/// Reads a file from `from` on, by the best way that its server offers, and ends the pipe.
 pub(super) async fn run(opened: Arc<Opened>, pipe: Arc<Pipe>, cancel: Cancel, from: u64) {
     let ending = Ending(pipe);
     let pipe = &ending.0;
@@ -42,13 +43,14 @@ pub(super) async fn run(opened: Arc<Opened>, pipe: Arc<Pipe>, cancel: Cancel, fr
     pipe.end(result);
 }
 
-/// Through the cache.
+/// Reads through the cache.
 async fn by_segment(
     opened: &Arc<Opened>,
     pipe: &Pipe,
     from: u64,
     size: u64,
 ) -> Result<(), FetchError> {
+    // There is no segment behind the end, and an empty file has no last byte.
     if from >= size {
         return Ok(());
     }
@@ -61,13 +63,14 @@ async fn by_segment(
         })
         .buffered(SEGMENTS_AHEAD);
     while let Some((start, bytes)) = read.try_next().await? {
+        // Only the first segment begins before `from`.
         let skip = usize::try_from(from.saturating_sub(start)).unwrap_or(usize::MAX);
         pipe.put(bytes.slice(skip.min(bytes.len())..)).await;
     }
     Ok(())
 }
 
-/// By one long answer, and another one from the byte where it broke.
+/// Reads one long answer, and another one from the byte where it broke.
 async fn by_range(opened: &Opened, pipe: &Pipe, from: u64, size: u64) -> Result<(), FetchError> {
     let mut at = from;
     let mut attempts = Attempts::new(&opened.client.retry);
@@ -80,6 +83,7 @@ async fn by_range(opened: &Opened, pipe: &Pipe, from: u64, size: u64) -> Result<
     Ok(())
 }
 
+/// Requests the bytes from `at` on, once, and moves `at` behind those handed over.
 async fn one_range(
     opened: &Opened,
     pipe: &Pipe,
@@ -89,7 +93,8 @@ async fn one_range(
 ) -> Result<(), FetchError> {
     let start = *at;
     let mut body = {
-        // Only for the head of the answer: a stream that waits for its reader must not keep others from reading.
+        // Held only for the head of the answer: a stream that waits for its reader must not keep
+        // other readers from the network.
         let _permit = opened.client.permit().await?;
         opened.source.range(&opened.facts, start, size).await?
     };
@@ -110,11 +115,13 @@ async fn one_range(
     Ok(())
 }
 
-/// From the first byte, each time: the server cannot do better.
+/// Reads from the first byte, each time: the server cannot do better.
 async fn from_the_start(opened: &Opened, pipe: &Pipe, from: u64) -> Result<(), FetchError> {
     let mut at = from;
     let mut attempts = Attempts::new(&opened.client.retry);
     while let Err(error) = one_whole(opened, pipe, from, &mut at, &mut attempts).await {
+        // The bytes handed over cannot be taken back, and those of the next answer may be of
+        // another file. Before the first of them, trying again is safe.
         if at > from && opened.facts.validator.is_none() && error.is_transient() {
             return Err(FetchError::NotResumable {
                 url: opened.source.shown().to_owned(),
@@ -129,6 +136,7 @@ async fn from_the_start(opened: &Opened, pipe: &Pipe, from: u64) -> Result<(), F
     Ok(())
 }
 
+/// Requests the whole file, once, and hands over what lies behind `at`.
 async fn one_whole(
     opened: &Opened,
     pipe: &Pipe,
@@ -149,6 +157,7 @@ async fn one_whole(
         if expected.is_some_and(|expected| end > expected) {
             return Err(opened.too_long(expected.unwrap_or_default()));
         }
+        // Bytes before `at` were not asked for, or were handed over before the last fault.
         if end > *at {
             let known = usize::try_from(at.saturating_sub(seen)).unwrap_or(usize::MAX);
             let new = piece.split_off(known.min(piece.len()));
@@ -160,6 +169,7 @@ async fn one_whole(
     }
     match expected {
         Some(expected) if seen < expected => Err(opened.truncated(expected, seen)),
+        // Of unknown size, and yet shorter than what an earlier answer had.
         None if *at > from && seen < *at => Err(FetchError::Changed {
             url: opened.source.shown().to_owned(),
             what: "size",

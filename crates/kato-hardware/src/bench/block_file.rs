@@ -41,25 +41,25 @@ impl BlockFile {
                 directory.display()
             )
         })?;
-        Self::over(file, seed)
+        Self::from_file(file, seed)
     }
 
     /// Uses an empty file.
-    pub(crate) fn over(file: File, seed: u64) -> Result<Self, String> {
+    pub(crate) fn from_file(file: File, seed: u64) -> Result<Self, String> {
         let mut random = Random::new(seed);
         let mut blocks = Blocks::new(LARGE, &mut random)?;
-        let (mut method, mut note) = access(&file);
+        let (mut method, mut note) = enable_direct(&file);
         // Some file systems take the flag and refuse the first access, so one is tried. What it
         // wrote is written over when the file is filled.
         let probe = file.write_all_at(blocks.get_mut(ALIGNMENT), 0);
         if method == Method::Direct && probe.is_err() {
-            leave_direct(&file).map_err(|error| told(&error))?;
+            disable_direct(&file).map_err(|error| failure_reason(&error))?;
             file.write_all_at(blocks.get(ALIGNMENT), 0)
-                .map_err(|error| told(&error))?;
+                .map_err(|error| failure_reason(&error))?;
             (method, note) = (Method::Cached, REFUSED.to_owned());
         } else {
             // Through the cache a failure is one of the disk.
-            probe.map_err(|error| told(&error))?;
+            probe.map_err(|error| failure_reason(&error))?;
         }
         Ok(Self {
             file,
@@ -82,7 +82,9 @@ impl BlockFile {
             self.len += LARGE as u64;
         }
         // What is still to be written must not slow down the first measurement.
-        self.file.sync_data().map_err(|error| told(&error))?;
+        self.file
+            .sync_data()
+            .map_err(|error| failure_reason(&error))?;
         Ok(())
     }
 
@@ -96,7 +98,7 @@ impl BlockFile {
         let bytes = self.blocks.get(len);
         self.file
             .write_all_at(bytes, offset)
-            .map_err(|error| told(&error))
+            .map_err(|error| failure_reason(&error))
     }
 
     /// Reads one block.
@@ -108,7 +110,7 @@ impl BlockFile {
         let bytes = self.blocks.get_mut(len);
         self.file
             .read_exact_at(bytes, offset)
-            .map_err(|error| told(&error))
+            .map_err(|error| failure_reason(&error))
     }
 
     /// Waits until the device has everything that was written.
@@ -117,25 +119,27 @@ impl BlockFile {
     ///
     /// When the device does not take it.
     pub(crate) fn flush(&self) -> Result<(), String> {
-        self.file.sync_data().map_err(|error| told(&error))
+        self.file
+            .sync_data()
+            .map_err(|error| failure_reason(&error))
     }
 
     /// Drops the file from the operating system's cache; direct access does without.
-    pub(crate) fn forget(&self) -> Result<(), String> {
+    pub(crate) fn drop_cache(&self) -> Result<(), String> {
         // Pages that are not written yet cannot be dropped.
         self.flush()?;
         #[cfg(target_os = "linux")]
         if self.method != Method::Direct {
             rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed)
-                .map_err(|error| told(&error.into()))?;
+                .map_err(|error| failure_reason(&error.into()))?;
         }
         Ok(())
     }
 
     /// Uses other memory for blocks from here on.
     #[cfg(test)]
-    pub(crate) fn work_in(&mut self, memory: memmap2::MmapMut) {
-        self.blocks = Blocks::over(memory, &mut self.random);
+    pub(crate) fn use_memory(&mut self, memory: memmap2::MmapMut) {
+        self.blocks = Blocks::from_memory(memory, &mut self.random);
     }
 
     /// Draws the beginning of a block at random.
@@ -146,7 +150,7 @@ impl BlockFile {
 }
 
 /// Returns the reason of a failure, with what to do.
-fn told(error: &io::Error) -> String {
+fn failure_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             format!("the disk has less room than it tells ({error}): free some, or see the quota")
@@ -159,7 +163,7 @@ const REFUSED: &str = "the file system refuses direct access";
 
 /// Turns on direct access, and returns the method with its note.
 #[cfg(target_os = "linux")]
-fn access(file: &File) -> (Method, String) {
+fn enable_direct(file: &File) -> (Method, String) {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstatfs};
 
     // tmpfs and ramfs, by their magic numbers. They take the flag, and have no device to go to.
@@ -178,7 +182,7 @@ fn access(file: &File) -> (Method, String) {
 
 /// Turns off direct access.
 #[cfg(target_os = "linux")]
-fn leave_direct(file: &File) -> io::Result<()> {
+fn disable_direct(file: &File) -> io::Result<()> {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
     let flags = fcntl_getfl(file)?;
@@ -186,7 +190,7 @@ fn leave_direct(file: &File) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn access(_: &File) -> (Method, String) {
+fn enable_direct(_: &File) -> (Method, String) {
     (
         Method::Cached,
         "direct access is asked for on Linux only".to_owned(),
@@ -194,7 +198,7 @@ fn access(_: &File) -> (Method, String) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn leave_direct(_: &File) -> io::Result<()> {
+fn disable_direct(_: &File) -> io::Result<()> {
     Ok(())
 }
 

@@ -27,11 +27,11 @@ impl Blocks {
         // Before anything else touches the memory: the first access to a page decides where it
         // lies.
         scatter(&mut memory);
-        Ok(Self::over(memory, random))
+        Ok(Self::from_memory(memory, random))
     }
 
     /// Fills memory with random bytes.
-    pub(crate) fn over(mut memory: MmapMut, random: &mut Random) -> Self {
+    pub(crate) fn from_memory(mut memory: MmapMut, random: &mut Random) -> Self {
         random.fill(&mut memory);
         Self { memory }
     }

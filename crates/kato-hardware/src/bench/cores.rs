@@ -11,13 +11,13 @@ use std::thread;
 /// # Errors
 ///
 /// The reason, when not all threads can be started or one of them fails.
-pub(crate) fn together(
+pub(crate) fn run_on_cores(
     n: usize,
     work: impl Fn(Gate) -> Result<Vec<(f64, f64)>, String> + Sync,
 ) -> Result<Vec<(f64, f64)>, String> {
     let results: Result<Vec<Vec<(f64, f64)>>, String> = thread::scope(|scope| {
         let mut threads = Vec::with_capacity(n);
-        let mut keys = Vec::with_capacity(n);
+        let mut gates = Vec::with_capacity(n);
         for _ in 0..n {
             // Room for one message each, so that neither side waits for the other to take it.
             let (ready, is_ready) = mpsc::sync_channel(1);
@@ -26,20 +26,20 @@ pub(crate) fn together(
             let thread = thread::Builder::new()
                 .name("kato-hardware".to_owned())
                 .spawn_scoped(scope, move || work(Gate { ready, opened }))
-                // Returning drops the keys, which opens every gate with an error. The threads that
+                // Returning drops `gates`, which opens every gate with an error. The threads that
                 // were started then end, and the scope does not wait for ever.
                 .map_err(|error| {
                     format!("no thread could be started ({error}): raise the limit of processes")
                 })?;
             threads.push(thread);
-            keys.push((is_ready, open));
+            gates.push((is_ready, open));
         }
-        for (is_ready, _) in &keys {
+        for (is_ready, _) in &gates {
             // Fails for a thread that failed while preparing and dropped its end. It must not hold
             // up the others, whose errors or results are waited for below.
             let _ = is_ready.recv();
         }
-        for (_, open) in &keys {
+        for (_, open) in &gates {
             // Fails for the same thread; its error comes with `join`.
             let _ = open.send(());
         }
@@ -51,10 +51,10 @@ pub(crate) fn together(
             })
             .collect()
     });
-    Ok(add_up(&results?))
+    Ok(sum_windows(&results?))
 }
 
-/// The gate at which the threads of [`together`] wait for each other.
+/// The gate at which the threads of [`run_on_cores`] wait for each other.
 #[derive(Debug)]
 pub(crate) struct Gate {
     ready: mpsc::SyncSender<()>,
@@ -77,7 +77,7 @@ impl Gate {
 /// Adds up the rates of each window that all threads have, over the mean length of the window.
 ///
 /// Later windows are left out, because some cores may have been idle in them.
-fn add_up(threads: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
+fn sum_windows(threads: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     let n_windows = threads.iter().map(Vec::len).min().unwrap_or(0);
     (0..n_windows)
         .map(|place| {
@@ -98,14 +98,14 @@ mod tests {
     #[test]
     fn rates_of_threads_add_up_in_the_windows_that_all_have() {
         let threads = [vec![(10.0, 1.0), (20.0, 1.0)], vec![(15.0, 0.5)]];
-        assert_eq!(add_up(&threads), [(40.0 * 0.75, 0.75)]);
-        assert!(add_up(&[]).is_empty());
+        assert_eq!(sum_windows(&threads), [(40.0 * 0.75, 0.75)]);
+        assert!(sum_windows(&[]).is_empty());
     }
 
     #[test]
     fn a_thread_that_fails_before_the_gate_holds_nobody_up() {
         let first = std::sync::atomic::AtomicBool::new(true);
-        let result = together(3, |gate| {
+        let result = run_on_cores(3, |gate| {
             if first.swap(false, std::sync::atomic::Ordering::Relaxed) {
                 return Err("expected by the test".to_owned());
             }

@@ -41,7 +41,7 @@ pub struct DiskResults {
 /// Bytes of the file in a whole analysis and in a quick one.
 const FILE: [u64; 2] = [1 << 30, 128 << 20];
 /// Number of flushes after which the distribution is known well enough.
-const MOST_FLUSHES: usize = 2_000;
+const MAX_FLUSHES: usize = 2_000;
 /// Bytes written through the cache between two flushes.
 const UNFLUSHED: u64 = 32 << 20;
 
@@ -83,12 +83,12 @@ impl DiskResults {
         let mut bytes = room::in_directory(directory, wanted)?;
         if file.method == Method::Cached {
             // Such a file may lie in memory, of which it is to take less.
-            bytes = bytes.min(wanted / 4).max(room::LEAST);
+            bytes = bytes.min(wanted / 4).max(room::MIN_FILE_BYTES);
         }
         // Shares here and below are of the time that is left, so that what one measurement does not
         // need goes to the later ones.
         file.fill(&allowance.part(0.3), bytes)?;
-        if file.len < room::LEAST {
+        if file.len < room::MIN_FILE_BYTES {
             return Err(if allowance.is_stopped() {
                 crate::step::cancelled()
             } else {
@@ -98,7 +98,7 @@ impl DiskResults {
         let file_bytes = Finding::Known(file.len);
         let sequential_write = figure(&allowance.part(0.2), |a| sequential_write(a, &mut file));
         // What was just written would be read from memory.
-        file.forget()?;
+        file.drop_cache()?;
         let sequential_read = figure(&allowance.part(0.25), |a| sequential_read(a, &mut file));
         let (random_read, random_read_latency) =
             random(&allowance.part(0.33), &mut file, BlockFile::read);
@@ -141,9 +141,9 @@ fn meter(file: &BlockFile) -> Meter {
 }
 
 /// Position of a walk round the file in large blocks.
-struct Round(u64);
+struct SequentialCursor(u64);
 
-impl Round {
+impl SequentialCursor {
     /// Returns the beginning of the next block that is in the file as a whole.
     fn next(&mut self, len: u64) -> u64 {
         let offset = self.0;
@@ -162,11 +162,11 @@ pub(crate) fn sequential_write(
     file: &mut BlockFile,
 ) -> Result<Measured, String> {
     let meter = meter(file);
-    let mut round = Round(0);
+    let mut cursor = SequentialCursor(0);
     let found = windows(allowance, || {
         let mut work = 0;
         loop {
-            file.write(round.next(file.len), LARGE)?;
+            file.write(cursor.next(file.len), LARGE)?;
             work += LARGE as u64;
             // The cache is not the disk: what it took is flushed within the same window. Flushing
             // after every block would measure the latency of flushes instead.
@@ -189,9 +189,9 @@ pub(crate) fn sequential_read(
     file: &mut BlockFile,
 ) -> Result<Measured, String> {
     let meter = meter(file);
-    let mut round = Round(0);
+    let mut cursor = SequentialCursor(0);
     let found = windows(allowance, || {
-        file.read(round.next(file.len), LARGE)?;
+        file.read(cursor.next(file.len), LARGE)?;
         Ok::<_, String>(LARGE as f64)
     })?;
     Ok(meter.rate(Unit::MegabytesPerSecond, file.method, &found))
@@ -240,7 +240,7 @@ pub(crate) fn random(
 /// Measures flushes of a small block each.
 fn flushes(allowance: &Allowance, file: &mut BlockFile) -> Result<Measured, String> {
     let meter = meter(file);
-    let seconds = latencies(allowance, MOST_FLUSHES, || {
+    let seconds = latencies(allowance, MAX_FLUSHES, || {
         let offset = file.draw(SMALL);
         file.write(offset, SMALL)?;
         file.flush()
@@ -285,10 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn the_round_covers_whole_blocks_only() {
-        let mut round = Round(0);
+    fn the_cursor_covers_whole_blocks_only() {
+        let mut cursor = SequentialCursor(0);
         let len = 3 << 20;
-        let offsets: Vec<u64> = (0..5).map(|_| round.next(len) >> 20).collect();
+        let offsets: Vec<u64> = (0..5).map(|_| cursor.next(len) >> 20).collect();
         assert_eq!(offsets, [0, 1, 2, 0, 1]);
     }
 

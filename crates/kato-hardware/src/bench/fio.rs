@@ -96,7 +96,7 @@ fn disk_figures_are_those_of_fio() {
     let open = || File::options().read(true).write(true).open(&path).unwrap();
     let allowance =
         |seconds: f64| Allowance::new(Duration::from_secs_f64(seconds), &Cancellation::new());
-    let mut ours = BlockFile::over(open(), 1).unwrap();
+    let mut ours = BlockFile::from_file(open(), 1).unwrap();
     if ours.method != Method::Direct {
         let place = dir.path().display();
         pass_over(&format!("no direct access in {place}: {}", ours.note));
@@ -116,7 +116,7 @@ fn disk_figures_are_those_of_fio() {
         };
         let mut once = |memory: Option<&SharedMemory>| {
             if let Some(memory) = memory {
-                ours.work_in(memory.map().unwrap());
+                ours.use_memory(memory.map().unwrap());
             }
             let measured = measure(&allowance(seconds), &mut ours);
             let value = measured.known().unwrap().value;

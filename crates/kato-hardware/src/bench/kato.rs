@@ -49,9 +49,9 @@ mod measured {
     use crate::{Allowance, Measured, Method};
 
     /// Round trips after which the distribution is known well enough.
-    const MOST: usize = 2_000;
+    const MAX_SAMPLES: usize = 2_000;
     /// Longest time of a health check; a longer one is not worth waiting for.
-    const PATIENCE: Duration = Duration::from_secs(2);
+    const TIMEOUT: Duration = Duration::from_secs(2);
 
     /// Measures the server.
     pub(crate) fn measure(allowance: &Allowance, url: &str) -> KatoResults {
@@ -71,7 +71,7 @@ mod measured {
             // The address may end in a slash.
             .pop_if_empty()
             .push("health");
-        let client = client(url.scheme() == "https", PATIENCE.min(allowance.remaining()))?;
+        let client = client(url.scheme() == "https", TIMEOUT.min(allowance.remaining()))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -81,7 +81,7 @@ mod measured {
             ask(&client, &url).await?;
             let meter = Meter::start();
             let mut seconds = Vec::new();
-            while seconds.is_empty() || (seconds.len() < MOST && !allowance.is_over()) {
+            while seconds.is_empty() || (seconds.len() < MAX_SAMPLES && !allowance.is_over()) {
                 let start = Instant::now();
                 ask(&client, &url).await?;
                 seconds.push(start.elapsed().as_secs_f64());
@@ -101,10 +101,13 @@ mod measured {
             .get(url.clone())
             .send()
             .await
-            .map_err(|error| told(&error))?;
+            .map_err(|error| failure_reason(&error))?;
         let status = response.status();
         // The whole body, because it is part of the round trip.
-        let body = response.bytes().await.map_err(|error| told(&error))?;
+        let body = response
+            .bytes()
+            .await
+            .map_err(|error| failure_reason(&error))?;
         if !status.is_success() {
             return Err(format!(
                 "the KATO server answered {status} to a health check: see its log"
@@ -122,7 +125,7 @@ mod measured {
 
     /// Returns the reason of a failure: the innermost cause, which says most, and never the
     /// address, which may hold a password.
-    fn told(error: &reqwest::Error) -> String {
+    fn failure_reason(error: &reqwest::Error) -> String {
         let mut cause: &dyn Error = error;
         while let Some(inner) = cause.source() {
             cause = inner;

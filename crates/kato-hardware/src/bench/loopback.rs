@@ -11,9 +11,9 @@ use crate::{Allowance, Measured, Method};
 /// Bytes of a message: a small request.
 const MESSAGE: usize = 64;
 /// Round trips after which the distribution is known well enough.
-const MOST: usize = 20_000;
+const MAX_SAMPLES: usize = 20_000;
 /// Time after which a message inside the machine counts as lost.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Measures a message of 64 bytes there and back, between two threads.
 pub(crate) fn measure(allowance: &Allowance) -> Measured {
@@ -29,13 +29,13 @@ pub(crate) fn measure(allowance: &Allowance) -> Measured {
 /// Returns the seconds of round trips between this thread and one that sends everything back.
 fn round_trips(allowance: &Allowance) -> io::Result<Vec<f64>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let mut near = TcpStream::connect_timeout(&listener.local_addr()?, PATIENCE)?;
+    let mut near = TcpStream::connect_timeout(&listener.local_addr()?, TIMEOUT)?;
     let (mut far, _) = listener.accept()?;
     for stream in [&near, &far] {
         // Else the system holds small messages back to join them.
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
     }
     thread::scope(|scope| {
         thread::Builder::new().spawn_scoped(scope, move || {
@@ -44,7 +44,7 @@ fn round_trips(allowance: &Allowance) -> io::Result<Vec<f64>> {
             while far.read_exact(&mut message).is_ok() && far.write_all(&message).is_ok() {}
         })?;
         let mut message = [7; MESSAGE];
-        let result = latencies(allowance, MOST, || {
+        let result = latencies(allowance, MAX_SAMPLES, || {
             near.write_all(&message)?;
             near.read_exact(&mut message)
         });

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::cores::together;
+use super::cores::run_on_cores;
 use crate::meter::{Meter, figure, windows};
 use crate::{Allowance, Figure, Finding, Measured, Method, Unit};
 
@@ -36,13 +36,13 @@ pub(crate) struct Machine {
 }
 
 /// Most bytes of all arrays together, and the least where memory allows.
-const MOST: u64 = 1 << 30;
-const LEAST: u64 = 96 << 20;
+const MAX_BYTES: u64 = 1 << 30;
+const MIN_BYTES: u64 = 96 << 20;
 /// Bytes of cache that are assumed where the caches are unknown: more than almost any processor
 /// has.
 const USUAL_CACHE: u64 = 64 << 20;
 /// Elements that are worked on between two looks at the clock.
-const STRETCH: usize = 1 << 20;
+const BATCH_SIZE: usize = 1 << 20;
 
 impl MemoryResults {
     pub(crate) fn unknown(reason: &str) -> Self {
@@ -104,7 +104,7 @@ fn measured(
     cores: usize,
     kernel: Kernel,
 ) -> Result<Measured, String> {
-    let bytes = arrays.iter().map(|arrays| held(arrays).bytes());
+    let bytes = arrays.iter().map(|arrays| lock(arrays).bytes());
     let bytes: u64 = bytes.sum();
     let method = if bytes >= 2 * machine.cache.unwrap_or(USUAL_CACHE) {
         Method::Direct
@@ -113,12 +113,12 @@ fn measured(
     };
     let meter = Meter::start().note(note(bytes, machine.cache));
     let next = AtomicUsize::new(0);
-    let found = together(cores, |gate| {
+    let found = run_on_cores(cores, |gate| {
         // Each thread draws a number, and takes every n-th set of arrays from it on: no lock is
         // waited for, and with one thread it is all of them.
         let first = next.fetch_add(1, Ordering::Relaxed);
         let own = arrays.iter().skip(first).step_by(cores);
-        let mut own: Vec<_> = own.map(held).collect();
+        let mut own: Vec<_> = own.map(lock).collect();
         // The locks are held from before the gate to the end, so they cost nothing meanwhile.
         gate.wait()?;
         let mut turn = 0;
@@ -132,16 +132,16 @@ fn measured(
 }
 
 /// Locks a set of arrays, also after a panic, because nobody relies on the numbers in them.
-fn held(arrays: &Mutex<Arrays>) -> MutexGuard<'_, Arrays> {
+fn lock(arrays: &Mutex<Arrays>) -> MutexGuard<'_, Arrays> {
     arrays.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Chooses the bytes of all arrays: four times the cache, but not more than an eighth of the memory
 /// that is available.
 fn choose(machine: Machine) -> Result<u64, String> {
-    let wanted = (4 * machine.cache.unwrap_or(USUAL_CACHE)).clamp(LEAST, MOST);
+    let wanted = (4 * machine.cache.unwrap_or(USUAL_CACHE)).clamp(MIN_BYTES, MAX_BYTES);
     let bytes = wanted.min(machine.available / 8);
-    if bytes < LEAST / 4 {
+    if bytes < MIN_BYTES / 4 {
         return Err(format!(
             "only {} MiB of memory are available: end other programs, or raise the memory limit",
             machine.available >> 20
@@ -179,10 +179,10 @@ impl Arrays {
     /// Fills arrays of as many elements as are wanted, or as there is time for.
     fn new(elements: usize, allowance: &Allowance) -> Self {
         // Reserved first, so that nothing is moved; filled, because the system provides a page only
-        // when it is written. In stretches, so that the time is noticed.
+        // when it is written. In batches, so that the time is noticed.
         let [mut to, mut from, mut other] = [(); 3].map(|()| Vec::with_capacity(elements));
         while to.len() < elements && (to.is_empty() || !allowance.is_over()) {
-            let len = (to.len() + STRETCH).min(elements);
+            let len = (to.len() + BATCH_SIZE).min(elements);
             to.resize(len, 1.0);
             from.resize(len, 2.0);
             other.resize(len, 3.0);
@@ -200,10 +200,10 @@ impl Arrays {
         3 * (self.to.len() * size_of::<f64>()) as u64
     }
 
-    /// Works on the next stretch, from the beginning again after the last, and returns the bytes
+    /// Works on the next batch, from the beginning again after the last, and returns the bytes
     /// read and written.
     fn work(&mut self, kernel: Kernel) -> f64 {
-        let end = (self.place + STRETCH).min(self.to.len());
+        let end = (self.place + BATCH_SIZE).min(self.to.len());
         let range = self.place..end;
         self.place = if end == self.to.len() { 0 } else { end };
         let to = &mut self.to[range.clone()];
@@ -253,7 +253,7 @@ mod tests {
             cache,
         };
         assert_eq!(choose(machine(64 << 30, Some(32 << 20))), Ok(128 << 20));
-        assert_eq!(choose(machine(64 << 30, Some(260 << 20))), Ok(MOST));
+        assert_eq!(choose(machine(64 << 30, Some(260 << 20))), Ok(MAX_BYTES));
         assert_eq!(choose(machine(1 << 30, Some(260 << 20))), Ok(128 << 20));
         assert!(
             choose(machine(100 << 20, None))

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 
-use super::cores::together;
+use super::cores::run_on_cores;
 use super::random::Random;
 use crate::meter::{Meter, figure, windows};
 use crate::{Allowance, Finding, Measured, Method, Unit};
@@ -30,7 +30,7 @@ const NAMES: usize = 7 * NAME;
 /// Bytes of a name within such a text.
 pub(crate) const NAME: usize = 58;
 /// Names that are computed between two looks at the clock.
-const STRETCH: u32 = 4096;
+const BATCH_SIZE: u32 = 4096;
 
 impl NamingResults {
     pub(crate) fn unknown(reason: &str) -> Self {
@@ -46,7 +46,7 @@ impl NamingResults {
         let one = |allowance: &Allowance, cores, bytes| {
             figure(allowance, |allowance| {
                 let meter = Meter::start();
-                let found = together(cores, |gate| {
+                let found = run_on_cores(cores, |gate| {
                     let mut text = vec![0; bytes];
                     Random::new(seed).fill(&mut text);
                     gate.wait()?;
@@ -87,16 +87,16 @@ fn blocks(bytes: f64) -> f64 {
     ((bytes + 9.0) / 64.0).ceil()
 }
 
-/// Computes a stretch of names and returns their number.
+/// Computes a batch of names and returns their number.
 fn name(text: &mut [u8]) -> f64 {
-    for number in 0..STRETCH {
+    for number in 0..BATCH_SIZE {
         // Every text differs, so that no work can be left out.
         if let Some(start) = text.first_chunk_mut::<4>() {
             *start = number.to_le_bytes();
         }
         black_box(Sha1::digest(&*text));
     }
-    f64::from(STRETCH)
+    f64::from(BATCH_SIZE)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::detect::limits::Limits;
 /// Part of the free room that a measurement takes: one in so many.
 const SHARE: u64 = 4;
 /// Least bytes of a measurement; with less it says nothing.
-pub(crate) const LEAST: u64 = 16 << 20;
+pub(crate) const MIN_FILE_BYTES: u64 = 16 << 20;
 
 /// Returns the bytes that may be written into the directory, in whole MiB.
 ///
@@ -19,7 +19,7 @@ pub(crate) const LEAST: u64 = 16 << 20;
 ///
 /// # Errors
 ///
-/// The reason, when that is less than [`LEAST`] or cannot be found out.
+/// The reason, when that is less than [`MIN_FILE_BYTES`] or cannot be found out.
 pub(crate) fn in_directory(directory: &Path, wanted: u64) -> Result<u64, String> {
     let place = directory.display();
     let stat = statvfs(directory).map_err(|error| {
@@ -35,22 +35,22 @@ pub(crate) fn in_directory(directory: &Path, wanted: u64) -> Result<u64, String>
 /// Chooses a size by free room and limit.
 fn choose(free: u64, limit: Option<u64>, wanted: u64) -> Result<u64, String> {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    if free / SHARE < LEAST {
+    if free / SHARE < MIN_FILE_BYTES {
         return Err(format!(
             "only {:.1} MiB are free: free {:.0} MiB, or name another directory with `directory`",
             mib(free),
-            mib(SHARE * LEAST)
+            mib(SHARE * MIN_FILE_BYTES)
         ));
     }
-    if let Some(limit) = limit.filter(|limit| *limit < LEAST) {
+    if let Some(limit) = limit.filter(|limit| *limit < MIN_FILE_BYTES) {
         return Err(format!(
             "the process may write files of {:.1} MiB only: raise the limit (`ulimit -f`) to {:.0} MiB",
             mib(limit),
-            mib(LEAST)
+            mib(MIN_FILE_BYTES)
         ));
     }
     let most = wanted.min(free / SHARE).min(limit.unwrap_or(u64::MAX));
-    Ok(most.max(LEAST) >> 20 << 20)
+    Ok(most.max(MIN_FILE_BYTES) >> 20 << 20)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Words {
     /// Makes the words.
     pub(crate) fn new(random: &mut Random) -> Self {
         let mut words: Vec<String> = COMMON.split_whitespace().map(str::to_owned).collect();
-        words.extend((words.len()..N_WORDS).map(|_| made(1, random)));
+        words.extend((words.len()..N_WORDS).map(|_| random_word(1, random)));
         Self { words }
     }
 
@@ -64,7 +64,7 @@ impl Words {
             let word = &self.words[self.draw(random)];
             match random.below(100) {
                 0..3 => text.push_str(&random.below(3000).to_string()),
-                3..9 => text.push_str(&made(2, random)),
+                3..9 => text.push_str(&random_word(2, random)),
                 9..19 => {
                     // Words are ASCII, so the first letter is one byte.
                     let (first, rest) = word.split_at(1);
@@ -85,8 +85,8 @@ impl Words {
 }
 
 /// Makes a word of at least so many syllables, and at most two more.
-fn made(least: u64, random: &mut Random) -> String {
-    let n = least + random.below(3);
+fn random_word(min_syllables: u64, random: &mut Random) -> String {
+    let n = min_syllables + random.below(3);
     (0..n)
         .map(|_| SYLLABLES[random.below(SYLLABLES.len() as u64) as usize])
         .collect()

@@ -59,20 +59,23 @@ impl CpuFacts {
         let model = cpus.first().map(|cpu| cpu.brand().trim().to_owned());
         let clock = cpus.first().map(sysinfo::Cpu::frequency);
         Self {
-            model: Finding::of(model.filter(|model| !model.is_empty()), silent),
+            model: Finding::from_option(model.filter(|model| !model.is_empty()), silent),
             architecture: System::cpu_arch(),
-            physical_cores: Finding::of(
+            physical_cores: Finding::from_option(
                 System::physical_core_count().ok().map(|count| count as u64),
                 silent,
             ),
-            logical_cores: Finding::of(Some(cpus.len() as u64).filter(|count| *count > 0), silent),
+            logical_cores: Finding::from_option(
+                Some(cpus.len() as u64).filter(|count| *count > 0),
+                silent,
+            ),
             usable_cores: thread::available_parallelism()
                 .map(|count| count.get() as u64)
                 .into(),
             caches: caches(&root.join("sys/devices/system/cpu")),
             features: features(),
             // 0 is the library's value for what it could not read.
-            clock_mhz: Finding::of(clock.filter(|clock| *clock > 0), silent),
+            clock_mhz: Finding::from_option(clock.filter(|clock| *clock > 0), silent),
         }
     }
 

@@ -104,11 +104,11 @@ pub(crate) fn disks(directory: &Path) -> Finding<Vec<DiskFacts>> {
     // The list leaves out file systems in memory and on other machines, and the directory may be on
     // one of them.
     if let Ok(mountinfo) = fs::read_to_string("/proc/self/mountinfo")
-        && let Some(mount) = mounts::holding(&mountinfo, &directory)
+        && let Some(mount) = mounts::mount_of(&mountinfo, &directory)
     {
         match facts.iter_mut().find(|disk| disk.mount == mount.point) {
             Some(disk) => disk.is_measured = true,
-            None => facts.extend(look_at(mount)),
+            None => facts.extend(stat_mount(mount)),
         }
     } else {
         mark(&mut facts, &directory);
@@ -117,7 +117,7 @@ pub(crate) fn disks(directory: &Path) -> Finding<Vec<DiskFacts>> {
 }
 
 /// Returns the facts of the mount that holds the directory; `None` where they cannot be read.
-fn look_at(mount: Mount) -> Option<DiskFacts> {
+fn stat_mount(mount: Mount) -> Option<DiskFacts> {
     let stat = statvfs(&mount.point).ok()?;
     Some(DiskFacts {
         kind: kind(&mount.source, &mount.file_system, DiskKind::Unknown(-1)),

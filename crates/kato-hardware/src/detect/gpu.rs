@@ -84,7 +84,7 @@ fn amd(directory: Option<&Path>, limit: Duration) -> Finding<Vec<Gpu>> {
             let answer = ask(directory, "rocm-smi", &amd::ROCM_SMI_ARGUMENTS, limit / 2);
             let found = read(answer, "rocm-smi", amd::parse_rocm_smi);
             // Where all fail, the reason of the last tool is as good as any.
-            match (found.known(), amd::of_kernel(Path::new("/"))) {
+            match (found.known(), amd::read_sysfs(Path::new("/"))) {
                 (None, Some(gpus)) => Finding::Known(gpus),
                 _ => found,
             }

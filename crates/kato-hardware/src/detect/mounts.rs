@@ -13,7 +13,7 @@ pub(crate) struct Mount {
 
 /// Returns the mount with the longest path above the directory, the last of several on the same
 /// path; `None` for a text that has none.
-pub(crate) fn holding(mountinfo: &str, directory: &Path) -> Option<Mount> {
+pub(crate) fn mount_of(mountinfo: &str, directory: &Path) -> Option<Mount> {
     mountinfo
         .lines()
         .filter_map(parse)
@@ -74,13 +74,13 @@ mod tests {
 
     #[test]
     fn the_longest_and_last_mount_holds_the_directory() {
-        let found = |path: &str| holding(MOUNTS, Path::new(path)).unwrap();
+        let found = |path: &str| mount_of(MOUNTS, Path::new(path)).unwrap();
         assert_eq!(found("/home").file_system, "ext4");
         assert_eq!(found("/mnt/other").source, "server:/export");
         assert!(found("/mnt/other").is_read_only);
         let last = found("/mnt/my data/kb");
         assert_eq!((&*last.file_system, last.is_read_only), ("xfs", true));
-        assert_eq!(holding("", Path::new("/")), None);
-        assert_eq!(holding("nonsense\n - x\n", Path::new("/")), None);
+        assert_eq!(mount_of("", Path::new("/")), None);
+        assert_eq!(mount_of("nonsense\n - x\n", Path::new("/")), None);
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn interfaces() -> Finding<Vec<NetworkInterface>> {
                 | InterfaceOperationalState::NotPresent => Finding::Known(false),
                 _ => Finding::unknown("the driver does not tell, as for loopback"),
             },
-            speed_mbit_per_s: Finding::of(
+            speed_mbit_per_s: Finding::from_option(
                 data.transmit_link_speed()
                     .map(|bits| bits / 1_000_000)
                     .filter(|speed| *speed > 0),

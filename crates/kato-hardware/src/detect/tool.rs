@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 /// Most bytes of an output that are read: more than any list of devices has.
 const MAX_OUTPUT: u64 = 1 << 20;
 /// Interval at which the end of a tool is checked.
-const GLANCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time for a killed tool to end; one that hangs in a driver may never.
-const LAST_MOMENTS: Duration = Duration::from_millis(500);
+const KILL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The answer of a tool.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub(crate) fn ask(
             let _ = sender.send((place, bytes));
         });
         if let Err(error) = reading {
-            end(&mut child);
+            kill(&mut child);
             return Err(format!(
                 "no thread could be started ({error}): raise the limit of processes"
             ));
@@ -75,16 +75,16 @@ pub(crate) fn ask(
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if start.elapsed() < limit => thread::sleep(GLANCE),
+            Ok(None) if start.elapsed() < limit => thread::sleep(POLL_INTERVAL),
             Ok(None) => {
-                end(&mut child);
+                kill(&mut child);
                 return Err(format!(
                     "{program} did not answer within {:.1} s and was ended: see whether the driver hangs",
                     limit.as_secs_f64()
                 ));
             }
             Err(error) => {
-                end(&mut child);
+                kill(&mut child);
                 return Err(format!("{program} cannot be waited for ({error})"));
             }
         }
@@ -94,7 +94,7 @@ pub(crate) fn ask(
         // A child of the tool may hold the pipes open. What the tool wrote is lost then, as it is
         // not known to be complete.
         // At least a moment: the output of a tool that has just ended is on its way.
-        let rest = limit.saturating_sub(start.elapsed()).max(GLANCE);
+        let rest = limit.saturating_sub(start.elapsed()).max(POLL_INTERVAL);
         let Ok((place, bytes)) = receiver.recv_timeout(rest) else {
             return Err(format!(
                 "{program} left its output open: see what it started"
@@ -110,11 +110,11 @@ pub(crate) fn ask(
 }
 
 /// Kills a tool and waits a moment for it, so that it leaves no entry in the list of processes.
-fn end(child: &mut Child) {
+fn kill(child: &mut Child) {
     // It may have ended by itself.
     let _ = child.kill();
     let start = Instant::now();
-    while start.elapsed() < LAST_MOMENTS && matches!(child.try_wait(), Ok(None)) {
-        thread::sleep(GLANCE);
+    while start.elapsed() < KILL_TIMEOUT && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(POLL_INTERVAL);
     }
 }

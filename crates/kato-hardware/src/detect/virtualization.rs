@@ -45,7 +45,7 @@ impl Virtualization {
                 Some(info) => hypervisor(&info),
                 None => Finding::unknown("read from /proc/cpuinfo, which only Linux has"),
             },
-            product: Finding::of(
+            product: Finding::from_option(
                 product,
                 "the machine has no DMI table, or it cannot be read",
             ),
@@ -70,7 +70,7 @@ impl Virtualization {
 fn hypervisor(info: &str) -> Finding<bool> {
     let flags = info.lines().find_map(|line| line.strip_prefix("flags"));
     let is_there = flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
-    Finding::of(is_there, "this kind of processor does not tell")
+    Finding::from_option(is_there, "this kind of processor does not tell")
 }
 
 /// Returns the container engine with its sign; `None` without any.

@@ -65,7 +65,7 @@ pub(super) fn predict(profile: &HardwareProfile, workload: &Workload) -> Predict
         }),
         seconds: rate
             .clone()
-            .map(|rate| rate.of_quotient(workload.dataset_size as f64)),
+            .map(|rate| rate.divide_into(workload.dataset_size as f64)),
         samples_per_second: rate,
         stored_bytes,
         demands,
@@ -167,7 +167,7 @@ impl Inputs<'_> {
                 let write = &benchmarks.disk.sequential_write;
                 let write = self.value("sequential write", write) * 1e6;
                 let bytes = self.bytes_per_sample(workload, calls);
-                let disk = bytes * merged(workload, n_calls) / write;
+                let disk = bytes * write_amplification(workload, n_calls) / write;
                 let processor = work / cores;
                 // Commits come by time and not by samples: a sample's part of their cost is in
                 // proportion to the time that it takes.
@@ -241,7 +241,7 @@ impl Inputs<'_> {
         let store = &self.profile.benchmarks.store;
         let short = 1.0 / self.value("staging in the embedded store", &store.stage);
         let long = 1.0 / self.value("staging long patterns", &store.stage_long);
-        let one = through(short, long, workload.chunk_size as f64);
+        let one = interpolate(short, long, workload.chunk_size as f64);
         calls.iter().map(|calls| *calls as f64 * one).sum()
     }
 
@@ -250,7 +250,7 @@ impl Inputs<'_> {
         let store = &self.profile.benchmarks.store;
         let short = self.value("bytes of a pattern", &store.pattern_bytes);
         let long = self.value("bytes of a long pattern", &store.long_pattern_bytes);
-        let one = through(short, long, workload.chunk_size as f64);
+        let one = interpolate(short, long, workload.chunk_size as f64);
         calls.iter().map(|calls| *calls as f64 * one).sum()
     }
 
@@ -276,7 +276,7 @@ impl Inputs<'_> {
 
 /// Returns the value for a length of pattern on the straight line through those measured, at least
 /// a tenth of that of the shorter one.
-fn through(short: f64, long: f64, length: f64) -> f64 {
+fn interpolate(short: f64, long: f64, length: f64) -> f64 {
     let [from, to] = LENGTHS.map(|length| length as f64);
     // A longer pattern never takes less, except by noise. Towards length 0 a steep line would fall
     // below 0, hence the floor.
@@ -285,7 +285,7 @@ fn through(short: f64, long: f64, length: f64) -> f64 {
 }
 
 /// Returns how often a byte is written: once, and once more for each generation of merged segments.
-fn merged(workload: &Workload, n_calls: u64) -> f64 {
+fn write_amplification(workload: &Workload, n_calls: u64) -> f64 {
     let segments = workload.dataset_size as f64 * n_calls as f64 / SEGMENT;
     // In this model a merge makes one segment of 64, so the number of generations is a logarithm.
     // It is negative for less than one segment.

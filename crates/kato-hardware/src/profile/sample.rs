@@ -111,7 +111,7 @@ pub(crate) fn profile() -> HardwareProfile {
             features: Finding::Known(vec!["sse4.2".to_owned(), "sha".to_owned()]),
             clock_mhz: Finding::unknown(silent),
         },
-        rating: Rating::of(
+        rating: Rating::from_results(
             &benchmarks,
             &memory.clone().map(|memory| memory.total_bytes),
         ),

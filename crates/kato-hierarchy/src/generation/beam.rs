@@ -40,7 +40,7 @@ pub(super) fn best_sequence(
     while beams.iter().any(|beam| beam.end.is_none()) {
         let mut next = Vec::new();
         for beam in beams {
-            next.extend(followed(beam, width, search, options));
+            next.extend(expand_beam(beam, width, search, options));
         }
         // Sequences that have ended compete with those that go on. The sort is stable, so that ties
         // stay in the order in which they were found.
@@ -54,7 +54,7 @@ pub(super) fn best_sequence(
 }
 
 /// Returns a sequence, continued by each of the best choices of its next step.
-fn followed(
+fn expand_beam(
     mut beam: Beam,
     width: usize,
     search: &mut Search<'_>,
@@ -78,7 +78,7 @@ fn followed(
         // Logarithm and exponential are computed in software, so that results are the same on every
         // platform.
         longer.log_shares += libm::log(weight / total);
-        longer.end = longer.walk.take(&mut choice, search.hierarchy, options);
+        longer.end = longer.walk.advance(&mut choice, search.hierarchy, options);
         longer.choices.push(choice);
         longer
     };

@@ -58,18 +58,18 @@ impl Candidate {
 
     /// Joins the candidate, whose state was `open` and then a candidate of the level below, with
     /// that candidate.
-    pub(super) fn above(mut self, below: &Self, open: &[Event]) -> Self {
+    pub(super) fn with_lower(mut self, lower: &Self, open: &[Event]) -> Self {
         // The rest of the pattern below is a future for a state that has context of its own.
-        self.has_future |= !open.is_empty() && !below.pieces.is_empty();
+        self.has_future |= !open.is_empty() && !lower.pieces.is_empty();
         // A path fits no better than its worst pattern.
-        self.fit = self.fit.min(below.fit);
-        self.metric.0 += below.metric.0;
-        self.metric.1 += below.metric.1;
-        self.under(&below.chain, &below.pieces)
+        self.fit = self.fit.min(lower.fit);
+        self.metric.0 += lower.metric.0;
+        self.metric.1 += lower.metric.1;
+        self.prepend_lower(&lower.chain, &lower.pieces)
     }
 
-    /// Puts the candidate behind what is left of patterns below.
-    pub(super) fn under(mut self, chain: &[Link], pieces: &[Piece]) -> Self {
+    /// Puts the candidate after what is left of patterns below.
+    pub(super) fn prepend_lower(mut self, chain: &[Link], pieces: &[Piece]) -> Self {
         // At the front: the text first ends the patterns below, and then goes on with this one.
         self.chain.splice(0..0, chain.iter().copied());
         self.pieces.splice(0..0, pieces.iter().cloned());
@@ -88,7 +88,7 @@ impl Candidate {
             level: self.level,
             pattern,
         });
-        // A position behind the pattern's end means that nothing of it is left.
+        // A position past the pattern's end means that nothing of it is left.
         let future = self.prediction.sequence.get(next..).unwrap_or_default();
         self.has_future = !future.is_empty();
         self.pieces.extend(piece(self.level, pattern, future));

@@ -24,7 +24,7 @@ pub(super) struct Choice {
 impl Choice {
     /// Unravels up to `limit` tokens of what follows, up to the first unknown pattern. Without any
     /// token the error is the end that was met, if one was.
-    pub(super) fn of(
+    pub(super) fn new(
         candidate: Candidate,
         search: &mut Search<'_>,
         limit: usize,
@@ -52,7 +52,12 @@ impl Choice {
             // belongs to the pattern of its piece.
             let child = PatternName::from_symbol(symbol)
                 .filter(|_| piece.level > 0)
-                .and_then(|name| Some((search.unraveller.below(piece.level, &name)?.level, name)));
+                .and_then(|name| {
+                    Some((
+                        search.unraveller.resolve_below(piece.level, &name)?.level,
+                        name,
+                    ))
+                });
             let (level, pattern) = child.unwrap_or((piece.level, piece.pattern));
             let event = Event::in_given_order(vec![symbol.clone()]);
             let mut leaves = Vec::new();

@@ -8,7 +8,7 @@ use super::options::{GenerationOptions, Strategy};
 use super::search::Search;
 use super::span::{End, Span};
 use super::walk::Walk;
-use crate::cut::Cut;
+use crate::chunked_prompt::ChunkedPrompt;
 use crate::random::SplitMix64;
 use crate::{Hierarchy, HierarchyError, Prompt};
 
@@ -49,7 +49,7 @@ impl<'h> Generator<'h> {
         prompt: Prompt<'_>,
         options: GenerationOptions,
     ) -> Result<Self, HierarchyError> {
-        let cut = Cut::of(hierarchy, prompt)?;
+        let chunked = ChunkedPrompt::new(hierarchy, prompt)?;
         let seed = match options.strategy {
             Strategy::TopN { seed, .. } | Strategy::Sample { seed, .. } => seed,
             // Neither of these draws a random number.
@@ -57,8 +57,8 @@ impl<'h> Generator<'h> {
         };
         Ok(Self {
             search: Search::new(hierarchy, options.rank, options.candidates),
-            prompt_tokens: cut.tokens().cloned().collect(),
-            walk: Walk::new(hierarchy, &cut, options.substitutes),
+            prompt_tokens: chunked.tokens().cloned().collect(),
+            walk: Walk::new(hierarchy, &chunked, options.substitutes),
             options,
             random: SplitMix64::new(seed),
             planned: None,
@@ -105,7 +105,7 @@ impl<'h> Generator<'h> {
         let mut choice = choices.swap_remove(chosen);
         self.end = self
             .walk
-            .take(&mut choice, self.search.hierarchy, &self.options);
+            .advance(&mut choice, self.search.hierarchy, &self.options);
         Some(choice)
     }
 

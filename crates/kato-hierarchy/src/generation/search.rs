@@ -8,7 +8,7 @@ use kato_prediction::RankMetric;
 use super::candidate::{Candidate, Piece, align, begins_with, piece};
 use super::span::{Fit, Link};
 use crate::hierarchy::name_event;
-use crate::ladder::Ladder;
+use crate::level_state::LevelState;
 use crate::{Hierarchy, Unraveller};
 
 /// Most symbols of one event that are tried as the pattern that the text is in the middle of.
@@ -41,18 +41,18 @@ impl<'h> Search<'h> {
     /// have so far; and what it predicts with each candidate of the level below as its next event.
     /// The first finds the right pattern among any number that begin alike; the second works
     /// without context.
-    pub(super) fn candidates(&mut self, ladder: &Ladder) -> Vec<Candidate> {
+    pub(super) fn candidates(&mut self, level_state: &LevelState) -> Vec<Candidate> {
         let mut all = Vec::new();
         let mut below: Vec<Candidate> = Vec::new();
-        for level in 0..ladder.open.len() {
-            let open = &ladder.open[level];
+        for level in 0..level_state.open.len() {
+            let open = &level_state.open[level];
             // A level's own events end with the text only if nothing below them has begun.
             // Otherwise the level is asked for its next event, of which the text has a part.
-            let mut found = match (ladder.is_open_below(level), open.is_empty()) {
+            let mut found = match (level_state.is_open_below(level), open.is_empty()) {
                 (false, true) => Vec::new(),
                 (false, false) => self.predicted(level, open, Fit::Loose),
                 (true, true) => Vec::new(),
-                (true, false) => self.expected(ladder, level),
+                (true, false) => self.expected(level_state, level),
             };
             // The candidate is the level's next event by assumption, so it has to match the state's
             // end.
@@ -60,7 +60,11 @@ impl<'h> Search<'h> {
                 let mut state = open.clone();
                 state.push(name_event(&candidate.prediction.name));
                 let above = self.predicted(level, &state, Fit::Continues);
-                found.extend(above.into_iter().map(|above| above.above(candidate, open)));
+                found.extend(
+                    above
+                        .into_iter()
+                        .map(|above| above.with_lower(candidate, open)),
+                );
             }
             // Fit before score: a pattern that agrees from its beginning beats any that resembles.
             // The name makes the order total, so that text does not depend on the order of
@@ -94,14 +98,14 @@ impl<'h> Search<'h> {
 
     /// Returns the patterns of a level whose next event agrees with what the levels below are in
     /// the middle of.
-    fn expected(&mut self, ladder: &Ladder, level: usize) -> Vec<Candidate> {
+    fn expected(&mut self, level_state: &LevelState, level: usize) -> Vec<Candidate> {
         let mut found = Vec::new();
         let predictions = self
             .hierarchy
-            .predict(level, &ladder.open[level])
+            .predict(level, &level_state.open[level])
             .predictions;
         for prediction in predictions {
-            let mut aligned = align(&prediction, &ladder.open[level]);
+            let mut aligned = align(&prediction, &level_state.open[level]);
             let Some(next) = prediction.sequence.get(aligned.next) else {
                 continue;
             };
@@ -110,7 +114,7 @@ impl<'h> Search<'h> {
             if aligned.fit < Fit::Continues {
                 continue;
             }
-            let Some((chain, pieces)) = self.agreeing(ladder, level, next) else {
+            let Some((chain, pieces)) = self.find_agreeing(level_state, level, next) else {
                 continue;
             };
             // The next event has begun below: what is left of it comes from the pieces, and the
@@ -120,57 +124,58 @@ impl<'h> Search<'h> {
             // What is left of the patterns below is this pattern's future too, even without more
             // events.
             candidate.has_future = true;
-            found.push(candidate.under(&chain, &pieces));
+            found.push(candidate.prepend_lower(&chain, &pieces));
         }
         found
     }
 
     /// Returns the first symbol of a level's event that agrees with the levels below, as the
     /// patterns on the path, from level 0 up, and what is left of them.
-    fn agreeing(
+    fn find_agreeing(
         &mut self,
-        ladder: &Ladder,
+        level_state: &LevelState,
         level: usize,
         event: &Event,
     ) -> Option<(Vec<Link>, Vec<Piece>)> {
         // Ensembles can have very many symbols, and each costs a look-up and a comparison.
         let symbols = event.symbols().iter().take(MAX_READINGS);
         let mut names = symbols.filter_map(|symbol| PatternName::from_symbol(symbol));
-        names.find_map(|name| self.agrees(ladder, level, name))
+        names.find_map(|name| self.match_lower_levels(level_state, level, name))
     }
 
-    /// Returns whether the pattern of this name, below `level`, begins with what the levels below
-    /// have so far.
-    fn agrees(
+    /// Matches the pattern of this name, below `level`, with what the levels below have so far;
+    /// `None` unless it begins with that.
+    fn match_lower_levels(
         &mut self,
-        ladder: &Ladder,
+        level_state: &LevelState,
         level: usize,
         name: PatternName,
     ) -> Option<(Vec<Link>, Vec<Piece>)> {
         // The name may have been promoted past levels, which then must not have begun anything.
-        let held = self.unraveller.below(level, &name)?;
-        let skipped = &ladder.open[held.level + 1..level];
-        let open = &ladder.open[held.level];
-        if skipped.iter().any(|events| !events.is_empty()) || !begins_with(&held.events, open) {
+        let resolved = self.unraveller.resolve_below(level, &name)?;
+        let skipped = &level_state.open[resolved.level + 1..level];
+        let open = &level_state.open[resolved.level];
+        if skipped.iter().any(|events| !events.is_empty()) || !begins_with(&resolved.events, open) {
             return None;
         }
         let mut next = open.len();
         // If the text is in the middle of one of its events, that event has to agree in turn. The
         // depth is bounded, as each pattern is on a lower level than the one before.
-        let (mut chain, mut pieces) = match ladder.is_open_below(held.level) {
+        let (mut chain, mut pieces) = match level_state.is_open_below(resolved.level) {
             true => {
-                let found = self.agreeing(ladder, held.level, held.events.get(next)?)?;
+                let found =
+                    self.find_agreeing(level_state, resolved.level, resolved.events.get(next)?)?;
                 next += 1;
                 found
             }
             false => (Vec::new(), Vec::new()),
         };
         chain.push(Link {
-            level: held.level,
+            level: resolved.level,
             pattern: name,
         });
-        let rest = held.events.get(next..).unwrap_or_default();
-        pieces.extend(piece(held.level, name, rest));
+        let rest = resolved.events.get(next..).unwrap_or_default();
+        pieces.extend(piece(resolved.level, name, rest));
         Some((chain, pieces))
     }
 }

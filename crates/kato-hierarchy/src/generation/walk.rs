@@ -7,9 +7,9 @@ use super::options::GenerationOptions;
 use super::search::Search;
 use super::span::{End, Fit};
 use crate::Hierarchy;
-use crate::cut::Cut;
+use crate::chunked_prompt::ChunkedPrompt;
 use crate::hierarchy::token_event;
-use crate::ladder::Ladder;
+use crate::level_state::LevelState;
 
 /// One way through the text so far.
 #[derive(Debug, Clone)]
@@ -26,23 +26,30 @@ pub(super) struct Walk {
 /// Everything that the next step depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct State {
-    ladder: Ladder,
+    level_state: LevelState,
     /// The last tokens of prompt and answer: one less than a chunk.
     recent: Vec<String>,
 }
 
 impl Walk {
     /// Takes the prompt up.
-    pub(super) fn new(hierarchy: &Hierarchy, cut: &Cut, substitutes: usize) -> Self {
-        let mut ladder = Ladder::new(hierarchy.nodes().len());
-        for tokens in &cut.closed {
-            ladder.chunk(hierarchy, tokens, substitutes, &mut |_, _| {});
+    pub(super) fn new(hierarchy: &Hierarchy, chunked: &ChunkedPrompt, substitutes: usize) -> Self {
+        let mut level_state = LevelState::new(hierarchy.nodes().len());
+        for tokens in &chunked.closed {
+            level_state.chunk(hierarchy, tokens, substitutes, &mut |_, _| {});
         }
-        ladder.open[0] = cut.open.iter().map(|token| token_event(token)).collect();
-        let mut recent: Vec<String> = cut.tokens().cloned().collect();
+        level_state.open[0] = chunked
+            .open
+            .iter()
+            .map(|token| token_event(token))
+            .collect();
+        let mut recent: Vec<String> = chunked.tokens().cloned().collect();
         // A full chunk would be complete. These tokens are what a bridge looks for.
         keep_last(&mut recent, hierarchy.chunk_size(0) - 1);
-        let state = State { ladder, recent };
+        let state = State {
+            level_state,
+            recent,
+        };
         Self {
             // The prompt's state counts as visited, so that coming back to it is a repetition.
             visits: HashMap::from([(state.clone(), 1)]),
@@ -62,12 +69,12 @@ impl Walk {
         if self.n_tokens >= options.max_tokens {
             return Err(End::MaxTokens);
         }
-        // Behind generated text everything has a known alignment, and a loose match would leave it.
+        // After generated text everything has a known alignment, and a loose match would leave it.
         let least = match self.has_begun {
             true => Fit::Continues,
             false => Fit::Loose,
         };
-        let end = match self.from(&self.state.ladder, least, search, options) {
+        let end = match self.choices_from(&self.state.level_state, least, search, options) {
             Ok(choices) => return Ok(choices),
             Err(end) => end,
         };
@@ -75,12 +82,12 @@ impl Walk {
             return Err(end);
         }
         // A bridge forgets what the levels were in the middle of and keeps the last tokens only.
-        let mut bridge = Ladder::new(self.state.ladder.open.len());
+        let mut bridge = LevelState::new(self.state.level_state.open.len());
         let recent = self.state.recent.iter();
         bridge.open[0] = recent.map(|token| token_event(token)).collect();
         // Without a bridge the reason is that of the step itself.
         let mut choices = self
-            .from(&bridge, Fit::Continues, search, options)
+            .choices_from(&bridge, Fit::Continues, search, options)
             .map_err(|_| end)?;
         for choice in &mut choices {
             choice.is_bridge = true;
@@ -90,17 +97,20 @@ impl Walk {
 
     /// Returns the choices of the best fit, and of these the ones of the highest level that can say
     /// anything.
-    fn from(
+    fn choices_from(
         &self,
-        ladder: &Ladder,
+        level_state: &LevelState,
         least: Fit,
         search: &mut Search<'_>,
         options: &GenerationOptions,
     ) -> Result<Vec<Choice>, End> {
-        let candidates = search.candidates(ladder);
+        let candidates = search.candidates(level_state);
         // A pattern that agrees from its beginning on and has nothing left is complete. The highest
         // level that has begun something decides, as lower patterns end within its own.
-        let top_open = ladder.open.iter().rposition(|events| !events.is_empty());
+        let top_open = level_state
+            .open
+            .iter()
+            .rposition(|events| !events.is_empty());
         let has_ended = match top_open {
             Some(top_open) => candidates.iter().any(|candidate| {
                 candidate.fit == Fit::Exact
@@ -120,7 +130,7 @@ impl Walk {
         };
         // Fit outside, level inside: a high level that fits less well must not win.
         for fit in [Fit::Exact, Fit::Continues, Fit::Loose] {
-            for level in (0..ladder.open.len()).rev() {
+            for level in (0..level_state.open.len()).rev() {
                 if fit < least || options.level.is_some_and(|only| only != level) {
                     continue;
                 }
@@ -131,7 +141,7 @@ impl Walk {
                 for candidate in candidates.iter().filter(is_here) {
                     // The step's first check leaves at least one token.
                     let limit = options.max_tokens - self.n_tokens;
-                    match Choice::of(candidate.clone(), search, limit) {
+                    match Choice::new(candidate.clone(), search, limit) {
                         Ok(choice) => choices.push(choice),
                         Err(Some(unknown)) => end = unknown,
                         Err(None) => {}
@@ -151,7 +161,7 @@ impl Walk {
 
     /// Moves along a choice, which a stop text may cut; returns why generation ends there, if it
     /// does.
-    pub(super) fn take(
+    pub(super) fn advance(
         &mut self,
         choice: &mut Choice,
         hierarchy: &Hierarchy,
@@ -159,18 +169,18 @@ impl Walk {
     ) -> Option<End> {
         self.has_begun = true;
         // First, because a stop text shortens the choice that everything below takes in.
-        let stopped = self.stopped_by(choice, hierarchy, options);
+        let stopped = self.apply_stop_text(choice, hierarchy, options);
         self.n_tokens += choice.tokens.len();
         self.state.recent.extend(choice.tokens.iter().cloned());
         keep_last(&mut self.state.recent, hierarchy.chunk_size(0) - 1);
         // After a bridge the alignment is that of the pattern that was found.
         if choice.is_bridge {
-            self.state.ladder = Ladder::new(hierarchy.nodes().len());
+            self.state.level_state = LevelState::new(hierarchy.nodes().len());
         }
         let candidate = &choice.candidate;
         let name = &candidate.prediction.name;
-        let ladder = &mut self.state.ladder;
-        ladder.adopt(hierarchy, candidate.level, name, options.substitutes);
+        let level_state = &mut self.state.level_state;
+        level_state.advance_with_pattern(hierarchy, candidate.level, name, options.substitutes);
         let visits = self.visits.entry(self.state.clone()).or_insert(0);
         *visits += 1;
         let repeats = (*visits > options.max_visits).then_some(End::Repetition);
@@ -182,8 +192,8 @@ impl Walk {
             .or(repeats)
     }
 
-    /// Cuts a choice behind the first stop text; returns that end.
-    fn stopped_by(
+    /// Cuts a choice after the first stop text; returns that end.
+    fn apply_stop_text(
         &mut self,
         choice: &mut Choice,
         hierarchy: &Hierarchy,

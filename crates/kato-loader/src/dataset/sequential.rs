@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Corpus, Draw, Drawn, Manner};
+use super::{Corpus, Draw, ReadOptions, RecordLocation};
 use crate::bad_record::{BadReason, Fault, Lost};
 use crate::chunk::{Chunk, Outcome};
 use crate::cursor::{Mark, Position};
@@ -11,13 +11,13 @@ use crate::document::Place;
 use crate::extent::{self, Extent};
 use crate::options::Format;
 use crate::records::{self, RecordReader, Sink, Step};
-use crate::workers::{Decoded, Workers};
+use crate::workers::{ChunkStream, Workers};
 
 /// Reads the files of a corpus one after the other, decoding parts ahead where there are threads.
 pub(super) struct Sequential {
-    current: Option<Current>,
+    current: Option<OpenPart>,
     /// Parts that are being decoded ahead, in order.
-    planned: VecDeque<Planned>,
+    planned: VecDeque<PrefetchedPart>,
     /// The part behind the last one planned.
     plan_at: PartId,
     /// The file that was cut last, and its parts: every part is opened and planned by them.
@@ -29,7 +29,7 @@ pub(super) struct Sequential {
     /// in the next one.
     is_between: bool,
     /// Where accepting what was drawn moves the position.
-    next: Next,
+    next: PendingMove,
     /// Bytes on disk of the files in front of the current one.
     bytes_behind: u64,
 }
@@ -42,13 +42,13 @@ struct PartId {
 }
 
 /// A part that is being decoded ahead.
-struct Planned {
+struct PrefetchedPart {
     id: PartId,
-    records: Decoded,
+    records: ChunkStream,
 }
 
 /// The file being read.
-struct Current {
+struct OpenPart {
     parts: Arc<[Extent]>,
     part: usize,
     reader: Box<dyn RecordReader>,
@@ -58,7 +58,7 @@ struct Current {
 
 /// Where the position goes once what was drawn is accepted.
 #[derive(Clone, Copy)]
-enum Next {
+enum PendingMove {
     Stay,
     Mark(Mark),
     File,
@@ -81,7 +81,7 @@ impl Sequential {
             cut: None,
             unplanned: None,
             is_between: false,
-            next: Next::Stay,
+            next: PendingMove::Stay,
             bytes_behind: behind.filter_map(|file| file.size).sum(),
         }
     }
@@ -93,7 +93,7 @@ impl Sequential {
         corpus: &Corpus,
         position: &mut Position,
         mut workers: Option<&mut Workers>,
-        manner: Manner,
+        options: ReadOptions,
         sink: &mut Sink<'_>,
     ) -> Draw {
         loop {
@@ -101,13 +101,13 @@ impl Sequential {
                 return Draw::End;
             };
             if self.current.is_none() {
-                match self.open(corpus, file, mark, workers.as_deref_mut(), manner) {
+                match self.open(corpus, file, mark, workers.as_deref_mut(), options) {
                     Ok(true) => {}
                     Ok(false) => {
                         self.next_file(corpus, position);
                         continue;
                     }
-                    Err(fault) => return self.bad(file, fault, Next::File),
+                    Err(fault) => return self.bad(file, fault, PendingMove::File),
                 }
             }
             let Some(current) = &mut self.current else {
@@ -119,13 +119,13 @@ impl Sequential {
             let read_to = current.absolute(current.reader.mark());
             match step {
                 Step::Record => {
-                    self.next = Next::Mark(read_to);
+                    self.next = PendingMove::Mark(read_to);
                     // In a shard, the lines of other shards' parts are not counted.
                     let place = match is_numbered(corpus, file) {
                         true => Place::Record(read_to.record),
                         false => Place::Byte(current.reader.begins_at()),
                     };
-                    return Draw::Record(Drawn {
+                    return Draw::Record(RecordLocation {
                         file,
                         mark: read_to,
                         place,
@@ -135,17 +135,17 @@ impl Sequential {
                     sink.text.truncate(text_start);
                     sink.id.truncate(id_start);
                     current.number(corpus, file, &mut fault);
-                    if manner.skips_files {
+                    if options.skips_files {
                         fault.lost = Lost::RestOfFile;
-                        return self.bad(file, fault, Next::File);
+                        return self.bad(file, fault, PendingMove::File);
                     }
-                    return self.bad(file, fault, Next::Mark(read_to));
+                    return self.bad(file, fault, PendingMove::Mark(read_to));
                 }
                 Step::Broken(mut fault) => {
                     sink.text.truncate(text_start);
                     sink.id.truncate(id_start);
                     current.number(corpus, file, &mut fault);
-                    return self.bad(file, fault, Next::File);
+                    return self.bad(file, fault, PendingMove::File);
                 }
                 Step::End => {
                     let part = current.parts[current.part];
@@ -166,7 +166,7 @@ impl Sequential {
                         );
                     } else if is_short {
                         if let Some(fault) = corpus.check_end(file, part, read_to) {
-                            return self.bad(file, fault, Next::File);
+                            return self.bad(file, fault, PendingMove::File);
                         }
                         self.next_file(corpus, position);
                     } else {
@@ -181,14 +181,14 @@ impl Sequential {
 
     /// Moves the position behind what was drawn last.
     pub(super) fn accept(&mut self, corpus: &Corpus, position: &mut Position) {
-        match std::mem::replace(&mut self.next, Next::Stay) {
-            Next::Stay => {}
-            Next::Mark(mark) => {
+        match std::mem::replace(&mut self.next, PendingMove::Stay) {
+            PendingMove::Stay => {}
+            PendingMove::Mark(mark) => {
                 if let Position::InFile { mark: current, .. } = position {
                     *current = mark;
                 }
             }
-            Next::File => self.next_file(corpus, position),
+            PendingMove::File => self.next_file(corpus, position),
         }
     }
 
@@ -197,7 +197,7 @@ impl Sequential {
     ///
     /// Stops at the first file of another format, whose records cannot be counted without reading
     /// them.
-    pub(super) fn pass_over(
+    pub(super) fn skip_records(
         &mut self,
         corpus: &Corpus,
         position: &mut Position,
@@ -246,7 +246,7 @@ impl Sequential {
         file: usize,
         mark: Mark,
         workers: Option<&mut Workers>,
-        manner: Manner,
+        options: ReadOptions,
     ) -> Result<bool, Fault> {
         let is_between = std::mem::take(&mut self.is_between);
         let is_parallel = workers.is_some();
@@ -258,7 +258,7 @@ impl Sequential {
         // The end alone decides: a long line may have reached over several parts, which then hold
         // no record.
         let is_next = |(part, extent): &(usize, &Extent)| {
-            extent.end > reached && is_mine(corpus, file, *part)
+            extent.end > reached && is_in_shard(corpus, file, *part)
         };
         let Some((part, extent)) = parts.iter().enumerate().find(is_next) else {
             return Ok(false);
@@ -303,11 +303,11 @@ impl Sequential {
                         decode(corpus, file, extent, from, workers)
                     }
                 };
-                self.plan(corpus, workers, manner);
+                self.plan(corpus, workers, options);
                 Box::new(DecodedReader::new(records))
             }
         };
-        self.current = Some(Current {
+        self.current = Some(OpenPart {
             parts,
             part,
             reader,
@@ -317,8 +317,8 @@ impl Sequential {
     }
 
     /// Starts decoding parts behind the current one, as many as the threads may have waiting.
-    fn plan(&mut self, corpus: &Corpus, workers: &mut Workers, manner: Manner) {
-        let wanted = workers.number() * manner.prefetch;
+    fn plan(&mut self, corpus: &Corpus, workers: &mut Workers, options: ReadOptions) {
+        let wanted = workers.number() * options.prefetch;
         while self.planned.len() < wanted && self.plan_at.file < corpus.files.len() {
             let PartId { file, part } = self.plan_at;
             // Not tried again on every call: the fault is reported when the file's turn comes.
@@ -337,9 +337,9 @@ impl Sequential {
                     }
                 }
                 Some(extent) => {
-                    if is_mine(corpus, file, part) {
+                    if is_in_shard(corpus, file, part) {
                         let records = decode(corpus, file, *extent, None, workers);
-                        self.planned.push_back(Planned {
+                        self.planned.push_back(PrefetchedPart {
                             id: self.plan_at,
                             records,
                         });
@@ -371,7 +371,7 @@ impl Sequential {
     }
 
     /// Returns a fault, and remembers where accepting it goes.
-    fn bad(&mut self, file: usize, fault: Fault, next: Next) -> Draw {
+    fn bad(&mut self, file: usize, fault: Fault, next: PendingMove) -> Draw {
         // The position stays until the fault is accepted: where it becomes an error, the cursor
         // lies in front of it, and the run can be resumed there under another policy.
         self.next = next;
@@ -393,7 +393,7 @@ impl Sequential {
     }
 }
 
-impl Current {
+impl OpenPart {
     /// Returns a mark of the reader as a mark in the file.
     fn absolute(&self, mark: Mark) -> Mark {
         Mark {
@@ -434,10 +434,10 @@ fn at(file: usize, mark: Mark) -> Position {
 }
 
 /// Returns whether a part belongs to the shard.
-fn is_mine(corpus: &Corpus, file: usize, part: usize) -> bool {
+fn is_in_shard(corpus: &Corpus, file: usize, part: usize) -> bool {
     // The file's number is added, so that files of one part each are spread over the shards too.
     let shard = corpus.selection.shard;
-    shard.is_none_or(|shard| shard.takes(file as u64 + part as u64))
+    shard.is_none_or(|shard| shard.contains(file as u64 + part as u64))
 }
 
 /// Returns whether it is known how many records of the file come before a given one.
@@ -453,7 +453,7 @@ fn decode(
     extent: Extent,
     from: Option<Mark>,
     workers: &mut Workers,
-) -> Decoded {
+) -> ChunkStream {
     let (file, selection) = (
         Arc::clone(&corpus.files[file]),
         Arc::clone(&corpus.selection),
@@ -463,7 +463,7 @@ fn decode(
 
 /// Records decoded on another thread, offered as if they were read here.
 struct DecodedReader {
-    records: Decoded,
+    records: ChunkStream,
     chunk: Option<Chunk>,
     at: usize,
     mark: Mark,
@@ -472,7 +472,7 @@ struct DecodedReader {
 }
 
 impl DecodedReader {
-    fn new(records: Decoded) -> Self {
+    fn new(records: ChunkStream) -> Self {
         Self {
             records,
             chunk: None,
@@ -495,7 +495,7 @@ impl RecordReader for DecodedReader {
                     None => {
                         // A part's last chunk says that it is the last: an end without one means
                         // that the decoding was given up.
-                        return Step::Broken(Fault::of_file(BadReason::Unreadable {
+                        return Step::Broken(Fault::for_file(BadReason::Unreadable {
                             message: "reading was cancelled".to_owned(),
                         }));
                     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::{Corpus, Draw, Drawn, Manner};
+use super::{Corpus, Draw, ReadOptions, RecordLocation};
 use crate::bad_record::{BadReason, Fault, Lost};
 use crate::chunk::{Chunk, Entry, Outcome};
 use crate::cursor::{Position, RecordKey};
@@ -15,7 +15,7 @@ use crate::error::LoadError;
 use crate::extent::{self, Extent};
 use crate::permutation::{Permutation, hash};
 use crate::records::{self, Sink};
-use crate::workers::{Decoded, Workers};
+use crate::workers::{ChunkStream, Workers};
 
 /// Footers that are read at the same time, at most.
 const MAX_OPENING_THREADS: usize = 16;
@@ -33,7 +33,7 @@ pub(super) struct Shuffled {
     bytes_before: Vec<u64>,
     current: Option<Window>,
     /// Windows that are being decoded ahead, by number and in order.
-    planned: VecDeque<(u64, Vec<Opened>)>,
+    planned: VecDeque<(u64, Vec<OpenBlock>)>,
     /// The window behind the last one planned.
     plan_at: u64,
     /// Rank of the record drawn last, until it is accepted.
@@ -47,10 +47,10 @@ struct Block {
 }
 
 /// A block that is being decoded.
-struct Opened {
+struct OpenBlock {
     file: usize,
     extent: Extent,
-    records: Decoded,
+    records: ChunkStream,
 }
 
 /// The decoded records of a window.
@@ -60,9 +60,9 @@ struct Opened {
 /// be read again.
 struct Window {
     number: u64,
-    chunks: Vec<Fetched>,
+    chunks: Vec<FetchedChunk>,
     /// The records, by rank.
-    order: Vec<Ranked>,
+    order: Vec<RankedRecord>,
     /// How many of them lie behind the position.
     at: usize,
     /// Faults of stretches that could not be reached. They come first and do not move the position,
@@ -71,7 +71,7 @@ struct Window {
 }
 
 /// A chunk of a block, kept until its window has been read.
-struct Fetched {
+struct FetchedChunk {
     file: usize,
     chunk: Chunk,
     /// Index of the first record behind a bad one of the same block.
@@ -79,7 +79,7 @@ struct Fetched {
 }
 
 /// Where the record of a rank is found.
-struct Ranked {
+struct RankedRecord {
     /// Unique among the records of a window.
     rank: u64,
     chunk: u32,
@@ -108,7 +108,7 @@ impl Shuffled {
                 Ok(parts) => parts,
                 // A later attempt would find other blocks, and so another order: resuming would
                 // repeat some records and lose others.
-                Err(fault) if fault.may_pass() => {
+                Err(fault) if fault.is_transient() => {
                     return Err(LoadError::Footer {
                         name: input.name.to_string(),
                         source: fault.into_cause(),
@@ -165,7 +165,7 @@ impl Shuffled {
         corpus: &Corpus,
         position: &mut Position,
         mut workers: Option<&mut Workers>,
-        manner: Manner,
+        options: ReadOptions,
         sink: &mut Sink<'_>,
     ) -> Draw {
         loop {
@@ -180,7 +180,7 @@ impl Shuffled {
                 window: window + 1,
                 after: None,
             };
-            if !is_mine(corpus, window) {
+            if !is_in_shard(corpus, window) {
                 *position = next;
                 continue;
             }
@@ -192,8 +192,8 @@ impl Shuffled {
                 // The window before is dropped first, or two would be in memory beside the one
                 // decoded ahead.
                 self.current = None;
-                let opened = self.open(corpus, window, workers.as_deref_mut(), manner);
-                match opened.behind(after) {
+                let opened = self.open(corpus, window, workers.as_deref_mut(), options);
+                match opened.seek_after(after) {
                     Ok(window) => self.current = Some(window),
                     Err(bad) => return bad,
                 }
@@ -201,7 +201,7 @@ impl Shuffled {
             let Some(current) = &mut self.current else {
                 continue;
             };
-            if let Some((rank, draw)) = current.draw(corpus, manner.skips_files, sink) {
+            if let Some((rank, draw)) = current.draw(corpus, options.skips_files, sink) {
                 self.drawn = rank;
                 return draw;
             }
@@ -222,7 +222,12 @@ impl Shuffled {
 
     /// Moves the position over whole windows, of at most `records` records together, whose numbers
     /// of records are known; returns how many records that were.
-    pub(super) fn pass_over(&self, corpus: &Corpus, position: &mut Position, records: u64) -> u64 {
+    pub(super) fn skip_records(
+        &self,
+        corpus: &Corpus,
+        position: &mut Position,
+        records: u64,
+    ) -> u64 {
         let mut passed = 0;
         while let Position::InWindow {
             window,
@@ -231,7 +236,7 @@ impl Shuffled {
             && window < self.n_windows()
             && self.current.is_none()
         {
-            if is_mine(corpus, window) {
+            if is_in_shard(corpus, window) {
                 let counts = self.window(window).map(|block| block.extent.records);
                 // The sum is `None` as soon as one block, such as one of lines, has an unknown
                 // number of records.
@@ -283,14 +288,14 @@ impl Shuffled {
         corpus: &Corpus,
         window: u64,
         workers: Option<&mut Workers>,
-        manner: Manner,
+        options: ReadOptions,
     ) -> Window {
         let blocks = match workers {
             None => {
                 let open = |block: &Block| {
                     let file = &corpus.files[block.file];
                     let opened = records::open(file, &corpus.selection, block.extent, None);
-                    block.opened(Decoded::here(opened))
+                    block.with_records(ChunkStream::inline(opened))
                 };
                 self.window(window).map(open).collect()
             }
@@ -310,7 +315,7 @@ impl Shuffled {
                         self.decode(corpus, window, workers)
                     }
                 };
-                self.plan_ahead(corpus, workers, manner);
+                self.plan_ahead(corpus, workers, options);
                 blocks
             }
         };
@@ -319,14 +324,14 @@ impl Shuffled {
     }
 
     /// Starts decoding windows to come, until the threads have enough blocks waiting.
-    fn plan_ahead(&mut self, corpus: &Corpus, workers: &mut Workers, manner: Manner) {
-        let wanted = workers.number() * manner.prefetch;
+    fn plan_ahead(&mut self, corpus: &Corpus, workers: &mut Workers, options: ReadOptions) {
+        let wanted = workers.number() * options.prefetch;
         // At least one window is decoded ahead, however many blocks it has: its records are needed
         // all at once when the current window ends.
         while (self.planned.is_empty() || self.n_planned() < wanted)
             && self.plan_at < self.n_windows()
         {
-            if is_mine(corpus, self.plan_at) {
+            if is_in_shard(corpus, self.plan_at) {
                 let blocks = self.decode(corpus, self.plan_at, workers);
                 self.planned.push_back((self.plan_at, blocks));
             }
@@ -340,7 +345,7 @@ impl Shuffled {
     }
 
     /// Starts decoding the blocks of a window on other threads.
-    fn decode(&self, corpus: &Corpus, window: u64, workers: &mut Workers) -> Vec<Opened> {
+    fn decode(&self, corpus: &Corpus, window: u64, workers: &mut Workers) -> Vec<OpenBlock> {
         let decode = |block: &Block| {
             let (file, selection) = (
                 Arc::clone(&corpus.files[block.file]),
@@ -348,7 +353,7 @@ impl Shuffled {
             );
             let extent = block.extent;
             let records = workers.decode(move || records::open(&file, &selection, extent, None));
-            block.opened(records)
+            block.with_records(records)
         };
         self.window(window).map(decode).collect()
     }
@@ -356,8 +361,8 @@ impl Shuffled {
 
 impl Block {
     /// Joins the block with its records.
-    fn opened(&self, records: Decoded) -> Opened {
-        Opened {
+    fn with_records(&self, records: ChunkStream) -> OpenBlock {
+        OpenBlock {
             file: self.file,
             extent: self.extent,
             records,
@@ -367,7 +372,7 @@ impl Block {
 
 impl Window {
     /// Waits for the records of all blocks and ranks them.
-    fn fetch(corpus: &Corpus, number: u64, blocks: Vec<Opened>, key: u64) -> Self {
+    fn fetch(corpus: &Corpus, number: u64, blocks: Vec<OpenBlock>, key: u64) -> Self {
         let mut window = Self {
             number,
             chunks: Vec::new(),
@@ -381,7 +386,7 @@ impl Window {
         // Ranks of one file are distinct, because `mix` is a bijection, but two files may share
         // one. The cursor names a record by its rank alone, so equal ones are told apart by their
         // place and then moved up to the next free rank.
-        let place = |ranked: &Ranked| (ranked.rank, ranked.chunk, ranked.entry);
+        let place = |ranked: &RankedRecord| (ranked.rank, ranked.chunk, ranked.entry);
         window.order.sort_unstable_by_key(place);
         let mut least = 0;
         for ranked in &mut window.order {
@@ -392,7 +397,7 @@ impl Window {
     }
 
     /// Takes in the records of a block.
-    fn push(&mut self, corpus: &Corpus, mut block: Opened, key: u64) {
+    fn push(&mut self, corpus: &Corpus, mut block: OpenBlock, key: u64) {
         let file = block.file;
         // Files have keys of their own: places repeat from file to file.
         let key = hash([key, file as u64]);
@@ -413,9 +418,9 @@ impl Window {
                 }
                 // A stretch that could not be reached gets no rank: its records keep theirs for the
                 // time when they can be read.
-                match entry.take_unreachable() {
-                    Some(fault) => self.unreachable.push_back((file, of_block(fault))),
-                    None => self.order.push(Ranked {
+                match entry.take_transient_fault() {
+                    Some(fault) => self.unreachable.push_back((file, limit_to_block(fault))),
+                    None => self.order.push(RankedRecord {
                         rank: RecordKey::new(file, entry.mark).rank(key),
                         chunk: number(self.chunks.len()),
                         entry: number(at),
@@ -423,19 +428,19 @@ impl Window {
                 }
             }
             has_fault |= lost_from != usize::MAX;
-            self.chunks.push(Fetched {
+            self.chunks.push(FetchedChunk {
                 file,
                 chunk,
                 lost_from,
             });
         }
         if let Some(fault) = end.and_then(|end| corpus.check_end(file, block.extent, end)) {
-            self.unreachable.push_back((file, of_block(fault)));
+            self.unreachable.push_back((file, limit_to_block(fault)));
         }
     }
 
     /// Moves behind the record with the rank `after`, or fails where there is none.
-    fn behind(mut self, after: Option<u64>) -> Result<Self, Draw> {
+    fn seek_after(mut self, after: Option<u64>) -> Result<Self, Draw> {
         let Some(after) = after else {
             return Ok(self);
         };
@@ -449,7 +454,7 @@ impl Window {
         }
         Err(Draw::Bad {
             file: self.chunks.first().map_or(0, |fetched| fetched.file),
-            fault: Fault::of_file(BadReason::EndsBeforeCursor),
+            fault: Fault::for_file(BadReason::EndsBeforeCursor),
         })
     }
 
@@ -489,7 +494,7 @@ impl Window {
         let fault = match outcome {
             Outcome::Record => None,
             Outcome::Bad(fault) => fault.take(),
-            Outcome::Broken(fault) => fault.take().map(of_block),
+            Outcome::Broken(fault) => fault.take().map(limit_to_block),
         };
         if let Some(mut fault) = fault {
             if !is_numbered {
@@ -505,13 +510,16 @@ impl Window {
             false => Place::Byte(begin),
         };
         chunk.push_to(at, sink);
-        Some((Some(ranked.rank), Draw::Record(Drawn { file, mark, place })))
+        Some((
+            Some(ranked.rank),
+            Draw::Record(RecordLocation { file, mark, place }),
+        ))
     }
 }
 
 /// Limits a fault to its block where it would take the rest of the file: blocks are read on their
 /// own.
-fn of_block(mut fault: Fault) -> Fault {
+fn limit_to_block(mut fault: Fault) -> Fault {
     if fault.lost == Lost::RestOfFile {
         fault.lost = Lost::RestOfBlock;
     }
@@ -558,11 +566,11 @@ fn cut_all(corpus: &Corpus) -> Vec<Result<Vec<Extent>, Fault>> {
 }
 
 /// Returns whether a window belongs to the shard.
-pub(super) fn is_mine(corpus: &Corpus, window: u64) -> bool {
+pub(super) fn is_in_shard(corpus: &Corpus, window: u64) -> bool {
     corpus
         .selection
         .shard
-        .is_none_or(|shard| shard.takes(window))
+        .is_none_or(|shard| shard.contains(window))
 }
 
 /// Converts the number of a block or window into an index: there is a list of them in memory, so it

@@ -6,7 +6,7 @@ use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, require
 use crate::bad_record::{BadReason, Fault, Lost};
 use crate::byte_stream::ByteStream;
 use crate::cursor::Mark;
-use crate::options::Selection;
+use crate::options::CorpusOptions;
 
 /// Fields a row may always have, however small the record limit.
 const MIN_FIELDS: usize = 1024;
@@ -46,7 +46,7 @@ impl CsvReader {
     pub(super) fn new(
         stream: ByteStream,
         delimiter: u8,
-        selection: &Selection,
+        selection: &CorpusOptions,
         mark: Mark,
     ) -> Result<Self, Fault> {
         let mut reader = Self {
@@ -104,7 +104,7 @@ impl CsvReader {
             Parsed::UnclosedQuote => BadReason::UnclosedQuote,
         };
         // Without a header no row can be read, so the whole file is lost.
-        let mut fault = Fault::of_file(reason);
+        let mut fault = Fault::for_file(reason);
         fault.line = Some(begin.line + 1);
         Err(fault)
     }

@@ -8,7 +8,7 @@ use super::Sink;
 
 /// What a field's path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum FieldValue {
     /// Nothing, or null.
     Nothing,
     /// Text, now in the sink.
@@ -27,12 +27,12 @@ pub(super) fn extract(
     text_path: &str,
     id_path: Option<&str>,
     sink: &mut Sink<'_>,
-) -> serde_json::Result<(Held, Held)> {
-    let mut found = Found {
+) -> serde_json::Result<(FieldValue, FieldValue)> {
+    let mut found = FoundFields {
         text_start: sink.text.len(),
         sink,
-        text: Held::Nothing,
-        id: Held::Nothing,
+        text: FieldValue::Nothing,
+        id: FieldValue::Nothing,
     };
     let mut deserializer = serde_json::Deserializer::from_str(line);
     deserializer.deserialize_map(Object {
@@ -46,24 +46,24 @@ pub(super) fn extract(
 }
 
 /// What was found so far.
-struct Found<'s, 'b> {
+struct FoundFields<'s, 'b> {
     sink: &'s mut Sink<'b>,
     text_start: usize,
-    text: Held,
-    id: Held,
+    text: FieldValue,
+    id: FieldValue,
 }
 
-impl Found<'_, '_> {
+impl FoundFields<'_, '_> {
     /// Forgets what an earlier key of the same name held: the last one counts.
     fn clear(&mut self, wanted: Wanted<'_>) {
         // Also where the field lies inside the value: the later object may not have it.
         if wanted.text != Target::Elsewhere {
             self.sink.text.truncate(self.text_start);
-            self.text = Held::Nothing;
+            self.text = FieldValue::Nothing;
         }
         if wanted.id != Target::Elsewhere {
             self.sink.id.clear();
-            self.id = Held::Nothing;
+            self.id = FieldValue::Nothing;
         }
     }
 
@@ -71,7 +71,7 @@ impl Found<'_, '_> {
     fn set_text(&mut self, wanted: Wanted<'_>, value: &str) {
         if wanted.text == Target::Here {
             self.sink.text.push_str(value);
-            self.text = Held::Text;
+            self.text = FieldValue::Text;
         }
         self.set_id(wanted, value);
     }
@@ -80,17 +80,17 @@ impl Found<'_, '_> {
     fn set_id(&mut self, wanted: Wanted<'_>, value: &str) {
         if wanted.id == Target::Here {
             self.sink.id.push_str(value);
-            self.id = Held::Text;
+            self.id = FieldValue::Text;
         }
     }
 
     /// Notes that the value is neither text nor null.
     fn set_other(&mut self, wanted: Wanted<'_>, found: &'static str) {
         if wanted.text == Target::Here {
-            self.text = Held::Other(found);
+            self.text = FieldValue::Other(found);
         }
         if wanted.id == Target::Here {
-            self.id = Held::Other(found);
+            self.id = FieldValue::Other(found);
         }
     }
 }
@@ -108,7 +108,7 @@ enum Target<'p> {
 
 impl<'p> Target<'p> {
     /// Returns where the field at `path` lies, seen from the value of a key.
-    fn of(path: Option<&'p str>, key: &str) -> Self {
+    fn new(path: Option<&'p str>, key: &str) -> Self {
         // A key that equals the whole path is the field, dots or not; one that equals its beginning
         // up to a dot leads to it.
         match path.and_then(|path| path.strip_prefix(key)) {
@@ -138,7 +138,7 @@ struct Wanted<'p> {
 struct Object<'p, 'f, 's, 'b> {
     text: Option<&'p str>,
     id: Option<&'p str>,
-    found: &'f mut Found<'s, 'b>,
+    found: &'f mut FoundFields<'s, 'b>,
 }
 
 impl<'de> Visitor<'de> for Object<'_, '_, '_, '_> {
@@ -193,8 +193,8 @@ impl<'p> Visitor<'_> for Key<'p> {
 
     fn visit_str<E>(self, key: &str) -> Result<Wanted<'p>, E> {
         Ok(Wanted {
-            text: Target::of(self.text, key),
-            id: Target::of(self.id, key),
+            text: Target::new(self.text, key),
+            id: Target::new(self.id, key),
         })
     }
 }
@@ -202,7 +202,7 @@ impl<'p> Visitor<'_> for Key<'p> {
 /// Visits a value that is, or contains, a wanted field.
 struct Value<'p, 'f, 's, 'b> {
     wanted: Wanted<'p>,
-    found: &'f mut Found<'s, 'b>,
+    found: &'f mut FoundFields<'s, 'b>,
 }
 
 impl<'de> DeserializeSeed<'de> for Value<'_, '_, '_, '_> {

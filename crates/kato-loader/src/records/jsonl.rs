@@ -1,13 +1,13 @@
 //! Reads JSON Lines: one object a line.
 
-use super::json_object::{self, Held};
+use super::json_object::{self, FieldValue};
 use super::{
     RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, missing, require_id, too_large,
 };
 use crate::bad_record::{BadReason, Fault};
 use crate::byte_stream::{ByteStream, Line, without_break};
 use crate::cursor::Mark;
-use crate::options::Selection;
+use crate::options::CorpusOptions;
 
 /// The objects of a file of lines.
 pub(super) struct JsonLinesReader {
@@ -24,7 +24,7 @@ pub(super) struct JsonLinesReader {
 
 impl JsonLinesReader {
     /// Creates a reader of the lines that begin between the mark and `end`.
-    pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark, end: u64) -> Self {
+    pub(super) fn new(stream: ByteStream, selection: &CorpusOptions, mark: Mark, end: u64) -> Self {
         Self {
             stream,
             text_field: selection.text_field.clone(),
@@ -111,11 +111,11 @@ impl RecordReader for JsonLinesReader {
 }
 
 /// Refuses a field that does not hold text.
-fn require(held: Held, field: &str) -> Result<(), BadReason> {
-    match held {
-        Held::Text => Ok(()),
-        Held::Nothing => Err(missing(field)),
-        Held::Other(found) => Err(BadReason::NotText {
+fn require(value: FieldValue, field: &str) -> Result<(), BadReason> {
+    match value {
+        FieldValue::Text => Ok(()),
+        FieldValue::Nothing => Err(missing(field)),
+        FieldValue::Other(found) => Err(BadReason::NotText {
             field: field.to_owned(),
             found: found.to_owned(),
         }),

@@ -22,7 +22,7 @@ use super::{RecordReader, Sink, Step, invalid_utf8, missing, too_large};
 use crate::bad_record::{BadReason, Cause, Fault, Lost};
 use crate::cursor::Mark;
 use crate::extent::Extent;
-use crate::options::Selection;
+use crate::options::CorpusOptions;
 
 /// A file whose footer has been read.
 pub(crate) struct ParquetFile {
@@ -62,14 +62,14 @@ impl ParquetFile {
     pub(crate) fn open(
         input: &ParquetInput,
         file_bytes: u64,
-        selection: &Selection,
+        selection: &CorpusOptions,
     ) -> Result<Self, Fault> {
         let metadata = guarded(|| footer::load(input)).map_err(|cause| input.fault(cause))?;
         let schema = metadata.parquet_schema();
         let text = Column::find(schema, &selection.text_field)?;
         let physical_type = schema.column(text.leaf).physical_type();
         if physical_type != PhysicalType::BYTE_ARRAY {
-            return Err(Fault::of_file(BadReason::NotText {
+            return Err(Fault::for_file(BadReason::NotText {
                 field: text.name,
                 found: format!("{physical_type} values"),
             }));
@@ -115,7 +115,7 @@ impl ParquetReader {
     /// Opens the rows of an extent, from `mark` on.
     pub(super) fn open(file: Arc<ParquetFile>, extent: Extent, mark: Mark) -> Result<Self, Fault> {
         if mark.record > file.n_rows() {
-            return Err(Fault::of_file(BadReason::EndsBeforeCursor));
+            return Err(Fault::for_file(BadReason::EndsBeforeCursor));
         }
         let end = extent.end.min(file.n_rows());
         // Announced as a whole, so that remote bytes come by few requests.
@@ -194,7 +194,7 @@ impl ParquetReader {
     }
 
     /// Gives up the rest of the current row group, as far as it belongs to the extent.
-    fn lose_group(&mut self, cause: Cause) -> Step {
+    fn skip_row_group(&mut self, cause: Cause) -> Step {
         let end = self.file.groups[self.group].end_row.min(self.end);
         let mut fault = self.input.fault(cause);
         fault.record = Some(self.mark.record + 1);
@@ -248,7 +248,7 @@ impl RecordReader for ParquetReader {
             let Some(mut batch) = batch else {
                 match self.decode_batch() {
                     Ok(()) => continue,
-                    Err(cause) => return self.lose_group(cause),
+                    Err(cause) => return self.skip_row_group(cause),
                 }
             };
             let outcome = self.read_row(&batch, sink);
@@ -258,7 +258,7 @@ impl RecordReader for ParquetReader {
             return match outcome {
                 Ok(()) => Step::Record,
                 Err(reason) => {
-                    let mut fault = Fault::of_file(reason);
+                    let mut fault = Fault::for_file(reason);
                     fault.record = Some(self.mark.record);
                     fault.lost = Lost::Record;
                     Step::Bad(fault)

@@ -4,7 +4,7 @@ use super::{RecordReader, Sink, Step, broken_at, fault_at, invalid_utf8, too_lar
 use crate::bad_record::{Fault, Lost};
 use crate::byte_stream::{ByteStream, Line, without_break};
 use crate::cursor::Mark;
-use crate::options::{Selection, TextUnit};
+use crate::options::{CorpusOptions, TextUnit};
 
 /// The documents of a plain text.
 pub(super) struct TextReader {
@@ -22,7 +22,7 @@ pub(super) struct TextReader {
 
 impl TextReader {
     /// Creates a reader from the mark on; `end` matters only where a document is a line.
-    pub(super) fn new(stream: ByteStream, selection: &Selection, mark: Mark, end: u64) -> Self {
+    pub(super) fn new(stream: ByteStream, selection: &CorpusOptions, mark: Mark, end: u64) -> Self {
         Self {
             stream,
             unit: selection.text_unit,

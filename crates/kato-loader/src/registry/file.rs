@@ -52,7 +52,7 @@ fn parse_with(
     for entry in file.dataset {
         let span = Some(entry.span());
         let mut entry = entry.into_inner();
-        if let Some(reason) = objection(&entry) {
+        if let Some(reason) = validate(&entry) {
             return Err(invalid(span, reason));
         }
         let Some(source) = locate(&entry.source) else {
@@ -69,7 +69,7 @@ fn parse_with(
 }
 
 /// Returns what is wrong with an entry that is well-formed, or `None`.
-fn objection(entry: &DatasetEntry) -> Option<String> {
+fn validate(entry: &DatasetEntry) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     // A key that could be a path or a location would leave a command line unsure which is meant.
     if entry.key.is_empty() || !entry.key.chars().all(is_plain) {

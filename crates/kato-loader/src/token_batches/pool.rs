@@ -25,7 +25,7 @@ pub(super) enum Outcome {
 }
 
 /// Makes windows, on any number of threads.
-pub(super) struct Maker {
+pub(super) struct WindowSource {
     reading: Mutex<Reading>,
     encoding: Encoding,
     stop: AtomicBool,
@@ -40,8 +40,8 @@ struct Reading {
     ended: bool,
 }
 
-impl Maker {
-    /// Creates a maker of the windows of a loader's documents.
+impl WindowSource {
+    /// Creates a source of the windows of a loader's documents.
     pub(super) fn new(loader: StreamingDatasetLoader, encoding: Encoding) -> Self {
         Self {
             reading: Mutex::new(Reading {
@@ -58,7 +58,7 @@ impl Maker {
     ///
     /// Reading is in turn, encoding at the same time. Panics are caught, so that they reach the
     /// caller at the window where they happened and no thread waits for one that is gone.
-    pub(super) fn make(&self) -> Option<(u64, Outcome)> {
+    pub(super) fn next_window(&self) -> Option<(u64, Outcome)> {
         // The lock is held while a window is read, since its documents must be consecutive, and
         // given up before they are encoded, so that several windows are encoded at the same time.
         let (number, read) = {
@@ -98,7 +98,7 @@ impl Maker {
 
 /// Threads that make windows, with the windows that are ready.
 pub(super) struct Pool {
-    maker: Arc<Maker>,
+    source: Arc<WindowSource>,
     /// Gives one permit for each window that may be ahead; a worker takes one before it makes a
     /// window.
     permits: Option<Sender<()>>,
@@ -113,7 +113,7 @@ pub(super) struct Pool {
 impl Pool {
     /// Starts threads that make windows, at most `num_workers * prefetch` of them ahead.
     pub(super) fn start(
-        maker: Maker,
+        source: WindowSource,
         num_workers: usize,
         prefetch: usize,
     ) -> Result<Self, TokenBatchError> {
@@ -124,7 +124,7 @@ impl Pool {
         // to stop cannot be stuck in it.
         let (made, outcomes) = bounded(ahead);
         let mut pool = Self {
-            maker: Arc::new(maker),
+            source: Arc::new(source),
             permits: Some(permits),
             outcomes,
             early: BTreeMap::new(),
@@ -132,11 +132,14 @@ impl Pool {
             threads: Vec::new(),
         };
         for worker in 0..num_workers {
-            let (maker, permits, made) =
-                (Arc::clone(&pool.maker), permits_taken.clone(), made.clone());
+            let (source, permits, made) = (
+                Arc::clone(&pool.source),
+                permits_taken.clone(),
+                made.clone(),
+            );
             let thread = thread::Builder::new()
                 .name(format!("token-batches-{worker}"))
-                .spawn(move || work(&maker, &permits, &made))
+                .spawn(move || work(&source, &permits, &made))
                 .map_err(TokenBatchError::Threads)?;
             pool.threads.push(thread);
         }
@@ -180,7 +183,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         // Relaxed: nothing else is published by it. The permits are closed behind it, so that a
         // thread which waits for one wakes up and ends.
-        self.maker.stop.store(true, Ordering::Relaxed);
+        self.source.stop.store(true, Ordering::Relaxed);
         self.permits = None;
         for thread in self.threads.drain(..) {
             // Panics of the encoder are outcomes; a thread itself has nothing to say.
@@ -199,9 +202,9 @@ impl fmt::Debug for Pool {
 }
 
 /// Makes windows until none is permitted or wanted any more.
-fn work(maker: &Maker, permits: &Receiver<()>, made: &Sender<(u64, Outcome)>) {
-    while permits.recv().is_ok() && !maker.stop.load(Ordering::Relaxed) {
-        let Some(outcome) = maker.make() else {
+fn work(source: &WindowSource, permits: &Receiver<()>, made: &Sender<(u64, Outcome)>) {
+    while permits.recv().is_ok() && !source.stop.load(Ordering::Relaxed) {
+        let Some(outcome) = source.next_window() else {
             return;
         };
         if made.send(outcome).is_err() {

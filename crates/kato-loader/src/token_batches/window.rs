@@ -99,7 +99,7 @@ enum Refusal {
 /// A run of a document's tokens that is to be one sequence.
 struct Sequence {
     /// Index into the list of encoded documents.
-    of: usize,
+    index: usize,
     piece: u64,
     begin: usize,
     end: usize,
@@ -170,10 +170,10 @@ impl Encoding {
     fn sequences(&self, encoded: &[Encoded], counts: &mut TokenBatchCounts) -> Vec<Sequence> {
         let limit = self.shape.sequence_limit();
         let mut sequences = Vec::with_capacity(encoded.len());
-        for (of, Encoded { tokens, .. }) in encoded.iter().enumerate() {
+        for (index, Encoded { tokens, .. }) in encoded.iter().enumerate() {
             let len = tokens.len();
             let whole = |end| Sequence {
-                of,
+                index,
                 piece: 0,
                 begin: 0,
                 end,
@@ -194,7 +194,7 @@ impl Encoding {
                     counts.split_documents += 1;
                     let pieces = (0..len).step_by(limit).zip(0..);
                     sequences.extend(pieces.map(|(begin, piece)| Sequence {
-                        of,
+                        index,
                         piece,
                         begin,
                         end: len.min(begin + limit),
@@ -219,7 +219,7 @@ impl Encoding {
             let mut batch = Collation::with_capacity(cut.len(), n_tokens);
             for &at in cut {
                 let sequence = &sequences[at];
-                let Encoded { document, tokens } = &encoded[sequence.of];
+                let Encoded { document, tokens } = &encoded[sequence.index];
                 batch.push(
                     *document,
                     sequence.piece,

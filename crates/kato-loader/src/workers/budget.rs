@@ -36,7 +36,7 @@ impl Budget {
 
     /// Waits until `bytes` may be taken on behalf of a job; returns false when its records are not
     /// wanted any more.
-    pub(super) fn take(&self, job: &Job, bytes: usize) -> bool {
+    pub(super) fn acquire(&self, job: &Job, bytes: usize) -> bool {
         let mut state = self.state();
         loop {
             if state.is_closed || job.is_cancelled() {
@@ -68,7 +68,7 @@ impl Budget {
     }
 
     /// Gives back what a fetched chunk has taken.
-    pub(super) fn give_back(&self, job: &Job, bytes: usize) {
+    pub(super) fn release(&self, job: &Job, bytes: usize) {
         let mut state = self.state();
         state.taken = state.taken.saturating_sub(bytes);
         job.waiting.fetch_sub(bytes, Ordering::Relaxed);
@@ -76,9 +76,9 @@ impl Budget {
     }
 
     /// Gives back everything that a cancelled job has taken.
-    pub(super) fn forget(&self, job: &Job) {
+    pub(super) fn release_all(&self, job: &Job) {
         // Under the lock, so that bytes taken at the same moment are either swapped out here or
-        // refused in `take`, which sees the job cancelled.
+        // refused in `acquire`, which sees the job cancelled.
         let mut state = self.state();
         state.taken = state
             .taken

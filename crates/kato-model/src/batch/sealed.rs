@@ -330,7 +330,7 @@ impl<'a> NodeView<'a> {
             .map(move |(part_idx, idx)| {
                 let rank = view.sealed.parts[part_idx].first_rank + idx as u32;
                 let attributes = attributes
-                    .next_if(|(of, _)| *of == rank)
+                    .next_if(|(attributed, _)| *attributed == rank)
                     .map(|(_, attributes)| attributes);
                 view.pattern_at(part_idx, idx, attributes)
             })
@@ -355,7 +355,7 @@ impl<'a> NodeView<'a> {
         let attributes = self
             .sealed
             .attributes
-            .binary_search_by_key(&rank, |&(of, _)| of as usize);
+            .binary_search_by_key(&rank, |&(attributed, _)| attributed as usize);
         self.pattern_at(
             part_idx,
             idx,

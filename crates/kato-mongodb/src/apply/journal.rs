@@ -7,11 +7,11 @@ use kato_store::StoreError;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
 use crate::apply::{Bulk, Context, compute};
+use crate::change::Target;
 use crate::fault::{DUPLICATE_KEY, Fault};
 use crate::figures::Counters;
-use crate::item::Target;
 use crate::layout::APPLIED;
-use crate::learned::{decode, encode};
+use crate::pattern_delta::{decode, encode};
 use crate::writer::Writer;
 
 /// Keys that are looked up at once: some servers compare every document with every key.
@@ -51,9 +51,9 @@ pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreErr
 /// Sends the bulk once; returns `false` when it is unknown what of it was done.
 async fn once(context: &Context, bulk: &Bulk, targets: &[Target]) -> Result<bool, StoreError> {
     check_lease(context)?;
-    let (n_items, command) = compute(|| {
-        bulk.command(true, |idx, item, out| {
-            item.write_target(&targets[idx], out);
+    let (n_changes, command) = compute(|| {
+        bulk.command(true, |idx, change, out| {
+            change.write_target(&targets[idx], out);
             true
         })
     });
@@ -62,7 +62,7 @@ async fn once(context: &Context, bulk: &Bulk, targets: &[Target]) -> Result<bool
         // `n` counts the documents that matched or were inserted. An update whose condition does
         // not hold any more lowers it; a new document that was there already is counted, but not as
         // inserted.
-        Ok(reply) => Ok(number(&reply, "n") == n_items && upserted(&reply) == n_new.count()),
+        Ok(reply) => Ok(number(&reply, "n") == n_changes && upserted(&reply) == n_new.count()),
         // Single writes that failed are seen again when all are compared.
         Err(fault) if fault.is_transient() || matches!(fault, Fault::Write { .. }) => Ok(false),
         Err(fault) => Err(context.server.refused("apply a commit", fault)),
@@ -101,9 +101,9 @@ async fn recorded(context: &Context, bulk: &Bulk) -> Result<Option<Vec<Target>>,
     };
     let blob = document.get_binary("targets").ok();
     let targets: Option<Vec<Target>> = compute(|| blob.and_then(|blob| decode(blob.bytes)));
-    // A replay cuts the same bulks, and targets belong to items by place, so another number is
+    // A replay cuts the same bulks, and targets belong to changes by place, so another number is
     // damage.
-    match targets.filter(|targets| targets.len() == bulk.items.len()) {
+    match targets.filter(|targets| targets.len() == bulk.changes.len()) {
         Some(targets) => Ok(Some(targets)),
         None => Err(Fault::Store(StoreError::Corrupt {
             path: context
@@ -122,9 +122,9 @@ async fn record(context: &Context, bulk: &Bulk) -> Result<Vec<Target>, Fault> {
     let held = held(context, bulk, true).await?;
     let (targets, command) = compute(|| {
         let targets = bulk
-            .items
+            .changes
             .iter()
-            .map(|item| context.target(bulk, item, &held));
+            .map(|change| context.target(bulk, change, &held));
         let targets = targets.collect::<Result<Vec<Target>, StoreError>>()?;
         let blob = encode(&targets)?;
         let mut out = Writer::new();
@@ -151,7 +151,7 @@ async fn record(context: &Context, bulk: &Bulk) -> Result<Vec<Target>, Fault> {
     }
 }
 
-/// Returns the documents of the items by key. Those that are merged are `whole` if asked for; of
+/// Returns the documents of the changes by key. Those that are merged are `whole` if asked for; of
 /// all others only the counts and sums are read.
 async fn held(
     context: &Context,
@@ -160,7 +160,7 @@ async fn held(
 ) -> Result<HashMap<String, RawDocumentBuf>, Fault> {
     let mut held = HashMap::new();
     for merging in [true, false] {
-        let keys = bulk.keys(|item| item.needs_merging() == merging);
+        let keys = bulk.keys(|change| change.needs_merging() == merging);
         // Content and metadata are most of a document and are not compared. `emotives` stay in,
         // because the sums of a symbol are computed from them.
         let projection = doc! {"pattern_data": 0, "metadata": 0};
@@ -185,25 +185,27 @@ async fn complete(context: &Context, bulk: &Bulk, targets: &[Target]) -> Result<
     for round in 0..=ROUNDS {
         let held = held(context, bulk, false).await?;
         let mut meddled = None;
-        let (n_items, command) = compute(|| {
-            bulk.command(true, |idx, item, out| {
+        let (n_changes, command) = compute(|| {
+            bulk.command(true, |idx, change, out| {
                 let target = &targets[idx];
-                let now = held.get(&*item.key()).map(|found| item.counts_in(found));
+                let now = held
+                    .get(&*change.key())
+                    .map(|found| change.counts_in(found));
                 // A replay finds the symbols gone that an earlier attempt at a forget deleted last.
-                if now.is_none() && context.subtract && item.is_deleted_at(target) {
+                if now.is_none() && context.subtract && change.is_deleted_at(target) {
                     return false;
                 }
                 // Counts that are the same before and after, such as saturated ones, do not say
                 // whether the rest is written: it is written once more.
-                let is_told = target.before != Some(target.after) || round > 0;
-                if now == Some(target.after) && is_told {
+                let counts_are_conclusive = target.before != Some(target.after) || round > 0;
+                if now == Some(target.after) && counts_are_conclusive {
                     return false;
                 }
                 if now != target.before || round == ROUNDS {
-                    meddled.get_or_insert_with(|| item.key().into_owned());
+                    meddled.get_or_insert_with(|| change.key().into_owned());
                     return false;
                 }
-                item.write_target(target, out);
+                change.write_target(target, out);
                 true
             })
         });
@@ -217,7 +219,7 @@ async fn complete(context: &Context, bulk: &Bulk, targets: &[Target]) -> Result<
                 ),
             }));
         }
-        if n_items == 0 {
+        if n_changes == 0 {
             break;
         }
         check_lease(context)?;

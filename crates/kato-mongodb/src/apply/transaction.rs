@@ -8,9 +8,9 @@ use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
 use mongodb::options::{ReadConcern, TransactionOptions};
 
 use crate::apply::{Bulk, Context, compute};
+use crate::change::DocumentChange;
 use crate::fault::{DUPLICATE_KEY, Fault};
 use crate::figures::Counters;
-use crate::item::Item;
 use crate::layout::{APPLIED, RUN};
 use crate::server::durable;
 
@@ -18,7 +18,7 @@ use crate::server::durable;
 enum Outcome {
     Applied,
     /// An earlier attempt had applied the bulk.
-    Found,
+    AlreadyApplied,
     /// A sum does not fit into the integers of the database.
     Overflow,
 }
@@ -27,16 +27,16 @@ enum Outcome {
 pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreError> {
     let server = &context.server;
     let mut session = context.sessions.take(server).await?;
-    // Increments need no reading and are enough for ordinary counts. Being careful means to read
+    // Increments need no reading and are enough for ordinary counts. `read_first` means to read
     // every document and to write sums that saturate.
-    let mut careful = bulk.items.iter().any(Item::is_large);
+    let mut read_first = bulk.changes.iter().any(DocumentChange::is_large);
     let outcome = loop {
         // One session for all attempts: a new transaction in it ends one that a lost connection
         // left behind. `retry` runs them one after the other, so the lock is always free.
         let shared = tokio::sync::Mutex::new(&mut session);
         let attempt = || async {
             let mut session = shared.lock().await;
-            let outcome = transaction(context, bulk, careful, &mut session).await;
+            let outcome = transaction(context, bulk, read_first, &mut session).await;
             if !matches!(outcome, Ok(Outcome::Applied)) {
                 // The next transaction of the session ends it anyway; this frees its documents
                 // sooner.
@@ -45,14 +45,14 @@ pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreErr
             outcome
         };
         match server.retry("apply a commit", attempt).await {
-            Ok(Outcome::Overflow) => careful = true,
+            Ok(Outcome::Overflow) => read_first = true,
             outcome => break outcome,
         }
     };
     // Also after an error: the record of the run names these sessions, and the next writer can end
     // no others.
     context.sessions.put(session);
-    if let Outcome::Found = outcome? {
+    if let Outcome::AlreadyApplied = outcome? {
         Counters::add(&server.counters.replays, 1);
     }
     Ok(())
@@ -62,7 +62,7 @@ pub(super) async fn apply(context: &Context, bulk: &Bulk) -> Result<(), StoreErr
 async fn transaction(
     context: &Context,
     bulk: &Bulk,
-    careful: bool,
+    read_first: bool,
     session: &mut ClientSession,
 ) -> Result<Outcome, Fault> {
     const BAD_VALUE: i32 = 2;
@@ -85,30 +85,30 @@ async fn transaction(
     // the same time one fails here.
     let marker = rawdoc! {"insert": APPLIED, "documents": [{"_id": bulk.id.as_str()}]};
     match server.write(&context.run, marker, Some(session)).await {
-        Err(fault) if fault.code() == Some(DUPLICATE_KEY) => return Ok(Outcome::Found),
+        Err(fault) if fault.code() == Some(DUPLICATE_KEY) => return Ok(Outcome::AlreadyApplied),
         written => written?,
     };
-    let held = held(context, bulk, careful, session).await?;
+    let held = held(context, bulk, read_first, session).await?;
     let (_, command) = compute(|| {
-        let target = |item: &Item| {
-            let is_read_first = careful || item.needs_merging();
-            is_read_first
-                .then(|| context.target(bulk, item, &held))
+        let target = |change: &DocumentChange| {
+            let must_read = read_first || change.needs_merging();
+            must_read
+                .then(|| context.target(bulk, change, &held))
                 .transpose()
         };
-        let targets = bulk.items.iter().map(target);
+        let targets = bulk.changes.iter().map(target);
         let targets = targets.collect::<Result<Vec<_>, StoreError>>()?;
-        Ok::<_, StoreError>(bulk.command(false, |idx, item, out| {
+        Ok::<_, StoreError>(bulk.command(false, |idx, change, out| {
             match &targets[idx] {
-                Some(target) => item.write_target(target, out),
-                None => item.write_increment(context.subtract, out),
+                Some(target) => change.write_target(target, out),
+                None => change.write_increment(context.subtract, out),
             }
             true
         }))
     })?;
     match server.write(&bulk.database, command, Some(session)).await {
         // The server refuses an increment that leaves its 64-bit integers.
-        Err(Fault::Write { code, .. }) if !careful && code == BAD_VALUE => {
+        Err(Fault::Write { code, .. }) if !read_first && code == BAD_VALUE => {
             return Ok(Outcome::Overflow);
         }
         written => written?,
@@ -121,10 +121,10 @@ async fn transaction(
 async fn held(
     context: &Context,
     bulk: &Bulk,
-    careful: bool,
+    read_first: bool,
     session: &mut ClientSession,
 ) -> Result<HashMap<String, RawDocumentBuf>, Fault> {
-    let keys = bulk.keys(|item| careful || item.needs_merging());
+    let keys = bulk.keys(|change| read_first || change.needs_merging());
     if keys.is_empty() {
         return Ok(HashMap::new());
     }

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 
 use super::grams::{self, GramNames};
-use crate::cancel::{Cancel, Cancelled, uncancelled};
+use crate::cancel::{Cancel, Cancelled, unwrap_uncancelled};
 
 /// Number of pairs up to which a rectangle is searched pair by pair.
 const DIRECT_PAIRS: usize = 4096;
@@ -65,7 +65,7 @@ impl MatchingBlock {
 /// ```
 #[must_use]
 pub fn matching_blocks<T: Eq + Hash>(pattern: &[T], state: &[T]) -> Vec<MatchingBlock> {
-    uncancelled(matching_blocks_unless(pattern, state, &Cancel::never()))
+    unwrap_uncancelled(matching_blocks_unless(pattern, state, &Cancel::never()))
 }
 
 /// Computes [`matching_blocks`] unless it is cancelled.
@@ -98,7 +98,7 @@ pub(crate) fn matching_blocks_unless<T: Eq + Hash>(
                     None => GramNames::new(pattern, state, cancel)?,
                 };
                 let runs = grams::longest_runs(&named, rectangle, cancel)?;
-                push_spine(&mut stack, rectangle, &runs);
+                push_runs(&mut stack, rectangle, &runs);
                 names = Some(named);
             }
         }
@@ -169,7 +169,7 @@ impl Rectangle {
 }
 
 /// Pushes the steps into which its equally long runs, from left to right, divide a rectangle.
-fn push_spine(stack: &mut Vec<Step>, rectangle: Rectangle, runs: &[MatchingBlock]) {
+fn push_runs(stack: &mut Vec<Step>, rectangle: Rectangle, runs: &[MatchingBlock]) {
     let Some(last) = runs.last() else { return };
     let first = stack.len();
     let mut rest = rectangle;

@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 
 /// Names of the grams of a pattern and a state.
 pub(super) struct GramNames {
-    /// Length of the pattern, behind which the state begins in the tables.
+    /// Length of the pattern, after which the state begins in the tables.
     n_pattern: usize,
     /// For length 2^k, the name of the gram at every position: pattern first, then state.
     tables: Vec<Vec<u32>>,
@@ -70,7 +70,7 @@ impl GramNames {
 
     /// Returns what identifies a gram of the pattern among those of its length; `None` if the state
     /// does not have it.
-    fn of_pattern(&self, start: usize, len: usize) -> Option<(u32, u32)> {
+    fn pattern_gram(&self, start: usize, len: usize) -> Option<(u32, u32)> {
         // The grams of this power of two at the beginning and at the end cover all of the gram.
         let power = len.ilog2();
         let names = self.tables.get(power as usize)?;
@@ -79,8 +79,8 @@ impl GramNames {
     }
 
     /// Returns the same for a gram of the state.
-    fn of_state(&self, start: usize, len: usize) -> Option<(u32, u32)> {
-        self.of_pattern(self.n_pattern + start, len)
+    fn state_gram(&self, start: usize, len: usize) -> Option<(u32, u32)> {
+        self.pattern_gram(self.n_pattern + start, len)
     }
 }
 
@@ -133,7 +133,7 @@ pub(super) fn longest_runs(
     let mut first = map();
     for start in (state_start..=state_end - len).rev() {
         cancel.check()?;
-        if let Some(name) = names.of_state(start, len)
+        if let Some(name) = names.state_gram(start, len)
             && let Some(later) = first.insert(name, start)
         {
             next[start - state_start] = later;
@@ -144,7 +144,7 @@ pub(super) fn longest_runs(
     while pattern_at + len <= pattern_end {
         cancel.check()?;
         if let Some(start) = names
-            .of_pattern(pattern_at, len)
+            .pattern_gram(pattern_at, len)
             .and_then(|name| first.get_mut(&name))
         {
             // Positions before `state_at` are never needed again, so the entry moves on for good
@@ -209,11 +209,11 @@ fn has_run(
     let mut of_state = HashSet::with_hasher(RandomState::default());
     for start in starts {
         cancel.check()?;
-        of_state.extend(names.of_state(start, len));
+        of_state.extend(names.state_gram(start, len));
     }
     for start in rectangle.pattern_start..=rectangle.pattern_end - len {
         cancel.check()?;
-        if let Some(name) = names.of_pattern(start, len)
+        if let Some(name) = names.pattern_gram(start, len)
             && of_state.contains(&name)
         {
             return Ok(true);

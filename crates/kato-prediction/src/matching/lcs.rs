@@ -9,7 +9,7 @@ use std::hash::Hash;
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 
-use crate::cancel::{Cancel, Cancelled, uncancelled};
+use crate::cancel::{Cancel, Cancelled, unwrap_uncancelled};
 
 /// Number of pairs up to which comparing them all is faster than hashing symbols.
 const DIRECT_PAIRS: usize = 1024;
@@ -26,7 +26,7 @@ const DIRECT_PAIRS: usize = 1024;
 /// ```
 #[must_use]
 pub fn lcs_length<T: Eq + Hash>(pattern: &[T], state: &[T]) -> usize {
-    uncancelled(lcs_length_unless(pattern, state, &Cancel::never()))
+    unwrap_uncancelled(lcs_length_unless(pattern, state, &Cancel::never()))
 }
 
 /// Computes [`lcs_length`] unless it is cancelled.
@@ -74,7 +74,7 @@ fn direct<T: Eq>(short: &[T], long: &[T]) -> usize {
         });
         row = next_word(row, mask, false).0;
     }
-    // Bits behind the end of `short` are in no mask and stay set, so the zeros count positions.
+    // Bits after the end of `short` are in no mask and stay set, so the zeros count positions.
     row.count_zeros() as usize
 }
 
@@ -153,7 +153,7 @@ impl<T: Eq + Hash> LcsProfile<T> {
     /// Returns the length of a longest common subsequence with another sequence, as [`lcs_length`].
     #[must_use]
     pub fn length(&self, other: impl IntoIterator<Item = T>) -> usize {
-        uncancelled(self.length_unless(other, &Cancel::never()))
+        unwrap_uncancelled(self.length_unless(other, &Cancel::never()))
     }
 
     /// Computes [`length`](Self::length) unless it is cancelled.

@@ -1,7 +1,7 @@
 //! Similarities of sequences and of texts, equal to the original's to the last bit of a double.
 
 use super::lcs::{LcsProfile, lcs_length};
-use crate::cancel::{Cancel, Cancelled, uncancelled};
+use crate::cancel::{Cancel, Cancelled, unwrap_uncancelled};
 
 /// Computes the similarity of two sequences from the length of their longest common subsequence.
 ///
@@ -73,7 +73,7 @@ impl CharacterProfile {
     /// Returns the similarity to another text.
     #[must_use]
     pub fn similarity(&self, other: &str) -> f64 {
-        uncancelled(self.similarity_unless(other, &Cancel::never()))
+        unwrap_uncancelled(self.similarity_unless(other, &Cancel::never()))
     }
 
     /// Computes [`similarity`](Self::similarity) unless it is cancelled.

@@ -128,7 +128,7 @@ impl PostingsBuilder {
             // The low 16 bits are the place.
             places.extend(group.iter().map(|&key| key as u16));
         }
-        // The entry behind the last symbol, where its lists end.
+        // The entry after the last symbol, where its lists end.
         lists.push(Lists {
             places: places.len() as u32,
             followed: followed.len() as u32,

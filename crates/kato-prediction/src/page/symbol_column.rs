@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::state::{Common, State};
+use crate::state::{OverlapBounds, State};
 use crate::symbols::SymbolId;
 
 /// Symbol ids, one pattern after another.
@@ -67,7 +67,7 @@ impl SymbolColumn {
 
     /// Returns upper bounds of what the symbols of a range have in common with a state.
     #[inline]
-    pub(super) fn common(&self, range: Range<usize>, state: &State<'_>) -> Common {
+    pub(super) fn common(&self, range: Range<usize>, state: &State<'_>) -> OverlapBounds {
         match self {
             Self::Narrow(ids) => {
                 let symbols = ids[range].iter().map(|&id| SymbolId(u32::from(id)));

@@ -108,7 +108,7 @@ impl<'a> Ensemble<'a> {
             .config
             .affinity_emotive
             .as_deref()
-            .map(|emotive| AffinityWeights::of_state(self.index, self.state, emotive));
+            .map(|emotive| AffinityWeights::from_state(self.index, self.state, emotive));
         // Taken out, so that the metrics can borrow the rest of the ensemble.
         let mut survivors = std::mem::take(&mut self.survivors);
         for (idx, survivor) in survivors.iter_mut().enumerate() {
@@ -190,7 +190,7 @@ impl<'a> Ensemble<'a> {
         let counts = described.iter().map(|&(_, count)| count);
         let probability = |symbol: SymbolId| match finalized {
             None => self.share(symbol),
-            Some(finalized) => probability_then(finalized, symbol),
+            Some(finalized) => finalized_probability(finalized, symbol),
         };
         let cached = |symbol: SymbolId| match finalized {
             // What the present holds is relevant.
@@ -290,7 +290,7 @@ impl<'a> Ensemble<'a> {
 }
 
 /// Returns the share of the patterns that held the symbol when the node was finalized.
-fn probability_then(finalized: &Finalized, symbol: SymbolId) -> f64 {
+fn finalized_probability(finalized: &Finalized, symbol: SymbolId) -> f64 {
     f64::from(finalized.symbols.n_patterns(symbol)) / finalized.n_patterns as f64
 }
 

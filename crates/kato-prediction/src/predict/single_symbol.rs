@@ -11,7 +11,7 @@ use crate::metrics::{
     cohesion, confidence, evidence, fragmentation, pre_potential, single_symbol_snr,
 };
 use crate::page::Page;
-use crate::search::{Ranked, Top};
+use crate::search::{Ranked, TopK};
 use crate::state::{State, UNKNOWN};
 use crate::weights::AffinityWeights;
 use crate::{Prediction, PredictionConfig, Predictions, RankMetric, SymbolId};
@@ -36,7 +36,7 @@ pub(super) fn predict(
         None => config.max_predictions,
         Some(_) => usize::MAX,
     };
-    let mut top = Top::new(limit);
+    let mut top = TopK::new(limit);
     for (number, page) in index.pages().iter() {
         offer_page(number, page, symbol, &mut top, cancel)?;
     }
@@ -69,14 +69,17 @@ fn offer_page(
     number: u16,
     page: &Page,
     symbol: SymbolId,
-    top: &mut Top,
+    top: &mut TopK,
     cancel: &Cancel,
 ) -> Result<(), Cancelled> {
     cancel.check()?;
     // Shorter patterns score higher, so the shortest of the class bounds the page.
     let shortest = *page.class().lengths.lengths().start();
     let upper = potential(shortest.max(1));
-    if top.worst().is_some_and(|worst| upper < worst.score) {
+    if top
+        .threshold()
+        .is_some_and(|threshold| upper < threshold.score)
+    {
         return Ok(());
     }
     let mut symbols = Vec::new();
@@ -137,7 +140,7 @@ fn prediction(
     index.pages().read_symbols(ranked.place, &mut symbols);
     let text = |symbol: &SymbolId| table.text(*symbol).into_owned();
     let single = |symbol: &SymbolId| Event::in_given_order(vec![text(symbol)]);
-    let mut prediction = Prediction::of(ranked.name, index.pages().frequency(ranked.place));
+    let mut prediction = Prediction::new(ranked.name, index.pages().frequency(ranked.place));
     prediction.emotives = index.emotives_of(&ranked.name);
     prediction.matches = vec![state.texts[0].to_owned()];
     prediction.present = vec![Event::in_given_order(prediction.matches.clone())];
@@ -152,13 +155,12 @@ fn prediction(
     if let Some(emotive) = config.affinity_emotive.as_deref() {
         // Unlike states of several symbols, all symbols of the pattern have a weight here.
         let observed = &symbols[..1];
-        prediction.weighted = AffinityWeights::of(index, symbols.iter().copied(), emotive).metrics(
-            observed,
-            observed,
-            observed,
-            &symbols,
-            &[],
-        );
+        prediction.weighted = AffinityWeights::from_symbols(
+            index,
+            symbols.iter().copied(),
+            emotive,
+        )
+        .metrics(observed, observed, observed, &symbols, &[]);
     }
     let weighted = prediction.weighted;
     prediction.potential = pre_potential(

@@ -4,8 +4,8 @@ use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
 use crate::fuzzy::FuzzySymbol;
 use crate::index::{PatternIndex, Place};
+use crate::matcher::BlockSummary;
 use crate::metrics::{cohesion, confidence, evidence, fragmentation, snr};
-use crate::outline::Outline;
 use crate::search::Ranked;
 use crate::split::Split;
 use crate::state::State;
@@ -40,7 +40,7 @@ impl<'a> Survivor<'a> {
         index.pages().read_symbols(ranked.place, &mut symbols);
         let event_lengths = index.pages().event_lengths(ranked.place);
         let blocks = candidates.blocks_of(&symbols)?;
-        let outline = Outline::of_blocks(&blocks);
+        let summary = BlockSummary::from_blocks(&blocks);
         // Fuzzy matching decides about matches and extras; blocks, and with them past, present and
         // future, stay those of equal symbols, as in KATO.
         let (matches, fuzzy): (Vec<usize>, _) = match candidates.fuzzy_matches(&symbols)? {
@@ -56,19 +56,19 @@ impl<'a> Survivor<'a> {
             }
         };
         let first_match = matches.first().map(|&position| state.ids[position]);
-        let (start, end) = match outline.n_blocks {
+        let (start, end) = match summary.n_blocks {
             0 => (0, symbols.len()),
-            _ => (outline.start, outline.end),
+            _ => (summary.start, summary.end),
         };
         let split = Split::new(symbols.len(), event_lengths, start, end, |place| {
             first_match == Some(symbols[place])
         });
-        let mut prediction = Prediction::of(ranked.name, index.pages().frequency(ranked.place));
+        let mut prediction = Prediction::new(ranked.name, index.pages().frequency(ranked.place));
         prediction.similarity = candidates.similarity_of(&symbols)?;
         prediction.evidence = evidence(matches.len(), symbols.len());
         prediction.confidence = confidence(matches.len(), split.present_symbols.len());
         prediction.snr = snr(matches.len(), state.len() - matches.len());
-        prediction.fragmentation = fragmentation(outline.n_blocks);
+        prediction.fragmentation = fragmentation(summary.n_blocks);
         Ok(Self {
             prediction,
             place: ranked.place,
@@ -77,7 +77,7 @@ impl<'a> Survivor<'a> {
             fuzzy,
             event_lengths,
             symbols,
-            cohesion: cohesion(outline.n_blocks),
+            cohesion: cohesion(summary.n_blocks),
         })
     }
 

@@ -15,9 +15,9 @@ impl Survivor<'_> {
         let matched: Vec<SymbolId> = self.matches.iter().map(|&at| state.ids[at]).collect();
         // Membership and not number: an expected symbol that is repeated and matched once is
         // missing nowhere, as in KATO.
-        let matched = Members::of(&matched);
+        let matched = Members::new(&matched);
         let missing = |event: &[SymbolId]| {
-            let is_missing = |symbol: &&SymbolId| !matched.hold(**symbol);
+            let is_missing = |symbol: &&SymbolId| !matched.contains(**symbol);
             event.iter().filter(is_missing).map(text).collect()
         };
         let present = self.split.present.clone();
@@ -55,9 +55,9 @@ impl Survivor<'_> {
 
     /// Returns the positions of the state whose symbols are nowhere in the present.
     pub(super) fn extra_positions(&self, state: &State<'_>) -> impl Iterator<Item = usize> {
-        let present = Members::of(self.present());
+        let present = Members::new(self.present());
         let ids = state.ids.iter().enumerate();
-        ids.filter(move |(_, id)| !present.hold(**id))
+        ids.filter(move |(_, id)| !present.contains(**id))
             .map(|(position, _)| position)
     }
 
@@ -89,7 +89,7 @@ enum Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    fn of(symbols: &'a [SymbolId]) -> Self {
+    fn new(symbols: &'a [SymbolId]) -> Self {
         if symbols.len() <= FEW {
             Self::Few(symbols)
         } else {
@@ -97,7 +97,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn hold(&self, symbol: SymbolId) -> bool {
+    fn contains(&self, symbol: SymbolId) -> bool {
         match self {
             Self::Few(symbols) => symbols.contains(&symbol),
             Self::Many(symbols) => symbols.contains(&symbol),

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use kato_model::PatternName;
 
-use super::tally::{Postings, Tally};
-use super::{Top, offer};
+use super::overlap_counters::{OverlapCounters, Postings};
+use super::{TopK, offer};
 use crate::bounds::Bounds;
 use crate::cancel::Cancelled;
 use crate::candidate::Candidates;
@@ -40,13 +40,13 @@ pub(super) struct PageScan<'a> {
     /// Places of the state's pairs of neighbours; computed when first needed.
     pairs: OnceCell<Vec<Postings<'a>>>,
     /// The name last compared with, and how many names of the page are before it.
-    tie_end: Cell<Option<(PatternName, usize)>>,
-    offered: Cell<Offered>,
+    tie_boundary: Cell<Option<(PatternName, usize)>>,
+    progress: Cell<ScanProgress>,
 }
 
 /// The patterns of a page that the first round has dealt with.
 #[derive(Debug, Clone, Copy)]
-enum Offered {
+enum ScanProgress {
     None,
     WithPairs,
     All,
@@ -72,7 +72,7 @@ impl<'a> PageScan<'a> {
             .zip(&state.distinct)
             .filter_map(|(lists, symbol)| Some((lists.as_ref()?.places, symbol.count as usize)))
             .collect();
-        // The longest first, because `leave_out` saves most by leaving out the longest.
+        // The longest first, because `skippable_lists` saves most by leaving out the longest.
         symbols.sort_unstable_by_key(|(places, _)| Reverse(places.len()));
         Self {
             number,
@@ -82,8 +82,8 @@ impl<'a> PageScan<'a> {
             lists,
             symbols,
             pairs: OnceCell::new(),
-            tie_end: Cell::new(None),
-            offered: Cell::new(Offered::None),
+            tie_boundary: Cell::new(None),
+            progress: Cell::new(ScanProgress::None),
         }
     }
 
@@ -92,26 +92,26 @@ impl<'a> PageScan<'a> {
     /// by fewer postings.
     ///
     /// Of an open page, which has no postings, all patterns are offered.
-    pub(super) fn offer_first(
+    pub(super) fn scan_pairs(
         &self,
-        tally: &mut Tally,
+        counters: &mut OverlapCounters,
         candidates: &mut Candidates<'_>,
-        top: &mut Top,
+        top: &mut TopK,
     ) -> Result<(), Cancelled> {
         if self.page.postings().is_none() {
             for place in 0..self.page.len() {
                 self.offer(place as u16, candidates, top)?;
             }
-            self.offered.set(Offered::All);
+            self.progress.set(ScanProgress::All);
             return Ok(());
         }
-        if top.worst().is_some() {
+        if top.threshold().is_some() {
             let Some(least) = self.least_overlap(self.state.n_pairs(), top) else {
                 // The bar only rises.
-                self.offered.set(Offered::All);
+                self.progress.set(ScanProgress::All);
                 return Ok(());
             };
-            let (_, n_left_out) = self.leave_out(least);
+            let (_, n_left_out) = self.skippable_lists(least);
             let n_needed = n_postings(&self.symbols[n_left_out..]);
             let are_few = n_needed <= self.page.len() / FEW;
             // At overlap 0 the second round also offers patterns that share nothing, and a higher
@@ -120,17 +120,17 @@ impl<'a> PageScan<'a> {
                 return Ok(());
             }
         }
-        self.offer_with_pairs(tally, candidates, top)?;
-        self.offered.set(Offered::WithPairs);
+        self.offer_with_pairs(counters, candidates, top)?;
+        self.progress.set(ScanProgress::WithPairs);
         Ok(())
     }
 
     /// Offers the patterns that share a pair of neighbours with the state.
     fn offer_with_pairs(
         &self,
-        tally: &mut Tally,
+        counters: &mut OverlapCounters,
         candidates: &mut Candidates<'_>,
-        top: &mut Top,
+        top: &mut TopK,
     ) -> Result<(), Cancelled> {
         // At most so many, as a pair with two lists is counted twice.
         let most_pairs = self.pairs().iter().map(|(_, count)| count).sum();
@@ -138,40 +138,40 @@ impl<'a> PageScan<'a> {
         else {
             return Ok(());
         };
-        tally.count_pairs(self.pairs());
+        counters.count_pairs(self.pairs());
         // Reading all lists gives the closest bound of the overlap, leaving some out a looser one.
         // Where even that costs more than looking at the patterns, the largest overlap is assumed.
-        let affordable = tally.touched().len() * PATTERN_COST;
-        let (left_out, n_left_out) = self.leave_out(least);
+        let affordable = counters.touched().len() * PATTERN_COST;
+        let (left_out, n_left_out) = self.skippable_lists(least);
         let overlap_of_uncounted = if n_postings(&self.symbols) < affordable {
-            tally.count_symbols_beside_pairs(&self.symbols);
+            counters.count_symbols_beside_pairs(&self.symbols);
             0
         } else if n_postings(&self.symbols[n_left_out..]) < affordable {
-            tally.count_symbols_beside_pairs(&self.symbols[n_left_out..]);
+            counters.count_symbols_beside_pairs(&self.symbols[n_left_out..]);
             left_out
         } else {
             self.bounds.most()
         };
-        let overlap = |place| tally.symbols(place).saturating_add(overlap_of_uncounted);
-        let touched = tally.touched().iter();
-        let touched = touched.map(|&place| (tally.pairs(place), overlap(place), place));
+        let overlap = |place| counters.symbols(place).saturating_add(overlap_of_uncounted);
+        let touched = counters.touched().iter();
+        let touched = touched.map(|&place| (counters.pairs(place), overlap(place), place));
         self.offer_best_first(touched, candidates, top)?;
-        tally.clear();
+        counters.clear();
         Ok(())
     }
 
     /// Performs the second round: offers the patterns that the first one left.
-    pub(super) fn offer_rest(
+    pub(super) fn scan_remaining(
         &self,
-        tally: &mut Tally,
+        counters: &mut OverlapCounters,
         candidates: &mut Candidates<'_>,
-        top: &mut Top,
+        top: &mut TopK,
     ) -> Result<(), Cancelled> {
-        let (most_pairs, offered_pairs) = match self.offered.get() {
-            Offered::All => return Ok(()),
+        let (most_pairs, offered_pairs) = match self.progress.get() {
+            ScanProgress::All => return Ok(()),
             // Patterns that share a pair were offered in the first round; the others share none.
-            Offered::WithPairs => (0, self.pairs()),
-            Offered::None => (self.state.n_pairs(), &[][..]),
+            ScanProgress::WithPairs => (0, self.pairs()),
+            ScanProgress::None => (self.state.n_pairs(), &[][..]),
         };
         let Some(least) = self.least_overlap(most_pairs, top) else {
             return Ok(());
@@ -181,28 +181,28 @@ impl<'a> PageScan<'a> {
         if most < least {
             return Ok(());
         }
-        let (left_out, n_left_out) = self.leave_out(least);
+        let (left_out, n_left_out) = self.skippable_lists(least);
         let (left_out_lists, counted) = self.symbols.split_at(n_left_out);
-        tally.count_symbols(counted);
+        counters.count_symbols(counted);
         // The lists left out only refine the counts of patterns already found; where reading them
         // costs more than looking at these, they are taken to hold every pattern.
-        if n_postings(left_out_lists) < tally.touched().len() * PATTERN_COST {
-            tally.count_more_symbols(left_out_lists);
+        if n_postings(left_out_lists) < counters.touched().len() * PATTERN_COST {
+            counters.count_more_symbols(left_out_lists);
         } else {
-            tally.add_to_touched(left_out);
+            counters.add_to_touched(left_out);
         }
         // After the symbols, so that places that only pairs touch take no part in the steps above.
-        tally.count_pairs(offered_pairs);
-        let touched = tally.touched().iter();
+        counters.count_pairs(offered_pairs);
+        let touched = counters.touched().iter();
         let touched = touched
-            .filter(|&&place| tally.pairs(place) == 0)
-            .map(|&place| (most_pairs, tally.symbols(place), place));
+            .filter(|&&place| counters.pairs(place) == 0)
+            .map(|&place| (most_pairs, counters.symbols(place), place));
         self.offer_best_first(touched, candidates, top)?;
         // Nothing was left out then, so places without a count share nothing at all.
         if least == 0 {
-            self.offer_unmatched(tally, candidates, top)?;
+            self.offer_unmatched(counters, candidates, top)?;
         }
-        tally.clear();
+        counters.clear();
         Ok(())
     }
 
@@ -223,16 +223,16 @@ impl<'a> PageScan<'a> {
     /// Offers the patterns that share nothing with the state, in name order.
     fn offer_unmatched(
         &self,
-        tally: &Tally,
+        counters: &OverlapCounters,
         candidates: &mut Candidates<'_>,
-        top: &mut Top,
+        top: &mut TopK,
     ) -> Result<(), Cancelled> {
         for place in (0..self.page.len()).map(|place| place as u16) {
-            if tally.symbols(place) > 0 || tally.pairs(place) > 0 {
+            if counters.symbols(place) > 0 || counters.pairs(place) > 0 {
                 continue;
             }
-            // All of these have one score and names ascend, so no later one may enter either.
-            if !self.may_enter(place, 0, 0, top) {
+            // All of these have one score and names ascend, so no later one can rank either.
+            if !self.can_rank(place, 0, 0, top) {
                 return Ok(());
             }
             self.offer(place, candidates, top)?;
@@ -247,17 +247,17 @@ impl<'a> PageScan<'a> {
         &self,
         patterns: impl Iterator<Item = (usize, usize, u16)>,
         candidates: &mut Candidates<'_>,
-        top: &mut Top,
+        top: &mut TopK,
     ) -> Result<(), Cancelled> {
         // The bar as least overlaps, since there are many more patterns than pairs.
         let least: Vec<usize> = (0..=self.bounds.most_pairs())
             .map(|n_pairs| self.least_overlap(n_pairs, top).unwrap_or(usize::MAX))
             .collect();
         let last = least.len() - 1;
-        let mut promising: Vec<Promising> = patterns
+        let mut promising: Vec<RankedPlace> = patterns
             .filter(|&(n_pairs, overlap, _)| overlap >= least[n_pairs.min(last)])
-            .filter(|&(n_pairs, overlap, place)| self.may_enter(place, overlap, n_pairs, top))
-            .map(|(n_pairs, overlap, place)| Promising::new(n_pairs, overlap, place))
+            .filter(|&(n_pairs, overlap, place)| self.can_rank(place, overlap, n_pairs, top))
+            .map(|(n_pairs, overlap, place)| RankedPlace::new(n_pairs, overlap, place))
             .collect();
         promising.sort_unstable();
         for group in promising.chunks(READ_AHEAD) {
@@ -266,7 +266,7 @@ impl<'a> PageScan<'a> {
             for pattern in group {
                 let place = pattern.place();
                 // The bar may have risen since the patterns were sorted.
-                if self.may_enter(place, pattern.overlap(), pattern.n_pairs(), top) {
+                if self.can_rank(place, pattern.overlap(), pattern.n_pairs(), top) {
                     self.offer(place, candidates, top)?;
                 }
             }
@@ -279,11 +279,11 @@ impl<'a> PageScan<'a> {
         &self,
         place: u16,
         candidates: &mut Candidates<'_>,
-        top: &mut Top,
+        top: &mut TopK,
     ) -> Result<(), Cancelled> {
         // Closer bounds from the pattern itself, still far cheaper than matching it.
         let common = self.page.common(place, self.state);
-        if self.may_enter(place, common.symbols, common.pairs, top) {
+        if self.can_rank(place, common.symbols, common.pairs, top) {
             offer((self.number, self.page, place), common, candidates, top)?;
         }
         Ok(())
@@ -291,8 +291,8 @@ impl<'a> PageScan<'a> {
 
     /// Finds the smallest overlap at which a pattern of the page with so many common pairs may get
     /// among the best; `None` if none does.
-    fn least_overlap(&self, n_pairs: usize, top: &Top) -> Option<usize> {
-        let Some(worst) = top.worst() else {
+    fn least_overlap(&self, n_pairs: usize, top: &TopK) -> Option<usize> {
+        let Some(threshold) = top.threshold() else {
             return self.bounds.least_overlap(n_pairs, |_| true);
         };
         // A tie is won by the earlier name, and a sealed page has its earliest name first.
@@ -300,9 +300,9 @@ impl<'a> PageScan<'a> {
             .page
             .names()
             .first()
-            .is_some_and(|name| *name < worst.name);
+            .is_some_and(|name| *name < threshold.name);
         self.bounds.least_overlap(n_pairs, |upper| {
-            upper > worst.score || (may_tie && upper == worst.score)
+            upper > threshold.score || (may_tie && upper == threshold.score)
         })
     }
 
@@ -310,7 +310,7 @@ impl<'a> PageScan<'a> {
     /// are, counted from the longest.
     ///
     /// A pattern that is in no other list shares fewer than `least` symbols and is not wanted.
-    fn leave_out(&self, least: usize) -> (usize, usize) {
+    fn skippable_lists(&self, least: usize) -> (usize, usize) {
         let mut left_out = 0;
         for (n_left_out, (_, count)) in self.symbols.iter().enumerate() {
             if left_out + count >= least {
@@ -322,12 +322,13 @@ impl<'a> PageScan<'a> {
     }
 
     /// Returns whether a pattern with these bounds may be among the best.
-    fn may_enter(&self, place: u16, overlap: usize, n_pairs: usize, top: &Top) -> bool {
-        let Some(worst) = top.worst() else {
+    fn can_rank(&self, place: u16, overlap: usize, n_pairs: usize, top: &TopK) -> bool {
+        let Some(threshold) = top.threshold() else {
             return true;
         };
         let upper = self.bounds.upper(overlap, n_pairs);
-        upper > worst.score || (upper == worst.score && self.is_before(place, &worst.name))
+        upper > threshold.score
+            || (upper == threshold.score && self.is_before(place, &threshold.name))
     }
 
     /// Returns whether the name of a pattern is before another.
@@ -337,11 +338,11 @@ impl<'a> PageScan<'a> {
             return names[usize::from(place)] < *name;
         }
         // Called with one name again and again: by place no name of the page needs to be read.
-        let end = match self.tie_end.get() {
+        let end = match self.tie_boundary.get() {
             Some((of, end)) if of == *name => end,
             _ => names.partition_point(|held| held < name),
         };
-        self.tie_end.set(Some((*name, end)));
+        self.tie_boundary.set(Some((*name, end)));
         usize::from(place) < end
     }
 }
@@ -349,9 +350,9 @@ impl<'a> PageScan<'a> {
 /// A place with what its pattern may share with the state, as one number, so that many are sorted
 /// fast: more pairs are less, then more overlap, then earlier places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Promising(u64);
+struct RankedPlace(u64);
 
-impl Promising {
+impl RankedPlace {
     /// The largest count, which stands for all larger ones.
     const MOST: usize = u16::MAX as usize;
 

@@ -9,7 +9,7 @@ use kato_probe::Probe;
 use super::counter::Counts;
 use crate::source::ResourceSource;
 use crate::summary::{LatencySummary, ProfilerCost, ProfilingSummary};
-use crate::tracker::{Moment, Tracker};
+use crate::tracker::{Sample, Tracker};
 
 /// The state that the profile and the sampler thread share.
 pub(super) struct Shared {
@@ -32,8 +32,8 @@ pub(super) struct Recorder {
 impl Recorder {
     /// Reads everything and adds it to the sums.
     pub(super) fn record(&mut self) {
-        let moment = self.sampler.look();
-        self.tracker.record(moment);
+        let sample = self.sampler.take_snapshot();
+        self.tracker.record(sample);
     }
 }
 
@@ -97,7 +97,7 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Reads everything at one moment.
-    pub(super) fn look(&mut self) -> Moment {
+    pub(super) fn take_snapshot(&mut self) -> Sample {
         let reading = self.probe.read();
         self.threads.clear();
         if let Some(reading) = &reading {
@@ -111,7 +111,7 @@ impl Sampler {
         let mut snapshot = self.source.read(&self.threads);
         // Sources do not know when the profile began.
         snapshot.seconds = seconds;
-        Moment {
+        Sample {
             snapshot,
             reading,
             counted: self.counts.read(),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use kato_probe::{LatencyHistogram, Reading};
 
 use crate::snapshot::{PressureSnapshot, ResourceSnapshot};
-use crate::tracker::Moment;
+use crate::tracker::Sample;
 
 /// Bounds of the histograms are powers of two nanoseconds, at which buckets of the probe end too:
 /// 1.024 µs to 68.7 s.
@@ -90,11 +90,11 @@ impl Page {
 }
 
 /// Returns everything known at a moment.
-pub(crate) fn text(moment: &Moment) -> String {
+pub(crate) fn text(sample: &Sample) -> String {
     let mut page = Page::default();
-    machine(&mut page, &moment.snapshot);
+    machine(&mut page, &sample.snapshot);
     let count = |count: Option<u64>| count.map(|count| count as f64);
-    let counted = moment.counted;
+    let counted = sample.counted;
     page.one(
         "kato_samples_total",
         "counter",
@@ -107,7 +107,7 @@ pub(crate) fn text(moment: &Moment) -> String {
         "Tokens done.",
         count(counted.tokens),
     );
-    if let Some(reading) = &moment.reading {
+    if let Some(reading) = &sample.reading {
         pipeline(&mut page, reading);
     }
     page.0

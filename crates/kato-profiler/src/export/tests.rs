@@ -138,7 +138,7 @@ fn prometheus_text_keeps_its_names() {
         .node("node0")
         .timed(3, std::time::Duration::from_millis(6));
     drop(probe.calls("a \"peer\"").start());
-    let mut moment = sample::moment(2);
+    let mut moment = sample::sample_at(2);
     let reading = moment.reading.as_mut().unwrap();
     let measured = probe.read().unwrap();
     reading.nodes[0].latency = measured.nodes[0].latency.clone();
@@ -176,7 +176,7 @@ fn the_page_loads_nothing_and_escapes_its_title() {
 
 #[test]
 fn a_page_of_a_run_without_anything_is_a_page() {
-    let tracker = crate::tracker::Tracker::new(crate::tracker::Moment::default(), 16);
+    let tracker = crate::tracker::Tracker::new(crate::tracker::Sample::default(), 16);
     let summary = tracker.summary("Nothing", 0.0, None, crate::ProfilerCost::default());
     let page = super::html::page(&summary);
     assert!(page.contains("there was nothing to do"));

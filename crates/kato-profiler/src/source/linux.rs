@@ -37,11 +37,11 @@ impl LinuxSource {
     /// Creates a source for this process; `watched` is a path on the disk of interest.
     #[must_use]
     pub fn new(watched: Option<&Path>) -> Self {
-        Self::below(Path::new("/"), watched)
+        Self::with_root(Path::new("/"), watched)
     }
 
     /// Creates a source that finds `/proc` and the control groups below `root`.
-    fn below(root: &Path, watched: Option<&Path>) -> Self {
+    fn with_root(root: &Path, watched: Option<&Path>) -> Self {
         let proc = root.join("proc");
         let device = watched.and_then(|path| std::fs::metadata(path).ok());
         Self {
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_none_and_never_zero() {
         let root = tempfile::tempdir().unwrap();
-        let snapshot = LinuxSource::below(root.path(), None).read(&[1]);
+        let snapshot = LinuxSource::with_root(root.path(), None).read(&[1]);
         assert_eq!(snapshot.memory, MemorySnapshot::default());
         assert_eq!(snapshot.disk, DiskSnapshot::default());
         assert_eq!(snapshot.network, NetworkSnapshot::default());

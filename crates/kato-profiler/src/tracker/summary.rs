@@ -1,7 +1,7 @@
 //! Sums up snapshots and readings.
 
 use super::{Counted, Tracker};
-use crate::point::{TimelinePoint, added, grown};
+use crate::point::{TimelinePoint, counter_increase, seconds_increase};
 use crate::snapshot::PressureSnapshot;
 use crate::summary::{
     CallSummary, CpuSummary, DeviceSummary, DiskSummary, FORMAT, LatencySummary, MeanPeak,
@@ -54,12 +54,15 @@ impl Tracker {
                 seconds,
             ),
             process: ProcessSummary {
-                major_faults: added(first.process.major_faults, last.process.major_faults),
-                voluntary_switches: added(
+                major_faults: counter_increase(
+                    first.process.major_faults,
+                    last.process.major_faults,
+                ),
+                voluntary_switches: counter_increase(
                     first.process.voluntary_switches,
                     last.process.voluntary_switches,
                 ),
-                involuntary_switches: added(
+                involuntary_switches: counter_increase(
                     first.process.involuntary_switches,
                     last.process.involuntary_switches,
                 ),
@@ -124,7 +127,7 @@ impl Tracker {
                     name: node.name.clone(),
                     learned,
                     learned_per_second: rate(learned as f64),
-                    latency: LatencySummary::of(&latency),
+                    latency: LatencySummary::from_histogram(&latency),
                 }
             })
             .collect()
@@ -152,7 +155,7 @@ impl Tracker {
                     answered_per_second: rate(latency.count() as f64),
                     // Little's law: calls under way are their rate times their mean duration.
                     mean_in_flight: rate(latency.sum_seconds()),
-                    latency: LatencySummary::of(&latency),
+                    latency: LatencySummary::from_histogram(&latency),
                 }
             })
             .collect()
@@ -188,14 +191,14 @@ impl Tracker {
             cgroup_used: level(|point| point.cgroup_memory, first.cgroup_used),
             cgroup_limit: last.cgroup_limit,
             share_used: self.share_used.summary(),
-            trend: MemoryTrend::of(self.timeline.points(), samples_per_second),
+            trend: MemoryTrend::from_points(self.timeline.points(), samples_per_second),
         }
     }
 
     /// Returns the processor figures.
     fn cpu(&self, rate: impl Fn(f64) -> f64) -> CpuSummary {
         let (first, last) = (&self.first.snapshot.cpu, &self.last.snapshot.cpu);
-        let process_seconds = grown(first.process_seconds, last.process_seconds);
+        let process_seconds = seconds_increase(first.process_seconds, last.process_seconds);
         let peak = self.timeline.points().iter().filter_map(|p| p.cpu_cores);
         let peak = peak.map(|level| level.max).reduce(f64::max);
         let cores = process_seconds.map(|seconds| MeanPeak {
@@ -234,8 +237,8 @@ impl Tracker {
             written_bytes,
             read_bytes_per_second: read_bytes.map(|bytes| rate(bytes as f64)),
             written_bytes_per_second: written_bytes.map(|bytes| rate(bytes as f64)),
-            read_calls: added(first.read_calls, last.read_calls),
-            write_calls: added(first.write_calls, last.write_calls),
+            read_calls: counter_increase(first.read_calls, last.read_calls),
+            write_calls: counter_increase(first.write_calls, last.write_calls),
             device: device.map(|(first, last)| DeviceSummary {
                 name: last.name.clone(),
                 read_bytes: last.read_bytes.saturating_sub(first.read_bytes),
@@ -244,7 +247,7 @@ impl Tracker {
                 writes: last.writes.saturating_sub(first.writes),
                 // Busy time and duration are read at slightly different moments.
                 busy_share: rate(last.busy_seconds - first.busy_seconds).clamp(0.0, 1.0),
-                flushes: added(first.flushes, last.flushes),
+                flushes: counter_increase(first.flushes, last.flushes),
             }),
         }
     }
@@ -256,8 +259,8 @@ impl Tracker {
         loopback: Option<LatencySummary>,
     ) -> NetworkSummary {
         let (first, last) = (&self.first.snapshot.network, &self.last.snapshot.network);
-        let received_bytes = added(first.received_bytes, last.received_bytes);
-        let sent_bytes = added(first.sent_bytes, last.sent_bytes);
+        let received_bytes = counter_increase(first.received_bytes, last.received_bytes);
+        let sent_bytes = counter_increase(first.sent_bytes, last.sent_bytes);
         NetworkSummary {
             received_bytes,
             sent_bytes,
@@ -276,7 +279,7 @@ fn pressure(
 ) -> Option<PressureSummary> {
     let (first, last) = (first?, last?);
     let share = |first, last| {
-        let stalled: f64 = grown(first, last)?;
+        let stalled: f64 = seconds_increase(first, last)?;
         (seconds > 0.0).then(|| (stalled / seconds).min(1.0))
     };
     Some(PressureSummary {

@@ -78,7 +78,7 @@ impl Attribution {
             .map(|stage| self.candidate(stage))
             .collect();
         if candidates.is_empty() {
-            return self.without_stages(summary);
+            return self.judge_resources(summary);
         }
         // Before sorting: this rule needs the first stage of the pipeline, not the busiest.
         if let Some(verdict) = self.source(summary, &candidates) {
@@ -91,10 +91,10 @@ impl Attribution {
         };
         // Stages that hardly work cannot bound the run, whichever of them works most.
         if bound.used < self.min_utilisation {
-            return self.waits_outside(summary, bound);
+            return self.judge_unmarked(summary, bound);
         }
         let finding = match &bound.skew {
-            Some((_, others)) => Finding::of_skew(bound.used, *others),
+            Some((_, others)) => Finding::from_skew(bound.used, *others),
             None => self.finding(summary, bound.stage),
         };
         let mut evidence = vec![Evidence::new(
@@ -227,7 +227,7 @@ impl Attribution {
     }
 
     /// Returns the verdict for stages of which none has work: the wait is somewhere else.
-    fn waits_outside(&self, summary: &ProfilingSummary, bound: &Candidate<'_>) -> Verdict {
+    fn judge_unmarked(&self, summary: &ProfilingSummary, bound: &Candidate<'_>) -> Verdict {
         let waits = summary.stages.iter().max_by(|a, b| {
             a.times
                 .blocked_downstream
@@ -261,7 +261,7 @@ impl Attribution {
     }
 
     /// Returns the verdict without marks, from resources alone.
-    fn without_stages(&self, summary: &ProfilingSummary) -> Verdict {
+    fn judge_resources(&self, summary: &ProfilingSummary) -> Verdict {
         let nothing = StageSummary::default();
         let own = summary.cpu.mean_share.unwrap_or(0.0);
         let found = self

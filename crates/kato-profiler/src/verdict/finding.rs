@@ -15,7 +15,7 @@ pub(super) struct Finding {
 
 impl Finding {
     /// Creates the finding that one thread works while the others are used this much.
-    pub(super) fn of_skew(used: f64, others: f64) -> Self {
+    pub(super) fn from_skew(used: f64, others: f64) -> Self {
         Self {
             cause: Cause::Skew,
             share: 1.0 - others / used,

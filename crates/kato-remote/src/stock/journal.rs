@@ -17,7 +17,7 @@ use kato_scheduler::TrainError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::puzzle::Doubtful;
+use super::arrival_search::Doubtful;
 use crate::error::{failed, refused};
 use crate::state::replace_file_by;
 
@@ -119,7 +119,7 @@ impl Journal {
         let mut whole = 0;
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             match parse(line) {
-                Some(record) => journal.take_in(record),
+                Some(record) => journal.apply_record(record),
                 // The end of the file: a crash came before the line was flushed, so nothing was
                 // sent because of it. A whole line was flushed and may have been acted on, so it is
                 // not left out however late it is.
@@ -334,7 +334,7 @@ impl Journal {
         records
     }
 
-    /// Appends records to the file, then takes them in.
+    /// Appends records to the file, then applies them.
     fn append(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), TrainError> {
         let mut text = Vec::new();
         let mut taken = Vec::new();
@@ -353,12 +353,14 @@ impl Journal {
             failed("write", &self.path)(error)
         })?;
         // Behind the writing: nothing counts as known that the file does not say.
-        taken.into_iter().for_each(|record| self.take_in(record));
+        taken
+            .into_iter()
+            .for_each(|record| self.apply_record(record));
         Ok(())
     }
 
     /// Adds a record to what is known.
-    fn take_in(&mut self, record: Record) {
+    fn apply_record(&mut self, record: Record) {
         match record {
             Record::Planned { work, level, calls } => {
                 let progress = self.works.entry((work, level)).or_default();

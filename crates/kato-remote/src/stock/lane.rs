@@ -12,9 +12,9 @@ use kato_scheduler::{Activity, TrainError};
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 use super::journal::WorkKey;
-use super::pace::Begun;
+use super::request_sizer::RequestInFlight;
 use super::settle::patterns;
-use super::{Doubt, Item, Level, Stock};
+use super::{Item, Level, Stock, UnansweredRequest};
 use crate::error::{taught_before, teach};
 
 /// Patterns that are asked for before a node is taken to be new, where the server does not report
@@ -22,15 +22,15 @@ use crate::error::{taught_before, teach};
 const NEW_QUESTIONS: usize = 8;
 
 /// A place among the requests under way.
-struct Turn<'a> {
+struct RequestSlot<'a> {
     stock: &'a Stock,
-    begun: Begun,
+    begun: RequestInFlight,
     took: Option<Duration>,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for RequestSlot<'_> {
     fn drop(&mut self) {
-        self.stock.pace().end(&self.begun, self.took);
+        self.stock.sizer().end(&self.begun, self.took);
         self.stock.ended.notify_waiters();
     }
 }
@@ -91,7 +91,7 @@ impl Stock {
         missing: &[usize],
         items: &[Item],
     ) -> (Vec<usize>, Vec<BatchItem>) {
-        let size = self.pace().size();
+        let size = self.sizer().size();
         let places = missing.iter().copied().take(size);
         let batch: Vec<BatchItem> = places.map(|place| items[place].item.clone()).collect();
         // The session knows which neighbours its server can learn in one request.
@@ -110,20 +110,20 @@ impl Stock {
         batch: &[BatchItem],
     ) -> Result<bool, TrainError> {
         let level = &self.levels[key.1];
-        // The turn comes before the lock: whoever waits for a turn must not keep the node from
+        // The slot comes before the lock: whoever waits for a slot must not keep the node from
         // being settled.
-        let mut turn = self.turn(batch.len()).await;
+        let mut slot = self.acquire_slot(batch.len()).await;
         // In the older generation observed metadata belongs to the node for a moment, and a pattern
         // that another session learns then would get it.
         let alone = self.generation == Generation::October2025
             && batch.iter().any(|item| !item.metadata.is_empty());
         let guard = loop {
             let guard = match alone {
-                true => Guard::Alone(level.gate.write().await),
-                false => Guard::Shared(level.gate.read().await),
+                true => Guard::Alone(level.teaching_lock.write().await),
+                false => Guard::Shared(level.teaching_lock.read().await),
             };
             // Nothing is sent to a node that may still be at work on a request without an answer.
-            if level.doubts().is_empty() {
+            if level.unanswered().is_empty() {
                 break guard;
             }
             drop(guard);
@@ -141,7 +141,7 @@ impl Stock {
             let learned = session.learn(&id, batch).await;
             match learned {
                 Ok(()) => {
-                    turn.took = Some(start.elapsed());
+                    slot.took = Some(start.elapsed());
                     let places = places.iter().copied();
                     self.ledger().journal.arrive(key, places)?;
                     let n = batch.len() as u64;
@@ -156,7 +156,7 @@ impl Stock {
                 }
                 Err(error @ ClientError::OutcomeUnknown { .. }) => {
                     tracing::warn!(node = level.client.node_id(), %error, "asking what arrived");
-                    level.doubts().push(Doubt {
+                    level.unanswered().push(UnansweredRequest {
                         key,
                         places: places.to_vec(),
                         session: id,
@@ -170,15 +170,15 @@ impl Stock {
     }
 
     /// Waits until a request of so many learn calls does not make the queue too long.
-    async fn turn(&self, calls: usize) -> Turn<'_> {
+    async fn acquire_slot(&self, calls: usize) -> RequestSlot<'_> {
         loop {
             let ended = self.ended.notified();
             tokio::pin!(ended);
             // Registered before looking: a request that ends between looking and waiting would go
             // unnoticed.
             ended.as_mut().enable();
-            if let Some(begun) = self.pace().begin(calls) {
-                return Turn {
+            if let Some(begun) = self.sizer().begin(calls) {
+                return RequestSlot {
                     stock: self,
                     begun,
                     took: None,
@@ -191,7 +191,7 @@ impl Stock {
     /// Writes down what may be sent from now on: these places, and some behind them, so that not
     /// every request waits for the disk.
     fn plan(&self, key: WorkKey, items: &[Item], places: &[usize]) -> Result<(), TrainError> {
-        let ahead = self.pace().size();
+        let ahead = self.sizer().size();
         let mut ledger = self.ledger();
         let planned = ledger
             .journal

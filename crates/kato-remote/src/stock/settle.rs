@@ -23,8 +23,8 @@ use kato_model::PatternName;
 use kato_protocol::PatternBody;
 use kato_scheduler::TrainError;
 
-use super::puzzle::{Doubtful, Found, Puzzle, TooMany};
-use super::{Doubt, Level, Stock};
+use super::arrival_search::{ArrivalSearch, Doubtful, PatternAnswer, TooMany};
+use super::{Level, Stock, UnansweredRequest};
 use crate::error::teach;
 
 /// Questions under way at a time.
@@ -39,33 +39,36 @@ const ASKS: u32 = 3;
 impl Stock {
     /// Settles what a process before this one has left at work on a level.
     pub(super) async fn settle_left(&self, level_idx: usize) -> Result<(), TrainError> {
-        let (doubts, sessions) = {
+        let (unanswered, sessions) = {
             let ledger = self.ledger();
             let keys = ledger.journal.open_works(level_idx, ledger.committed);
-            let doubt = |key| {
+            let request = |key| {
                 let progress = ledger.journal.progress(key)?;
                 let places = progress.arrived.iter().enumerate();
                 let open = places.filter_map(|(place, arrived)| (!arrived).then_some(place));
-                Some(Doubt {
+                Some(UnansweredRequest {
                     key,
                     places: open.collect(),
                     session: String::new(),
                 })
             };
-            let doubts: Vec<Doubt> = keys.into_iter().filter_map(doubt).collect();
-            (doubts, ledger.journal.sessions(level_idx))
+            let unanswered: Vec<UnansweredRequest> = keys.into_iter().filter_map(request).collect();
+            (unanswered, ledger.journal.sessions(level_idx))
         };
-        self.settle(level_idx, &doubts, sessions).await
+        self.settle(level_idx, &unanswered, sessions).await
     }
 
     /// Settles what is in doubt on a level, unless another worker has done that meanwhile.
     pub(super) async fn settle_level(&self, level_idx: usize) -> Result<(), TrainError> {
         let level = &self.levels[level_idx];
         // What is under way ends first, with an answer or without one.
-        let _alone = level.gate.write().await;
-        let doubts = std::mem::take(&mut *level.doubts());
-        let sessions: BTreeSet<String> = doubts.iter().map(|doubt| doubt.session.clone()).collect();
-        self.settle(level_idx, &doubts, sessions.into_iter().collect())
+        let _alone = level.teaching_lock.write().await;
+        let unanswered = std::mem::take(&mut *level.unanswered());
+        let sessions: BTreeSet<String> = unanswered
+            .iter()
+            .map(|request| request.session.clone())
+            .collect();
+        self.settle(level_idx, &unanswered, sessions.into_iter().collect())
             .await
     }
 
@@ -73,11 +76,11 @@ impl Stock {
     async fn settle(
         &self,
         level_idx: usize,
-        doubts: &[Doubt],
+        unanswered: &[UnansweredRequest],
         sessions: Vec<String>,
     ) -> Result<(), TrainError> {
         let level = &self.levels[level_idx];
-        if !doubts.is_empty() {
+        if !unanswered.is_empty() {
             if self.settings.onto_taught {
                 let reason = "nobody knows what became of a request, and of a node that was taught before nobody can find out: begin a new run";
                 return Err(teach(&level.client, reason));
@@ -86,7 +89,7 @@ impl Stock {
             try_join_all(fences)
                 .await
                 .map_err(|error| teach(&level.client, error))?;
-            self.find_out(level_idx, doubts).await?;
+            self.find_out(level_idx, unanswered).await?;
         }
         let mut ledger = self.ledger();
         sessions
@@ -95,9 +98,13 @@ impl Stock {
     }
 
     /// Asks what arrived of requests until the server is quiet, and writes it down.
-    async fn find_out(&self, level_idx: usize, doubts: &[Doubt]) -> Result<(), TrainError> {
+    async fn find_out(
+        &self,
+        level_idx: usize,
+        unanswered: &[UnansweredRequest],
+    ) -> Result<(), TrainError> {
         let level = &self.levels[level_idx];
-        let requests = self.calls_of(doubts);
+        let requests = self.calls_of(unanswered);
         let names: BTreeSet<PatternName> =
             requests.iter().flatten().map(|call| call.name).collect();
         // Before any question: also if this process dies now, these patterns are compared in the
@@ -108,62 +115,62 @@ impl Stock {
         // Stays right while the server is asked: nothing is sent to the node meanwhile, and a
         // commit only moves counts that are in here already.
         let known = self.known(level_idx, names)?;
-        let mut puzzle = Puzzle::new(requests);
-        let mut slowest = self.solve(level, &known, &mut puzzle).await?;
-        if !puzzle.is_complete() {
+        let mut search = ArrivalSearch::new(requests);
+        let mut slowest = self.solve(level, &known, &mut search).await?;
+        if !search.is_complete() {
             self.counts.watched.fetch_add(1, Ordering::Relaxed);
         }
         let mut quiet = Instant::now();
-        while !puzzle.is_complete() {
+        while !search.is_complete() {
             let needed = self
                 .settings
                 .settle
-                .max(self.pace().quiet())
+                .max(self.sizer().quiet())
                 .max(slowest * ASKS);
             tokio::time::sleep(needed / LOOKS).await;
             let start = Instant::now();
             let mut is_moving = false;
-            let answers = ask_all(level, &known, puzzle.frontier(), self.settings.settle);
+            let answers = ask_all(level, &known, search.frontier(), self.settings.settle);
             for (name, found) in answers.await? {
-                is_moving |= puzzle.is_news(&name, &found);
-                puzzle
-                    .tell(name, found)
+                is_moving |= search.is_news(&name, &found);
+                search
+                    .record_answer(name, found)
                     .map_err(|error| too_many(level, error))?;
             }
             if is_moving {
                 self.counts.moved.fetch_add(1, Ordering::Relaxed);
-                self.solve(level, &known, &mut puzzle).await?;
+                self.solve(level, &known, &mut search).await?;
                 quiet = Instant::now();
             } else if start.duration_since(quiet) >= needed {
                 // Answers that were given while it was at work are given once more.
-                let before = puzzle.frontier();
-                puzzle.ask_again();
-                slowest = slowest.max(self.solve(level, &known, &mut puzzle).await?);
+                let before = search.frontier();
+                search.ask_again();
+                slowest = slowest.max(self.solve(level, &known, &mut search).await?);
                 // The same is missing after a whole time of silence: it will not come any more.
-                if puzzle.frontier() == before {
+                if search.frontier() == before {
                     break;
                 }
                 quiet = Instant::now();
             }
         }
-        if let Some(name) = puzzle.without_metadata() {
+        if let Some(name) = search.without_metadata() {
             let reason = format!(
                 "the server counted a learn call of pattern {name} and has not its metadata, as it has when it dies between the two: begin a new run"
             );
             return Err(teach(&level.client, reason));
         }
-        self.record(level, doubts, &puzzle.outcome())
+        self.record(level, unanswered, &search.outcome())
     }
 
     /// Returns the calls that are in doubt.
-    fn calls_of(&self, doubts: &[Doubt]) -> Vec<Vec<Doubtful>> {
+    fn calls_of(&self, unanswered: &[UnansweredRequest]) -> Vec<Vec<Doubtful>> {
         let ledger = self.ledger();
-        let calls = |doubt: &Doubt| {
-            let progress = ledger.journal.progress(doubt.key);
+        let calls = |request: &UnansweredRequest| {
+            let progress = ledger.journal.progress(request.key);
             let call = |place: &usize| progress?.calls.get(*place).cloned();
-            doubt.places.iter().filter_map(call).collect()
+            request.places.iter().filter_map(call).collect()
         };
-        doubts.iter().map(calls).collect()
+        unanswered.iter().map(calls).collect()
     }
 
     /// Asks until nothing is unknown; returns the longest time that one round of questions took.
@@ -171,18 +178,18 @@ impl Stock {
         &self,
         level: &Level,
         known: &HashMap<PatternName, u64>,
-        puzzle: &mut Puzzle,
+        search: &mut ArrivalSearch,
     ) -> Result<Duration, TrainError> {
         let mut slowest = Duration::ZERO;
         loop {
-            let questions = puzzle.questions();
+            let questions = search.questions();
             if questions.is_empty() {
                 return Ok(slowest);
             }
             let start = Instant::now();
             for (name, found) in ask_all(level, known, questions, self.settings.settle).await? {
-                puzzle
-                    .tell(name, found)
+                search
+                    .record_answer(name, found)
                     .map_err(|error| too_many(level, error))?;
             }
             slowest = slowest.max(start.elapsed());
@@ -193,7 +200,7 @@ impl Stock {
     fn record(
         &self,
         level: &Level,
-        doubts: &[Doubt],
+        unanswered: &[UnansweredRequest],
         outcome: &[Vec<bool>],
     ) -> Result<(), TrainError> {
         let counts = &self.counts;
@@ -201,8 +208,8 @@ impl Stock {
             count.fetch_add(n as u64, Ordering::Relaxed);
         };
         let mut ledger = self.ledger();
-        for (doubt, arrived) in doubts.iter().zip(outcome) {
-            let places: Vec<usize> = doubt
+        for (request, arrived) in unanswered.iter().zip(outcome) {
+            let places: Vec<usize> = request
                 .places
                 .iter()
                 .zip(arrived)
@@ -214,13 +221,13 @@ impl Stock {
             add(&level.finished, places.len());
             add(&counts.missing, arrived.len() - places.len());
             tracing::debug!(
-                work = doubt.key.0,
-                level = doubt.key.1,
+                work = request.key.0,
+                level = request.key.1,
                 calls = arrived.len(),
                 arrived = places.len(),
                 "found out what arrived"
             );
-            ledger.journal.arrive(doubt.key, places)?;
+            ledger.journal.arrive(request.key, places)?;
         }
         ledger.journal.sync()
     }
@@ -235,7 +242,7 @@ pub(super) async fn ask_all(
     known: &HashMap<PatternName, u64>,
     mut names: Vec<PatternName>,
     settle: Duration,
-) -> Result<Vec<(PatternName, Found)>, TrainError> {
+) -> Result<Vec<(PatternName, PatternAnswer)>, TrainError> {
     let start = Instant::now();
     let mut found = Vec::new();
     loop {
@@ -246,7 +253,7 @@ pub(super) async fn ask_all(
             });
             let taught = known.get(&name).copied().unwrap_or(0);
             match frequency.checked_sub(taught) {
-                Some(excess) => found.push((name, Found { excess, metadata })),
+                Some(excess) => found.push((name, PatternAnswer { excess, metadata })),
                 None => short.push((name, frequency, taught)),
             }
         }

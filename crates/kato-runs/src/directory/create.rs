@@ -24,7 +24,7 @@ pub(super) fn copy(
     name: &RunName,
     manifest: &RunManifest,
 ) -> Result<(), RunsError> {
-    appear(disk, dir, name, |scratch| {
+    create_atomically(disk, dir, name, |scratch| {
         disk.create_dir(scratch)?;
         // Held until the copy has its own name, so that no sweep takes it for what a crash left.
         let lock = Lock::of_knowledge_base(scratch)?;
@@ -56,7 +56,7 @@ pub(super) fn import(
     name: &RunName,
     manifest: &RunManifest,
 ) -> Result<(), RunsError> {
-    appear(disk, dir, name, |scratch| {
+    create_atomically(disk, dir, name, |scratch| {
         let mut options = EmbeddedOptions::default();
         if let Some(contents) = &archive.manifest().contents {
             options.attribute_limits = contents.attribute_limits;
@@ -75,9 +75,9 @@ pub(super) fn import(
     })
 }
 
-/// Lets a run appear at once: `make` fills a directory of another name and returns what keeps
+/// Creates a run atomically: `make` fills a directory of another name and returns what keeps
 /// others out of it.
-fn appear<L>(
+fn create_atomically<L>(
     disk: &Disk,
     dir: &Path,
     name: &RunName,

@@ -18,19 +18,19 @@ const LEVELS: usize = 1;
 
 /// The content of a data directory.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct DirectoryContents {
     pub(super) knowledge_bases: Vec<PathBuf>,
     pub(super) state_files: Vec<PathBuf>,
     /// Directories that are being made or removed, or were when a process died.
     pub(super) scratch: Vec<PathBuf>,
 }
 
-impl Found {
+impl DirectoryContents {
     /// Looks through a directory and its sub-directories.
     pub(super) fn in_directory(dir: &Path) -> Result<Self, RunsError> {
-        let mut found = Self::default();
-        found.walk(dir, LEVELS)?;
-        Ok(found)
+        let mut contents = Self::default();
+        contents.walk(dir, LEVELS)?;
+        Ok(contents)
     }
 
     /// Looks through a directory, and so many levels below it.
@@ -51,13 +51,13 @@ impl Found {
         };
         for entry in entries {
             let entry = entry.map_err(RunsError::io("list", dir))?;
-            self.look_at(&entry, levels)?;
+            self.sort_entry(&entry, levels)?;
         }
         Ok(())
     }
 
     /// Sorts one entry of a directory.
-    fn look_at(&mut self, entry: &DirEntry, levels: usize) -> Result<(), RunsError> {
+    fn sort_entry(&mut self, entry: &DirEntry, levels: usize) -> Result<(), RunsError> {
         let path = entry.path();
         // Links are not followed: one that leads upwards would have no end.
         let Ok(kind) = entry.file_type() else {

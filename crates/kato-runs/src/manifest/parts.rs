@@ -203,7 +203,7 @@ pub struct LevelResult {
 
 impl RunResults {
     /// Returns the results that a report states.
-    pub(crate) fn of_report(report: &TrainingReport) -> Self {
+    pub(crate) fn from_report(report: &TrainingReport) -> Self {
         let levels = report.levels.iter().map(|level| LevelResult {
             node: level.node.clone(),
             observations: level.observations,
@@ -220,7 +220,7 @@ impl RunResults {
 
     /// Returns the results that are committed. What only a report knows is taken from `recorded`,
     /// as far as it is of the same state.
-    pub(crate) fn of_checkpoint(
+    pub(crate) fn from_checkpoint(
         checkpoint: Option<&Checkpoint>,
         mut levels: Vec<LevelResult>,
         recorded: Option<&Self>,

@@ -63,7 +63,7 @@ struct Schedule {
 
 impl Schedule {
     /// Draws the parameters of a schedule.
-    fn of(seed: u64) -> Self {
+    fn from_seed(seed: u64) -> Self {
         let mut draw = Draw(seed);
         Self {
             seed,
@@ -138,7 +138,7 @@ impl Simulation {
         let n_documents = self.batches[batch as usize];
         let is_selected = |at: &usize| match &assignment.selection {
             Selection::All => true,
-            Selection::Residue { of, residue } => (first + at) as u64 % of == *residue,
+            Selection::Residue { modulus, residue } => (first + at) as u64 % modulus == *residue,
             Selection::Positions(positions) => positions.contains(at),
         };
         (0..n_documents)
@@ -149,14 +149,14 @@ impl Simulation {
     }
 
     /// Carries out everything that the dispatcher wants, at once, as its thread does.
-    fn obey(&mut self) {
+    fn execute_commands(&mut self) {
         // Far more commands than any state gives: two that undo each other would go on for ever.
         for _ in 0..10_000 {
             let Some(command) = self.dispatch.next_command() else {
                 return;
             };
             match command {
-                Command::Mail { worker, assignment } => {
+                Command::SendWork { worker, assignment } => {
                     let state = &mut self.workers[worker];
                     assert_eq!(state.mailbox, None, "a mailbox holds one assignment");
                     state.mailbox = Some(assignment);
@@ -184,7 +184,7 @@ impl Simulation {
     }
 
     /// Takes in the oldest report, and checks a commit against what it must hold.
-    fn hear(&mut self) {
+    fn handle_report(&mut self) {
         let Some(news) = self.news.pop_front() else {
             return;
         };
@@ -203,10 +203,10 @@ impl Simulation {
                 }
                 self.dispatch.staged(worker, &ids);
             }
-            News::Died(worker, over) => {
-                let sample =
-                    over.and_then(|(id, at)| Some((self.dispatch.assignment(id)?.batch.0, at)));
-                if self.dispatch.died(worker, over) == Verdict::Failed {
+            News::Died(worker, current_sample) => {
+                let sample = current_sample
+                    .and_then(|(id, at)| Some((self.dispatch.assignment(id)?.batch.0, at)));
+                if self.dispatch.died(worker, current_sample) == Verdict::Failed {
                     self.failed.push(sample.expect("only a sample fails"));
                 }
             }
@@ -246,12 +246,12 @@ impl Simulation {
                 return;
             }
             // Deadly samples kill every worker; now and then one dies over a harmless sample, too.
-            let over = self
+            let fatal = self
                 .samples(id)
                 .into_iter()
                 .find(|sample| self.deadly.contains(sample) || self.draw.one_in(400));
             let state = &mut self.workers[idx];
-            if let Some((_, at)) = over {
+            if let Some((_, at)) = fatal {
                 state.is_dead = true;
                 self.news.push_back(News::Died(idx, Some((id, at))));
                 return;
@@ -345,7 +345,7 @@ impl Simulation {
         // time.
         for _ in 0..200_000 {
             self.clock += 1;
-            self.obey();
+            self.execute_commands();
             if self.is_ended && self.dispatch.is_done() && self.news.is_empty() {
                 return;
             }
@@ -354,7 +354,7 @@ impl Simulation {
             // meet as often as the others.
             match self.draw.below(6) {
                 0 if !self.is_ended && self.dispatch.wants_work() => self.load(),
-                0 | 1 => self.hear(),
+                0 | 1 => self.handle_report(),
                 2 if self.is_committing.is_some() && self.draw.one_in(5) => {
                     if !self.news.iter().any(|news| matches!(news, News::Committed)) {
                         self.news.push_back(News::Committed);
@@ -362,7 +362,7 @@ impl Simulation {
                 }
                 3 if self.draw.one_in(50) => {
                     let is_short = self.draw.one_in(2);
-                    self.dispatch.press(is_short);
+                    self.dispatch.set_memory_pressure(is_short);
                 }
                 4 if self.schedule.distribution == Distribution::WorkStealing
                     && self.draw.one_in(30) =>
@@ -382,7 +382,7 @@ impl Simulation {
 
 /// Runs one schedule; a failure names its seed.
 fn check(seed: u64) {
-    let schedule = Schedule::of(seed);
+    let schedule = Schedule::from_seed(seed);
     let mut simulation = Simulation::new(schedule);
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| simulation.run()));
     if let Err(panic) = ended {
@@ -442,7 +442,7 @@ fn who_gets_what(
     let mut in_mail: Vec<(usize, AssignmentId)> = Vec::new();
     loop {
         while let Some(command) = dispatch.next_command() {
-            if let Command::Mail { worker, assignment } = command {
+            if let Command::SendWork { worker, assignment } = command {
                 in_mail.push((worker, assignment));
             }
         }
@@ -504,7 +504,7 @@ fn what_waits_for_a_stuck_worker_goes_to_an_idle_one() {
     let run = |dispatch: &mut Dispatch, mail: &mut BTreeMap<usize, AssignmentId>| {
         while let Some(command) = dispatch.next_command() {
             match command {
-                Command::Mail { worker, assignment } => {
+                Command::SendWork { worker, assignment } => {
                     mail.insert(worker, assignment);
                 }
                 Command::TakeBack { worker } => {

@@ -8,12 +8,12 @@ use serde_json::json;
 use crate::app::App;
 use crate::call::Call;
 use crate::meters::NAMES;
-use crate::refusal::because;
+use crate::refusal::os_error_suffix;
 use crate::reply::{Outcome, Reply};
 use crate::timestamp;
 
 /// The state of the server, in KATO's words.
-pub(super) struct Condition {
+pub(super) struct HealthReport {
     pub(super) status: &'static str,
     pub(super) issues: Vec<String>,
     /// Whether everything can be stored.
@@ -22,7 +22,7 @@ pub(super) struct Condition {
 
 /// Returns the state of the server from what is in memory alone: the check must work when the disk
 /// does not.
-pub(super) fn condition(app: &App) -> Condition {
+pub(super) fn health_report(app: &App) -> HealthReport {
     let health = app.service.health();
     let counts = app.meters.lock();
     let mut status = "healthy";
@@ -44,7 +44,7 @@ pub(super) fn condition(app: &App) -> Condition {
     let stores = match &health {
         Health::Failed(failure) => {
             status = "unhealthy";
-            let why = because(failure);
+            let why = os_error_suffix(failure);
             issue(&format!(
                 "Storage failed{why}: nothing is changed any more; free space or repair it, then restart the server"
             ));
@@ -53,7 +53,7 @@ pub(super) fn condition(app: &App) -> Condition {
         // Nothing is lost in this state: the journal still takes everything, only folding fails.
         Health::Degraded(failure) => {
             status = "degraded";
-            let why = because(failure);
+            let why = os_error_suffix(failure);
             issue(&format!(
                 "What was learned stays in the journal{why}: the store of a node cannot be written; the server's log says which"
             ));
@@ -75,7 +75,7 @@ pub(super) fn condition(app: &App) -> Condition {
             loss.summary()
         ));
     }
-    Condition {
+    HealthReport {
         status,
         issues,
         stores,
@@ -84,12 +84,12 @@ pub(super) fn condition(app: &App) -> Condition {
 
 /// Handles `GET /health`.
 pub(crate) fn health(app: &App, _call: &Call) -> Outcome {
-    let Condition {
+    let HealthReport {
         status,
         issues,
         stores,
-    } = condition(app);
-    // Not before `condition` has returned: it takes the same lock, which is not reentrant.
+    } = health_report(app);
+    // Not before `health_report` has returned: it takes the same lock, which is not reentrant.
     let sampled_at = app.meters.lock().sampled_at;
     Ok(Reply::ok(&json!({
         "status": status,
@@ -123,8 +123,8 @@ mod tests {
             ..Machine::default()
         };
         app.meters.sample(busy, &app.service.figures());
-        let condition = condition(&app);
-        assert_eq!(condition.status, "healthy");
-        assert_eq!(condition.issues, ["High CPU usage", "High memory usage"]);
+        let report = health_report(&app);
+        assert_eq!(report.status, "healthy");
+        assert_eq!(report.issues, ["High CPU usage", "High memory usage"]);
     }
 }

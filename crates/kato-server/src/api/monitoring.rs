@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use kato_protocol::Root;
 use serde_json::{Map, Value, json};
 
-use super::health::{Condition, condition};
+use super::health::{HealthReport, health_report};
 use crate::app::App;
 use crate::call::Call;
 use crate::meters::{self, NAMES, Point};
@@ -208,7 +208,7 @@ fn recent(app: &App, name: &str, minutes: i64) -> Vec<Point> {
 /// Handles `GET /stats`.
 pub(crate) fn stats(app: &App, call: &Call) -> Outcome {
     let minutes = query::integer(&call.query, "minutes", 10)?;
-    let Condition { status, issues, .. } = condition(app);
+    let HealthReport { status, issues, .. } = health_report(app);
     let now = SystemTime::now();
     // Each lock is released at the end of its statement: `recent` and `summary` take it again.
     let machine = app.meters.lock().machine;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::call::Call;
 use crate::query;
-use crate::refusal::because;
+use crate::refusal::os_error_suffix;
 use crate::reply::{Outcome, Reply};
 use crate::timestamp;
 
@@ -80,7 +80,7 @@ pub(crate) fn distributed_stm(_app: &App, _call: &Call) -> Outcome {
 pub(crate) fn connection_pools(app: &App, _call: &Call) -> Outcome {
     let failure = match app.service.health() {
         Health::Failed(failure) | Health::Degraded(failure) => {
-            Some(format!("storage failed{}", because(&failure)))
+            Some(format!("storage failed{}", os_error_suffix(&failure)))
         }
         _ => None,
     };

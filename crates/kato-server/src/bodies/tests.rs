@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::plain;
+use super::fast_path;
 
 /// JSON of any kind, the sort that is hard to read included.
 fn any_json() -> impl Strategy<Value = Value> {
@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn both_ways_of_an_observation_agree(body in observation()) {
         let body = body.to_string();
-        if let Some(short) = plain::observation(body.as_bytes()) {
+        if let Some(short) = fast_path::observation(body.as_bytes()) {
             let long = super::long_observation(&HeaderMap::new(), body.as_bytes());
             prop_assert_eq!(Some(short), long.ok(), "{}", body);
         }
@@ -75,7 +75,7 @@ proptest! {
     #[test]
     fn both_ways_of_a_sequence_agree(items in proptest::collection::vec(observation(), 0..3), ends in any::<bool>()) {
         let body = json!({"observations": items, "learn_at_end": ends}).to_string();
-        if let Some(short) = plain::sequence(body.as_bytes()) {
+        if let Some(short) = fast_path::sequence(body.as_bytes()) {
             let long = super::long_sequence(&HeaderMap::new(), body.as_bytes());
             prop_assert_eq!(Some(format!("{short:?}")), long.ok().map(|long| format!("{long:?}")), "{}", body);
         }

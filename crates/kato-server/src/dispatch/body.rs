@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time;
 
 use crate::app::App;
-use crate::budget::{Scarce, Share};
+use crate::budget::{BudgetError, Share};
 use crate::json::Weight;
 use crate::options::Options;
 use crate::refusal::Refusal;
@@ -20,17 +20,17 @@ const ROOM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reads the body of a route that has one, and pays for the memory that parsing it will take.
 pub(super) async fn read(app: &App, body: Body, share: &Share) -> Result<Bytes, Refusal> {
-    let bounds = Bounds::of(&app.options);
-    match gather(bounds, body, share).await {
+    let bounds = Bounds::from_options(&app.options);
+    match collect_body(bounds, body, share).await {
         Ok(body) => Ok(body),
         Err(fault) => Err(bounds.refusal(&fault, share)),
     }
 }
 
 /// Reads a body part by part.
-async fn gather(bounds: Bounds, body: Body, share: &Share) -> Result<Bytes, Fault> {
+async fn collect_body(bounds: Bounds, body: Body, share: &Share) -> Result<Bytes, Fault> {
     let mut reading = bounds.reading(body)?;
-    let mut read = Gathered::default();
+    let mut read = BodyBuffer::default();
     let mut weight = Weight::default();
     while let Some(data) = reading.next().await? {
         let began = time::Instant::now();
@@ -52,7 +52,7 @@ pub(super) fn discard(app: &App, request: &HeaderMap, body: Body) -> bool {
     if body.is_end_stream() {
         return true;
     }
-    let bounds = Bounds::of(&app.options);
+    let bounds = Bounds::from_options(&app.options);
     // A client that waits to be asked for the body need not send it any more.
     if bounds.are_exceeded_by(&body) || is_held_back(request) {
         return false;
@@ -60,7 +60,7 @@ pub(super) fn discard(app: &App, request: &HeaderMap, body: Body) -> bool {
     // In a task that outlives the answer. hyper closes a connection whose body was dropped, unless
     // the rest of it has already arrived.
     tokio::spawn(async move {
-        if let Err(fault) = read_over(bounds, body).await {
+        if let Err(fault) = drain(bounds, body).await {
             tracing::debug!(?fault, "a body was not read over, and its connection ends");
         }
     });
@@ -68,7 +68,7 @@ pub(super) fn discard(app: &App, request: &HeaderMap, body: Body) -> bool {
 }
 
 /// Reads a body to its end and drops it.
-async fn read_over(bounds: Bounds, body: Body) -> Result<(), Fault> {
+async fn drain(bounds: Bounds, body: Body) -> Result<(), Fault> {
     let mut reading = bounds.reading(body)?;
     while reading.next().await?.is_some() {}
     Ok(())
@@ -92,13 +92,13 @@ struct Bounds {
 enum Fault {
     TooLarge,
     TooSlow,
-    BrokeOff,
-    NoMemory(Scarce),
+    Aborted,
+    NoMemory(BudgetError),
 }
 
-impl From<Scarce> for Fault {
-    fn from(scarce: Scarce) -> Self {
-        Self::NoMemory(scarce)
+impl From<BudgetError> for Fault {
+    fn from(error: BudgetError) -> Self {
+        Self::NoMemory(error)
     }
 }
 
@@ -133,7 +133,7 @@ impl Reading {
                 Some(Err(error)) if error.is::<LengthLimitError>() => return Err(Fault::TooLarge),
                 Some(Err(error)) => {
                     tracing::debug!(%error, "a body broke off");
-                    return Err(Fault::BrokeOff);
+                    return Err(Fault::Aborted);
                 }
             }
         }
@@ -143,7 +143,7 @@ impl Reading {
 
 impl Bounds {
     /// Returns the bounds that the server is set to.
-    fn of(options: &Options) -> Self {
+    fn from_options(options: &Options) -> Self {
         Self {
             bytes: options.max_body_bytes,
             timeout: options.read_timeout,
@@ -171,12 +171,12 @@ impl Bounds {
     /// Creates the refusal of a request whose body was needed and not read.
     fn refusal(self, fault: &Fault, share: &Share) -> Refusal {
         let (status, detail) = match fault {
-            Fault::NoMemory(Scarce::Now) => {
+            Fault::NoMemory(BudgetError::Exhausted) => {
                 let detail =
                     "the server is reading as much at the moment as its memory allows; try again";
                 return closing(Refusal::overloaded(detail));
             }
-            Fault::NoMemory(Scarce::Ever) => (
+            Fault::NoMemory(BudgetError::TooLarge) => (
                 StatusCode::PAYLOAD_TOO_LARGE,
                 format!(
                     "the body has so many values that reading it takes more than {} bytes of memory, the most that the server has for one; send less at a time",
@@ -194,7 +194,7 @@ impl Bounds {
                 StatusCode::REQUEST_TIMEOUT,
                 "the body did not arrive in time; send it again".to_owned(),
             ),
-            Fault::BrokeOff => (
+            Fault::Aborted => (
                 StatusCode::BAD_REQUEST,
                 "the body broke off; send it again".to_owned(),
             ),
@@ -212,12 +212,12 @@ fn closing(refusal: Refusal) -> Refusal {
 
 /// The parts of a body in one piece; a single part is not copied.
 #[derive(Debug, Default)]
-struct Gathered {
+struct BodyBuffer {
     first: Bytes,
     all: Vec<u8>,
 }
 
-impl Gathered {
+impl BodyBuffer {
     /// Adds a part.
     fn add(&mut self, data: Bytes) {
         // Most bodies arrive in one part.

@@ -24,12 +24,12 @@ pub(crate) const BATCH_BYTE: usize = 84;
 /// is not JSON, and before it every value has its comma, colon or bracket.
 #[derive(Debug, Default)]
 pub(crate) struct Weight {
-    place: Place,
+    state: State,
 }
 
-/// The place in a body at which a part ends.
+/// The state of the scan at the end of a part.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum State {
     #[default]
     Start,
     Outside,
@@ -44,29 +44,29 @@ impl Weight {
     /// Returns the weight that the next part of the body adds.
     pub(crate) fn of_part(&mut self, part: &[u8]) -> usize {
         let mut weight = part.len().saturating_mul(BYTE);
-        if self.place == Place::Start && !part.is_empty() {
+        if self.state == State::Start && !part.is_empty() {
             // No UTF-8 begins like this: it is UTF-16, or no text at all.
             let is_wide = matches!(part, [0xfe | 0xff, ..]);
-            self.place = if is_wide { Place::Wide } else { Place::Outside };
+            self.state = if is_wide { State::Wide } else { State::Outside };
         }
-        if self.place == Place::Wide {
+        if self.state == State::Wide {
             // A character takes two bytes, and each may be an object.
             return weight.saturating_add(part.len().saturating_mul(OBJECT / 2));
         }
         // The state survives the end of a part, because a part may end within a text or an escape.
         for byte in part {
-            self.place = match (self.place, byte) {
-                (Place::InText, b'"') => Place::Outside,
-                (Place::InText, b'\\') => Place::InEscape,
-                (Place::InText | Place::InEscape, _) => Place::InText,
-                (_, b'"') => Place::InText,
-                (place, byte) => {
+            self.state = match (self.state, byte) {
+                (State::InText, b'"') => State::Outside,
+                (State::InText, b'\\') => State::InEscape,
+                (State::InText | State::InEscape, _) => State::InText,
+                (_, b'"') => State::InText,
+                (state, byte) => {
                     weight = weight.saturating_add(match byte {
                         b'{' => OBJECT,
                         b'[' | b',' | b':' => VALUE,
                         _ => 0,
                     });
-                    place
+                    state
                 }
             };
         }

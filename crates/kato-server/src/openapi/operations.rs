@@ -63,7 +63,7 @@ impl Operation {
 }
 
 /// Returns the description of a route's operation.
-pub(super) fn of(method: &Method, template: &str) -> Operation {
+pub(super) fn for_route(method: &Method, template: &str) -> Operation {
     match (method.as_str(), template) {
         ("GET", "/") => op("The service and its version", "Root"),
         ("GET", "/health") => op("Whether the server is well", "Monitoring"),

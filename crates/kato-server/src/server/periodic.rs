@@ -8,9 +8,9 @@ use tokio::task::{self, JoinHandle};
 use tokio::time::{self, Interval, MissedTickBehavior};
 
 use crate::app::App;
+use crate::log_throttle::LogThrottle;
 use crate::meters::Sampler;
-use crate::refusal::chain;
-use crate::repeated::Repeated;
+use crate::refusal::error_chain;
 
 /// Time between two rounds of the service's maintenance.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ pub(super) struct Periodic(JoinHandle<()>);
 
 impl Periodic {
     /// Starts a task.
-    pub(super) fn of(work: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
         Self(task::spawn(work))
     }
 
@@ -56,7 +56,7 @@ pub(super) async fn maintain(app: Arc<App>, mut ending: watch::Receiver<bool>) {
     let mut interval = time::interval(MAINTENANCE_INTERVAL);
     // A round that took long must not be followed by a burst of them.
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let failures = Repeated::default();
+    let failures = LogThrottle::default();
     let mut is_failing = false;
     let mut logged = Vec::new();
     while next(&mut interval, &mut ending).await {
@@ -78,16 +78,16 @@ pub(super) async fn maintain(app: Arc<App>, mut ending: watch::Receiver<bool>) {
         match maintained {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
-                if let Some(n_left_out) = failures.tell() {
+                if let Some(n_left_out) = failures.should_log() {
                     tracing::warn!(
-                        error = chain(&error),
+                        error = error_chain(&error),
                         n_left_out,
                         "periodic work failed, and is tried again"
                     );
                 }
             }
             Err(error) => {
-                if let Some(n_left_out) = failures.tell() {
+                if let Some(n_left_out) = failures.should_log() {
                     tracing::error!(%error, n_left_out, "periodic work ended unexpectedly");
                 }
             }

@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use super::opening;
-use super::tables::{Moment, TABLES};
+use super::tables::{TABLES, TablesSnapshot};
 use crate::ServiceError;
 
 /// Bytes that are written at a time.
 const PART_BYTES: usize = 4 << 20;
 
 /// Writes what the tables held at a moment into a new journal, durably.
-pub(crate) fn copy(moment: &Moment<'_>, to: &Path) -> Result<(), ServiceError> {
+pub(crate) fn copy(snapshot: &TablesSnapshot<'_>, to: &Path) -> Result<(), ServiceError> {
     let copied = || ServiceError::journal("write a copy of the journal");
     let tables = opening::open(to, false)?.tables;
     for (table, _) in TABLES {
         let keyspace = tables.keyspace(table);
         let (mut part, mut bytes) = (Vec::new(), 0);
-        for row in moment.rows(table) {
+        for row in snapshot.rows(table) {
             let (key, value) = row?;
             bytes += key.len() + value.len();
             part.push((keyspace, key.to_vec(), Some(value.to_vec())));

@@ -62,8 +62,8 @@ impl Fault {
         let read = ServiceError::io("read", &self.path);
         let mut reader = LogReader::open(&self.path).map_err(read)?;
         let mut bytes = vec![0; usize::try_from(self.bytes).unwrap_or(usize::MAX)];
-        reader.stand_at(self.at).map_err(read)?;
-        reader.take(&mut bytes).map_err(read)?;
+        reader.seek_to(self.at).map_err(read)?;
+        reader.read_exact(&mut bytes).map_err(read)?;
         // A write begins where another ends: every trailer among the bytes may have a whole one
         // behind it.
         for (idx, _) in bytes
@@ -72,7 +72,7 @@ impl Fault {
             .filter(|(_, found)| *found == TRAILER)
         {
             reader
-                .stand_at(self.at + (idx + TRAILER.len()) as u64)
+                .seek_to(self.at + (idx + TRAILER.len()) as u64)
                 .map_err(read)?;
             if let Next::Write(Write {
                 mark: Some(mark), ..
@@ -265,7 +265,7 @@ impl LogReader {
     }
 
     /// Moves to a position.
-    fn stand_at(&mut self, at: u64) -> io::Result<()> {
+    fn seek_to(&mut self, at: u64) -> io::Result<()> {
         self.at = at;
         self.reader.seek(SeekFrom::Start(at)).map(drop)
     }
@@ -285,13 +285,13 @@ impl LogReader {
         if self.at == self.bytes {
             return Ok(Next::Zeros);
         }
-        match self.number::<1>()? as u8 {
+        match self.read_number::<1>()? as u8 {
             0 => return Ok(Next::Zeros),
             START => {}
             _ => return Ok(Next::Broken(UNREADABLE)),
         }
-        let n_items = self.number::<4>()?;
-        let place = self.number::<8>()?;
+        let n_items = self.read_number::<4>()?;
+        let place = self.read_number::<8>()?;
         let mut checksum = Checksum::default();
         // Table, whether it was removed, and bytes of the key; key and value are the reader's body.
         let mut item: Option<(u64, bool, usize)> = None;
@@ -301,29 +301,29 @@ impl LogReader {
                 let (key, value) = self.body.split_at(key);
                 checksum.add(table, is_removed, key, value);
             }
-            if self.number::<1>()? as u8 != ITEM {
+            if self.read_number::<1>()? as u8 != ITEM {
                 return Ok(Next::Broken(UNREADABLE));
             }
-            let (kind, compression) = (self.number::<1>()?, self.number::<1>()?);
-            let table = self.number::<8>()?;
-            let key = self.number::<2>()?;
-            let (value, stored) = (self.number::<4>()?, self.number::<4>()?);
+            let (kind, compression) = (self.read_number::<1>()?, self.read_number::<1>()?);
+            let table = self.read_number::<8>()?;
+            let key = self.read_number::<2>()?;
+            let (value, stored) = (self.read_number::<4>()?, self.read_number::<4>()?);
             // The journal puts and removes records, uncompressed: anything else was not written by
             // it.
             if kind > 1 || compression != 0 || value != stored {
                 return Ok(Next::Broken(UNREADABLE));
             }
-            self.body(key + value)?;
+            self.read_body(key + value)?;
             item = Some((table, kind == 1, key as usize));
         }
-        if self.number::<1>()? as u8 != END {
+        if self.read_number::<1>()? as u8 != END {
             return Ok(Next::Broken(UNREADABLE));
         }
         // The checksum of the database, which checks it itself. It does not cover everything: the
         // mark's does.
-        self.number::<8>()?;
+        self.read_number::<8>()?;
         let mut trailer = [0; TRAILER.len()];
-        self.take(&mut trailer)?;
+        self.read_exact(&mut trailer)?;
         if trailer != TRAILER {
             return Ok(Next::Broken(UNREADABLE));
         }
@@ -348,9 +348,9 @@ impl LogReader {
     }
 
     /// Reads the next bytes as a little-endian number.
-    fn number<const N: usize>(&mut self) -> io::Result<u64> {
+    fn read_number<const N: usize>(&mut self) -> io::Result<u64> {
         let mut bytes = [0; N];
-        self.take(&mut bytes)?;
+        self.read_exact(&mut bytes)?;
         Ok(bytes
             .iter()
             .rev()
@@ -358,7 +358,7 @@ impl LogReader {
     }
 
     /// Reads so many bytes as there is room for.
-    fn take(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+    fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         self.reader.read_exact(bytes)?;
         self.at += bytes.len() as u64;
         Ok(())
@@ -366,7 +366,7 @@ impl LogReader {
 
     /// Reads so many bytes, if the file has as many: no checksum has vouched for lengths at this
     /// point, and a damaged one must not take all memory.
-    fn body(&mut self, bytes: u64) -> io::Result<()> {
+    fn read_body(&mut self, bytes: u64) -> io::Result<()> {
         if bytes > self.bytes.saturating_sub(self.at) {
             return Err(ErrorKind::UnexpectedEof.into());
         }

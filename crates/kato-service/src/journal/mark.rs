@@ -27,21 +27,21 @@ pub(super) struct Mark {
 
 impl Mark {
     /// Returns the bytes of the mark without its checksum.
-    fn said(&self) -> [u8; MARK_BYTES - 4] {
-        let mut said = [0; MARK_BYTES - 4];
-        said[0] = FORM;
-        said[1] = if self.follows_loss { FOLLOWS_LOSS } else { 0 };
-        said[2..10].copy_from_slice(&self.number.to_be_bytes());
-        said[10..].copy_from_slice(&self.place.to_be_bytes());
-        said
+    fn payload(&self) -> [u8; MARK_BYTES - 4] {
+        let mut payload = [0; MARK_BYTES - 4];
+        payload[0] = FORM;
+        payload[1] = if self.follows_loss { FOLLOWS_LOSS } else { 0 };
+        payload[2..10].copy_from_slice(&self.number.to_be_bytes());
+        payload[10..].copy_from_slice(&self.place.to_be_bytes());
+        payload
     }
 
     /// Returns the bytes of the mark of a write with these items.
     pub(super) fn encode(&self, items: Checksum) -> [u8; MARK_BYTES] {
         let mut bytes = [0; MARK_BYTES];
-        let (said, checksum) = bytes.split_at_mut(MARK_BYTES - 4);
-        said.copy_from_slice(&self.said());
-        checksum.copy_from_slice(&items.over(said).to_be_bytes());
+        let (payload, checksum) = bytes.split_at_mut(MARK_BYTES - 4);
+        payload.copy_from_slice(&self.payload());
+        checksum.copy_from_slice(&items.finalize_with(payload).to_be_bytes());
         bytes
     }
 
@@ -63,9 +63,9 @@ impl Mark {
 
     /// Returns whether these are the bytes of a mark of the items that the checksum was taken of.
     pub(super) fn ends(bytes: &[u8], items: Checksum) -> bool {
-        let said = bytes.len().saturating_sub(4);
-        let (said, checksum) = bytes.split_at(said);
-        checksum == items.over(said).to_be_bytes()
+        let payload_len = bytes.len().saturating_sub(4);
+        let (payload, checksum) = bytes.split_at(payload_len);
+        checksum == items.finalize_with(payload).to_be_bytes()
     }
 }
 
@@ -86,8 +86,8 @@ impl Checksum {
     }
 
     /// Returns the checksum of the items and, behind them, of what the mark says.
-    fn over(mut self, said: &[u8]) -> u32 {
-        self.0.update(said);
+    fn finalize_with(mut self, payload: &[u8]) -> u32 {
+        self.0.update(payload);
         self.0.finalize()
     }
 }

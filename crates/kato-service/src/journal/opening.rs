@@ -15,7 +15,7 @@ use super::log::{self, Log};
 use super::mark::{MARK_KEY, Mark};
 use super::tables::{Position, TABLES, Tables};
 use super::versions::{self, CURRENT};
-use super::witness::{self, Testimony, Witness};
+use super::witness::{self, Witness, WitnessRecord};
 use crate::ServiceError;
 use crate::error::StorageFailure;
 use crate::files::{remove_dir, sync_dir};
@@ -79,21 +79,21 @@ struct Unexpected;
 
 /// Opens the journal in the directory of a service, or creates one.
 pub(super) fn open(service_dir: &Path, accepts_losses: bool) -> Result<Opened, ServiceError> {
-    let (witness, said) = Witness::open(service_dir)?;
+    let (witness, record) = Witness::open(service_dir)?;
     let opening = Opening {
         dir: service_dir.join(JOURNAL),
         witness_path: service_dir.join(witness::FILE),
         accepts_losses,
         losses: Vec::new(),
     };
-    match said {
+    match record {
         // An earlier start was broken off before anything was written: what there is of a journal
         // is empty.
-        Some(said) if said.is_of_nothing() => {
+        Some(record) if record.is_of_nothing() => {
             remove_dir(&opening.dir)?;
             opening.create(witness)
         }
-        Some(said) => opening.open_known(witness, said),
+        Some(record) => opening.open_known(witness, record),
         None if opening.holds_anything() => opening.open_unwitnessed(witness),
         None => opening.create(witness),
     }
@@ -136,25 +136,29 @@ impl Opening {
     /// Creates a journal where there is none.
     fn create(self, mut witness: Witness) -> Result<Opened, ServiceError> {
         let journal = *Uuid::new_v4().as_bytes();
-        let nothing = Testimony {
+        let nothing = WitnessRecord {
             journal,
-            ..Testimony::default()
+            ..WitnessRecord::default()
         };
         // Before the journal: should this be broken off, the next start knows that nothing is lost.
         witness
-            .say(nothing)
+            .write(nothing)
             .map_err(|source| witness.failed(source))?;
         witness.sync()?;
         let db = self.database(1)?;
         let mut opened = self.tables(db, witness, None, 0)?;
         opened.is_new = true;
-        opened.settle(journal)?;
+        opened.upgrade_and_record(journal)?;
         Ok(opened)
     }
 
     /// Opens a journal that the witness knows.
-    fn open_known(mut self, witness: Witness, said: Testimony) -> Result<Opened, ServiceError> {
-        if !self.check_directories(&said)? {
+    fn open_known(
+        mut self,
+        witness: Witness,
+        record: WitnessRecord,
+    ) -> Result<Opened, ServiceError> {
+        if !self.check_directories(&record)? {
             // What is left is kept for the operator, as the database cannot go on with it.
             self.put_aside()?;
             return self.create(witness);
@@ -162,19 +166,19 @@ impl Opening {
         // Everything is read before the database may change it, so that a refusal leaves all as it
         // is.
         let mut log = log::read(&self.dir)?;
-        if self.check_files(&log, &said)? {
+        if self.check_files(&log, &record)? {
             log = log::read(&self.dir)?;
         }
         // Read again behind a gap, without the files that were put away.
-        let bytes_cut_off = self.check_writes(&log, Some(said.flushed))?;
-        self.check_oldest(&log, &said)?;
+        let bytes_cut_off = self.check_writes(&log, Some(record.flushed))?;
+        self.check_oldest(&log, &record)?;
         let db = self.database(1)?;
         self.check_tables(&db)?;
         // It has no id where making it, or making it one of this version, was broken off. Then the
         // witness knows of no write yet.
         let id = id_of(&open_table(&db, META)?)?;
-        let journal = id.unwrap_or(said.journal);
-        if journal != said.journal || id.is_none() && said.written > 0 {
+        let journal = id.unwrap_or(record.journal);
+        if journal != record.journal || id.is_none() && record.written > 0 {
             let dir = self.dir.clone();
             self.journal_loss(&dir, "it is not the journal that was here before")?;
         }
@@ -182,15 +186,15 @@ impl Opening {
         let number = opened.tables.position().number;
         // What a power cut takes, the end of the log, is reported and not refused: nothing can
         // bring it back.
-        if number < said.written {
+        if number < record.written {
             opened.losses.push(Loss::Tail {
                 path: opened.tables.dir.clone(),
                 bytes: bytes_cut_off,
-                writes: said.written - number,
-                were_flushed: number < said.flushed,
+                writes: record.written - number,
+                were_flushed: number < record.flushed,
             });
         }
-        opened.settle(journal)?;
+        opened.upgrade_and_record(journal)?;
         Ok(opened)
     }
 
@@ -240,13 +244,13 @@ impl Opening {
         }
         let id = id_of(&opened.tables.meta)?;
         let journal = id.unwrap_or_else(|| *Uuid::new_v4().as_bytes());
-        opened.settle(journal)?;
+        opened.upgrade_and_record(journal)?;
         Ok(opened)
     }
 
     /// Checks that the directories of the database are there; returns `false` if it cannot go on
     /// with what is left.
-    fn check_directories(&mut self, said: &Testimony) -> Result<bool, ServiceError> {
+    fn check_directories(&mut self, record: &WitnessRecord) -> Result<bool, ServiceError> {
         let version = self.dir.join(DATABASE_VERSION);
         if !version.exists() {
             let path = if self.dir.exists() {
@@ -258,7 +262,7 @@ impl Opening {
             return Ok(false);
         }
         for table in 0..u64::BITS {
-            if said.tables >> table & 1 == 0 {
+            if record.tables >> table & 1 == 0 {
                 continue;
             }
             let dir = self.dir.join(KEYSPACES).join(table.to_string());
@@ -297,15 +301,15 @@ impl Opening {
     }
 
     /// Checks that no log file is gone; returns whether files behind a gap were put away.
-    fn check_files(&mut self, log: &Log, said: &Testimony) -> Result<bool, ServiceError> {
+    fn check_files(&mut self, log: &Log, record: &WitnessRecord) -> Result<bool, ServiceError> {
         let dir = self.dir.clone();
         let gone = |file| log::path_of(&dir, file);
         let Some(&newest) = log.files.last() else {
-            self.journal_loss(&gone(said.newest_log), "it is gone")?;
+            self.journal_loss(&gone(record.newest_log), "it is gone")?;
             return Ok(false);
         };
         // The database numbers its log files one after the other and removes only the oldest.
-        if newest < said.newest_log {
+        if newest < record.newest_log {
             self.journal_loss(&gone(newest + 1), "it is gone")?;
         }
         let gap = log.files.windows(2).find(|pair| pair[1] != pair[0] + 1);
@@ -344,11 +348,11 @@ impl Opening {
     }
 
     /// Checks that the oldest log files are gone because the tables have what they held.
-    fn check_oldest(&mut self, log: &Log, said: &Testimony) -> Result<(), ServiceError> {
+    fn check_oldest(&mut self, log: &Log, record: &WitnessRecord) -> Result<(), ServiceError> {
         let (Some(&oldest), Some(first)) = (log.files.first(), log.first) else {
             return Ok(());
         };
-        if oldest <= said.oldest_log {
+        if oldest <= record.oldest_log {
             return Ok(());
         }
         // Without threads of its own, so that it changes nothing. Every write puts its mark into
@@ -360,7 +364,7 @@ impl Opening {
         // Otherwise the log goes on where the tables end, and the files that are gone were of no
         // more use.
         if stored.unwrap_or(0) + PLACES_OF_TABLES < first.place {
-            let path = log::path_of(&self.dir, said.oldest_log);
+            let path = log::path_of(&self.dir, record.oldest_log);
             self.journal_loss(&path, "it is gone")?;
         }
         Ok(())
@@ -371,11 +375,11 @@ impl Opening {
         let names = TABLES.iter().map(|(_, name)| *name).chain([META]);
         for name in names.filter(|name| !db.keyspace_exists(name)) {
             // A loss that was accepted above may be what the table went with.
-            let is_told = self
+            let is_reported = self
                 .losses
                 .iter()
                 .any(|loss| matches!(loss, Loss::Journal { .. }));
-            if !is_told {
+            if !is_reported {
                 let dir = self.dir.clone();
                 self.journal_loss(&dir, format!("its table {name} is gone"))?;
             }
@@ -423,8 +427,8 @@ impl Opening {
             Ok(Err(fjall::Error::Locked)) => Err(ServiceError::InUse {
                 path: self.dir.clone(),
             }),
-            Ok(Err(error)) => Err(unopened(StorageFailure::of(error))),
-            Err(_) => Err(unopened(StorageFailure::of(Unexpected))),
+            Ok(Err(error)) => Err(unopened(StorageFailure::new(error))),
+            Err(_) => Err(unopened(StorageFailure::new(Unexpected))),
         }
     }
 
@@ -506,9 +510,9 @@ impl Opened {
     }
 
     /// Makes the journal one of this version, and the witness speak of it as it is now.
-    fn settle(&mut self, journal: [u8; 16]) -> Result<(), ServiceError> {
+    fn upgrade_and_record(&mut self, journal: [u8; 16]) -> Result<(), ServiceError> {
         let tables = &self.tables;
-        let is_settled =
+        let is_current =
             self.version()? == Some(FORMAT_VERSION) && id_of(&tables.meta)? == Some(journal);
         tables.position().follows_loss |= !self.losses.is_empty();
         let ids = tables
@@ -525,23 +529,25 @@ impl Opened {
         {
             let mut position = tables.position();
             let number = position.number;
-            let said = Testimony {
+            let record = WitnessRecord {
                 journal,
                 written: number,
                 // A witness of writes that are known to be lost would report them again at every
                 // start.
-                flushed: position.witness.now().flushed.min(number),
+                flushed: position.witness.current().flushed.min(number),
                 tables: mask,
                 oldest_log: log.first().copied().unwrap_or(0),
                 newest_log: log.last().copied().unwrap_or(0),
             };
             let witness = &mut position.witness;
-            witness.say(said).map_err(|source| witness.failed(source))?;
+            witness
+                .write(record)
+                .map_err(|source| witness.failed(source))?;
             // On the disk before the version: a journal of this version without a witness has lost
             // it.
             witness.sync()?;
         }
-        if !is_settled {
+        if !is_current {
             let meta = [
                 (FORMAT_KEY, FORMAT_VERSION.to_be_bytes().to_vec()),
                 (ID_KEY, journal.to_vec()),

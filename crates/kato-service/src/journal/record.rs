@@ -71,7 +71,7 @@ struct OldKeyRecord {
 
 impl StateRecord {
     /// Writes a record.
-    pub(crate) fn of(expires: Micros, state: Option<&SessionState>) -> Vec<u8> {
+    pub(crate) fn encode(expires: Micros, state: Option<&SessionState>) -> Vec<u8> {
         let mut record = expires.0.to_be_bytes().to_vec();
         if let Some(state) = state {
             serde_json::to_writer(&mut record, state).expect("a state is plain data");

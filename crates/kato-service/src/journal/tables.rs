@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fjall::{Database, Keyspace, PersistMode, Readable, Snapshot};
 
 use super::mark::{Checksum, MARK_KEY, Mark};
-use super::witness::{Testimony, Witness};
+use super::witness::{Witness, WitnessRecord};
 use super::{Change, log};
 use crate::ServiceError;
 use crate::error::StorageFailure;
@@ -71,7 +71,7 @@ pub(super) struct Position {
 }
 
 /// The tables as they were at one moment.
-pub(crate) struct Moment<'a> {
+pub(crate) struct TablesSnapshot<'a> {
     tables: &'a Tables,
     snapshot: Snapshot,
 }
@@ -120,7 +120,7 @@ impl Tables {
     /// Carries out all changes or none, and hands them to the operating system.
     pub(super) fn write(&self, changes: Vec<Change>) -> fjall::Result<()> {
         #[cfg(test)]
-        self.meet(Fault::Write)?;
+        self.fail_if_injected(Fault::Write)?;
         if changes.is_empty() {
             return Ok(());
         }
@@ -166,25 +166,25 @@ impl Tables {
         (position.number, position.follows_loss) = (mark.number, false);
         // The write comes before the statement: a kill between the two leaves the witness behind,
         // never ahead.
-        let testimony = Testimony {
+        let record = WitnessRecord {
             written: mark.number,
-            ..*position.witness.now()
+            ..*position.witness.current()
         };
-        Ok(position.witness.say(testimony)?)
+        Ok(position.witness.write(record)?)
     }
 
     /// Waits until everything that was written is on the disk.
     pub(super) fn sync(&self) -> fjall::Result<()> {
         #[cfg(test)]
-        self.meet(Fault::Sync)?;
+        self.fail_if_injected(Fault::Sync)?;
         // Held over the flush: what the witness calls flushed is what the flush has covered.
         let mut position = self.position();
         self.db.persist(PersistMode::SyncData)?;
-        let testimony = Testimony {
+        let record = WitnessRecord {
             flushed: position.number,
-            ..*position.witness.now()
+            ..*position.witness.current()
         };
-        Ok(position.witness.say(testimony)?)
+        Ok(position.witness.write(record)?)
     }
 
     /// Records in the witness which log files there are.
@@ -193,13 +193,13 @@ impl Tables {
         // none comes back.
         let mut position = self.position();
         let files = log::list(&self.dir)?;
-        let testimony = Testimony {
+        let record = WitnessRecord {
             oldest_log: files.first().copied().unwrap_or(0),
             newest_log: files.last().copied().unwrap_or(0),
-            ..*position.witness.now()
+            ..*position.witness.current()
         };
-        let said = position.witness.say(testimony);
-        said.map_err(|source| position.witness.failed(source))
+        let written = position.witness.write(record);
+        written.map_err(|source| position.witness.failed(source))
     }
 
     /// Waits until the disk holds what the witness says.
@@ -208,8 +208,8 @@ impl Tables {
     }
 
     /// Returns everything as it is now, while writing goes on.
-    pub(crate) fn moment(&self) -> Moment<'_> {
-        Moment {
+    pub(crate) fn snapshot(&self) -> TablesSnapshot<'_> {
+        TablesSnapshot {
             tables: self,
             snapshot: self.db.snapshot(),
         }
@@ -229,7 +229,7 @@ impl Tables {
     }
 
     #[cfg(test)]
-    fn meet(&self, step: Fault) -> fjall::Result<()> {
+    fn fail_if_injected(&self, step: Fault) -> fjall::Result<()> {
         let fault = self
             .fault
             .lock()
@@ -253,7 +253,7 @@ impl Tables {
     }
 }
 
-impl Moment<'_> {
+impl TablesSnapshot<'_> {
     /// Returns all records of a table, in key order.
     pub(crate) fn rows(
         &self,
@@ -276,7 +276,7 @@ fn rows(
 fn unread(path: &Path) -> impl FnOnce(fjall::Error) -> ServiceError {
     |source| ServiceError::Journal {
         action: "read the journal; if a file of it is damaged, restore the service's directory from a copy",
-        source: StorageFailure::of(InDirectory {
+        source: StorageFailure::new(InDirectory {
             path: path.to_owned(),
             source,
         }),

@@ -27,7 +27,7 @@ pub(super) struct Fault {
 /// Returns what is wrong with the list in the directory of a table, if anything is.
 pub(super) fn fault(table: &Path) -> Result<Option<Fault>, ServiceError> {
     let current = table.join(CURRENT);
-    let Some(said) = read(&current)? else {
+    let Some(content) = read(&current)? else {
         let path = if table.exists() {
             current
         } else {
@@ -42,7 +42,7 @@ pub(super) fn fault(table: &Path) -> Result<Option<Fault>, ServiceError> {
         let reason = "it is damaged";
         Ok(Some(Fault { path, reason }))
     };
-    let Some((number, rest)) = said.split_first_chunk() else {
+    let Some((number, rest)) = content.split_first_chunk() else {
         return damaged(current);
     };
     let Some(checksum) = rest.first_chunk() else {

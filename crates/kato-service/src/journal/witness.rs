@@ -18,13 +18,13 @@ const MAGIC: [u8; 8] = *b"KATOWIT1";
 const SLOTS: [u64; 2] = [0, 4096];
 
 /// Bytes of a slot: the magic, its turn, what it testifies, a checksum.
-const SLOT_BYTES: usize = 8 + 8 + TESTIMONY_BYTES + 4;
+const SLOT_BYTES: usize = 8 + 8 + RECORD_BYTES + 4;
 
-const TESTIMONY_BYTES: usize = 16 + 5 * 8;
+const RECORD_BYTES: usize = 16 + 5 * 8;
 
 /// The statement of a witness.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Testimony {
+pub(super) struct WitnessRecord {
     /// The id of the journal that it speaks of.
     pub(super) journal: [u8; 16],
     /// Number of the last write that was acknowledged.
@@ -45,10 +45,10 @@ pub(super) struct Witness {
     path: PathBuf,
     /// Counts the records; the next one goes into the slot of its parity.
     turn: u64,
-    now: Testimony,
+    current: WitnessRecord,
 }
 
-impl Testimony {
+impl WitnessRecord {
     /// Returns whether the journal was being made, and nothing was in it yet.
     pub(super) const fn is_of_nothing(&self) -> bool {
         self.written == 0 && self.tables == 0
@@ -64,44 +64,44 @@ impl Testimony {
             self.newest_log,
         ];
         let mut bytes = [0; SLOT_BYTES];
-        let (said, checksum) = bytes.split_at_mut(SLOT_BYTES - 4);
-        said[..8].copy_from_slice(&MAGIC);
-        said[8..16].copy_from_slice(&turn.to_be_bytes());
-        said[16..32].copy_from_slice(&self.journal);
-        for (place, number) in said[32..].chunks_exact_mut(8).zip(numbers) {
+        let (payload, checksum) = bytes.split_at_mut(SLOT_BYTES - 4);
+        payload[..8].copy_from_slice(&MAGIC);
+        payload[8..16].copy_from_slice(&turn.to_be_bytes());
+        payload[16..32].copy_from_slice(&self.journal);
+        for (place, number) in payload[32..].chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_be_bytes());
         }
-        checksum.copy_from_slice(&crc32fast::hash(said).to_be_bytes());
+        checksum.copy_from_slice(&crc32fast::hash(payload).to_be_bytes());
         bytes
     }
 
     /// Reads the turn and the statement of a slot; `None` if it is not whole.
     fn decode(bytes: &[u8]) -> Option<(u64, Self)> {
         let slot: &[u8; SLOT_BYTES] = bytes.get(..SLOT_BYTES)?.try_into().ok()?;
-        let (said, checksum) = slot.split_at(SLOT_BYTES - 4);
-        if said[..8] != MAGIC || checksum != crc32fast::hash(said).to_be_bytes() {
+        let (payload, checksum) = slot.split_at(SLOT_BYTES - 4);
+        if payload[..8] != MAGIC || checksum != crc32fast::hash(payload).to_be_bytes() {
             return None;
         }
         let number = |at: usize| {
-            let bytes = said.get(at..at + 8)?.try_into().ok()?;
+            let bytes = payload.get(at..at + 8)?.try_into().ok()?;
             Some(u64::from_be_bytes(bytes))
         };
-        let testimony = Self {
-            journal: said[16..32].try_into().ok()?,
+        let record = Self {
+            journal: payload[16..32].try_into().ok()?,
             written: number(32)?,
             flushed: number(40)?,
             tables: number(48)?,
             oldest_log: number(56)?,
             newest_log: number(64)?,
         };
-        Some((number(8)?, testimony))
+        Some((number(8)?, record))
     }
 }
 
 impl Witness {
     /// Opens the witness of a directory, or creates one that has nothing to say; returns what it
     /// said last.
-    pub(super) fn open(dir: &Path) -> Result<(Self, Option<Testimony>), ServiceError> {
+    pub(super) fn open(dir: &Path) -> Result<(Self, Option<WitnessRecord>), ServiceError> {
         let path = dir.join(FILE);
         let file = OpenOptions::new()
             .create(true)
@@ -114,39 +114,35 @@ impl Witness {
         (&file)
             .read_to_end(&mut bytes)
             .map_err(ServiceError::io("read", &path))?;
-        let slots = SLOTS.map(|at| Testimony::decode(bytes.get(at as usize..)?));
+        let slots = SLOTS.map(|at| WitnessRecord::decode(bytes.get(at as usize..)?));
         // A torn write spoils the slot that was written last: then the one before it counts.
         let latest = slots.into_iter().flatten().max_by_key(|(turn, _)| *turn);
         let witness = Self {
             file,
             path,
             turn: latest.map_or(0, |(turn, _)| turn),
-            now: latest.map(|(_, said)| said).unwrap_or_default(),
+            current: latest.map(|(_, record)| record).unwrap_or_default(),
         };
-        Ok((witness, latest.map(|(_, said)| said)))
+        Ok((witness, latest.map(|(_, record)| record)))
     }
 
     /// Returns what it says now.
-    pub(super) const fn now(&self) -> &Testimony {
-        &self.now
+    pub(super) const fn current(&self) -> &WitnessRecord {
+        &self.current
     }
 
     /// Replaces what it says, and hands it to the operating system, so that a kill does not undo
     /// it. After a power cut an earlier statement may be there; what that says of the disk is true
     /// even then.
-    pub(super) fn say(&mut self, testimony: Testimony) -> io::Result<()> {
-        if testimony == self.now {
+    pub(super) fn write(&mut self, record: WitnessRecord) -> io::Result<()> {
+        if record == self.current {
             return Ok(());
         }
         // Into the slot that does not hold the present statement, which stays whole should this
         // write be torn.
         let turn = self.turn + 1;
-        write_all_at(
-            &self.file,
-            &testimony.encode(turn),
-            SLOTS[(turn % 2) as usize],
-        )?;
-        (self.turn, self.now) = (turn, testimony);
+        write_all_at(&self.file, &record.encode(turn), SLOTS[(turn % 2) as usize])?;
+        (self.turn, self.current) = (turn, record);
         Ok(())
     }
 
@@ -190,13 +186,13 @@ mod tests {
 
     use super::*;
 
-    fn said(written: u64) -> Testimony {
-        Testimony {
+    fn record(written: u64) -> WitnessRecord {
+        WitnessRecord {
             journal: [7; 16],
             written,
             tables: 0x1ff,
             newest_log: 3,
-            ..Testimony::default()
+            ..WitnessRecord::default()
         }
     }
 
@@ -206,12 +202,12 @@ mod tests {
         let (mut witness, before) = Witness::open(dir.path()).unwrap();
         assert_eq!(before, None);
         for written in 1..=3 {
-            witness.say(said(written)).unwrap();
+            witness.write(record(written)).unwrap();
         }
         let last_slot = SLOTS[(witness.turn % 2) as usize];
         drop(witness);
         let (witness, before) = Witness::open(dir.path()).unwrap();
-        assert_eq!(before, Some(said(3)));
+        assert_eq!(before, Some(record(3)));
         drop(witness);
 
         let path = dir.path().join(FILE);
@@ -219,6 +215,6 @@ mod tests {
         bytes[last_slot as usize + 40] ^= 1;
         fs::write(&path, bytes).unwrap();
         let (_, before) = Witness::open(dir.path()).unwrap();
-        assert_eq!(before, Some(said(2)));
+        assert_eq!(before, Some(record(2)));
     }
 }

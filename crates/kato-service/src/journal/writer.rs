@@ -85,8 +85,8 @@ impl Writer {
         }
         let bytes = size(&entry);
         let written = self.put(entry.changes, bytes);
-        if let (Ok(()), Some(settled)) = (&written, entry.settled) {
-            settled();
+        if let (Ok(()), Some(on_written)) = (&written, entry.on_written) {
+            on_written();
         }
         Ok(written)
     }
@@ -96,7 +96,7 @@ impl Writer {
         let records = changes.len() as u64;
         if let Err(error) = self.tables.write(changes) {
             // The first failure ends all writing, and is the one that everybody gets.
-            let failure = self.failure.get_or_init(|| StorageFailure::of(error));
+            let failure = self.failure.get_or_init(|| StorageFailure::new(error));
             return Err(failure.clone());
         }
         self.figures.records.fetch_add(records, Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl Writer {
         let ended = panic::catch_unwind(AssertUnwindSafe(|| self.write_all(queue)));
         if ended.is_err() {
             self.failure
-                .get_or_init(|| StorageFailure::of(WriterPanicked));
+                .get_or_init(|| StorageFailure::new(WriterPanicked));
             // From now on it refuses: those who wait in the queue get their answer.
             self.write_all(queue);
         }
@@ -171,7 +171,7 @@ impl Writer {
         if let Err(error) = self.tables.sync() {
             // After a flush that failed nobody knows what the disk holds. Only reading it back can
             // tell, at the next opening.
-            let failure = self.failure.get_or_init(|| StorageFailure::of(error));
+            let failure = self.failure.get_or_init(|| StorageFailure::new(error));
             return refuse(synced, failure);
         }
         let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -193,8 +193,8 @@ fn size(entry: &Entry) -> usize {
 /// Answers that entries are as durable as they asked to be.
 fn acknowledge(written: Vec<Queued>) {
     for Queued { entry, reply } in written {
-        if let Some(settled) = entry.settled {
-            settled();
+        if let Some(on_written) = entry.on_written {
+            on_written();
         }
         // Nobody may be waiting any more.
         let _ = reply.send(Ok(()));

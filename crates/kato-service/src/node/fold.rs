@@ -38,13 +38,13 @@ impl LoadedNode {
         let _changing = journal.changing_store();
         // A panic in the store leaves open what it holds; an error does not, and the next fold
         // tries again.
-        let unfinished = journal.unfinished();
+        let guard = journal.begin_operation();
         // Flushed first: what the store has the journal must have, too, as it says what became of
         // the sessions and keys of these lessons.
         let written = journal
             .sync()
             .and_then(|()| Ok(pending.finish(checkpoint(latest))?));
-        unfinished.done();
+        guard.done();
         if let Err(error) = written {
             let mut gate = self.gate();
             // The lessons are as old as before, so that the next round of maintenance tries again.
@@ -85,7 +85,7 @@ impl LoadedNode {
             // It was never taught: there is nothing to forget, and no store to be made for it.
             return journal.append_and_wait(entry);
         }
-        let unfinished = journal.unfinished();
+        let guard = journal.begin_operation();
         // The journal before the store: a store that is emptied first would lack lessons that the
         // journal still counts on, were the next step never taken.
         gate.record_cleared(processor_id, &mut entry);
@@ -93,7 +93,7 @@ impl LoadedNode {
         if let Err(error) = self.engine().clear(checkpoint(gate.latest)) {
             // The journal says that all is forgotten, and memory does not: only loading the node
             // anew makes them one.
-            return Err(journal.fail(StorageFailure::of(error)).into());
+            return Err(journal.fail(StorageFailure::new(error)).into());
         }
         let mut done = Entry::default();
         done.remove(
@@ -104,7 +104,7 @@ impl LoadedNode {
         drop(journal.append(done)?);
         gate.folded = gate.latest;
         gate.since = None;
-        unfinished.done();
+        guard.done();
         Ok(())
     }
 }

@@ -85,16 +85,16 @@ impl LoadedNode {
         // number.
         options.commit_after = None;
         let Some(disk) = source.disk else {
-            return Self::of(Engine::in_memory_with(&[node_id], options), Gate::default());
+            return Self::new(Engine::in_memory_with(&[node_id], options), Gate::default());
         };
         let dir = directory_of(disk.nodes_dir, processor_id);
         let engine = open(node_id, &dir, options)?;
-        let loaded = Self::of(engine, Gate::default())?;
+        let loaded = Self::new(engine, Gate::default())?;
         let lineage = Lineage::new(node_id, &dir);
         match loaded.replay(processor_id, lineage, disk) {
             Err(ServiceError::Lost { loss }) => {
                 // Reported until the node can be loaded, whoever asks for it.
-                disk.losses.tell(loss.clone());
+                disk.losses.report(loss.clone());
                 return Err(ServiceError::Lost { loss });
             }
             replayed => replayed?,
@@ -104,7 +104,7 @@ impl LoadedNode {
     }
 
     /// Creates a node in memory from its engine.
-    fn of(engine: Engine, gate: Gate) -> Result<Self, ServiceError> {
+    fn new(engine: Engine, gate: Gate) -> Result<Self, ServiceError> {
         let node = engine
             .nodes()
             .next()
@@ -174,7 +174,7 @@ impl LoadedNode {
             // Committed at once: what there is becomes all that there ever was, so that the loss is
             // reported once.
             let _changing = disk.journal.changing_store();
-            let unfinished = disk.journal.unfinished();
+            let guard = disk.journal.begin_operation();
             self.engine.begin_commit().finish(checkpoint(gate.latest))?;
             gate.folded = gate.latest;
             gate.since = None;
@@ -183,7 +183,7 @@ impl LoadedNode {
             for loss in accepted {
                 disk.losses.write_down(loss, disk.clock.now())?;
             }
-            unfinished.done();
+            guard.done();
         }
         if !stale.changes.is_empty() {
             // Nobody waits for it: records that stay are skipped the next time, too.

@@ -77,7 +77,7 @@ impl Service {
             .and_then(|file| file.sync_all())
             .map_err(ServiceError::io("create", &unfinished))?;
         let staged = Staged::new(dir)?;
-        let moment = {
+        let snapshot = {
             let _no_writes = self
                 .shared
                 .writing
@@ -89,12 +89,12 @@ impl Service {
             // Files of a store are never changed, only replaced: links keep those of this moment,
             // while folds go on.
             staged.link_all(nodes)?;
-            journal.tables().moment()
+            journal.tables().snapshot()
         };
         copy_all(&staged.0, &to.join(NODES))?;
         // Behind the knowledge bases, but of the same moment.
-        journal::copy(&moment, to)?;
-        drop(moment);
+        journal::copy(&snapshot, to)?;
+        drop(snapshot);
         let list = dir.join(loss::FILE);
         if list.exists() {
             copy_file(&list, &to.join(loss::FILE))?;

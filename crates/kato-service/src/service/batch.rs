@@ -6,13 +6,13 @@ use kato_engine::{EngineError, LearnOutcome, Lesson};
 use kato_model::Event;
 
 use super::Service;
-use super::operate::{Form, Keyed};
+use super::operate::{Form, IdempotentRequest};
 use super::packed::PackedBatch;
 use crate::answer::BatchOutcome;
 use crate::error::StorageFailure;
 use crate::journal::StoredAnswer;
 use crate::keys::digest;
-use crate::session::Live;
+use crate::session::LoadedSession;
 use crate::{Receipt, ServiceError};
 
 impl Service {
@@ -47,7 +47,7 @@ impl Service {
         for item in &items {
             item.check(&options.engine.limits)?;
         }
-        let keyed = key.map(|key| Keyed {
+        let request = key.map(|key| IdempotentRequest {
             key,
             digest: digest("learn-batch", &items),
             outlives_session: true,
@@ -57,19 +57,19 @@ impl Service {
         let items = Cell::new(items);
         let is_sorted = Cell::new(false);
         let form = Form {
-            store: &|outcome| StoredAnswer::packed(&PackedBatch::of(outcome, is_sorted.get())),
+            store: &|outcome| StoredAnswer::packed(&PackedBatch::pack(outcome, is_sorted.get())),
             read: &|answer| PackedBatch::read(&answer, items.take()),
         };
         self.operate_as(
             id,
-            keyed,
+            request,
             &form,
             |_| true,
-            |live, entry| {
+            |loaded, entry| {
                 // In KATO the setting of a session has no effect: the process decides for all of
                 // them.
                 let sorts = match options.engine.session_sort_symbols {
-                    true => live.session.config().sort_symbols,
+                    true => loaded.session.config().sort_symbols,
                     false => options.engine.sort_symbols,
                 };
                 is_sorted.set(sorts);
@@ -77,7 +77,7 @@ impl Service {
                 if sorts {
                     lessons.iter_mut().for_each(sort);
                 }
-                match teach(live, &lessons) {
+                match teach(loaded, &lessons) {
                     Ok(outcomes) => {
                         let mut is_pattern =
                             outcomes.iter().map(|outcome| outcome.name().is_some());
@@ -87,16 +87,16 @@ impl Service {
                         let node_id = entry.node_id.clone();
                         (Ok(BatchOutcome { node_id, outcomes }), lessons)
                     }
-                    Err(error) => (Err(self.left_half_way(error)), Vec::new()),
+                    Err(error) => (Err(self.fail_journal(error)), Vec::new()),
                 }
             },
         )
     }
 
     /// Ends all writing, as a part of a batch was taught: only opening again undoes it.
-    fn left_half_way(&self, error: EngineError) -> ServiceError {
+    fn fail_journal(&self, error: EngineError) -> ServiceError {
         match &self.shared.journal {
-            Some(journal) => journal.fail(StorageFailure::of(error)).into(),
+            Some(journal) => journal.fail(StorageFailure::new(error)).into(),
             None => ServiceError::Engine(error),
         }
     }
@@ -112,7 +112,7 @@ pub(super) fn sort(lesson: &mut Lesson) {
 }
 
 /// Teaches lessons one after the other, up to the first that fails.
-fn teach(live: &Live, lessons: &[Lesson]) -> Result<Vec<LearnOutcome>, EngineError> {
-    let node = live.node.node();
+fn teach(loaded: &LoadedSession, lessons: &[Lesson]) -> Result<Vec<LearnOutcome>, EngineError> {
+    let node = loaded.node.node();
     lessons.iter().map(|lesson| node.teach(lesson)).collect()
 }

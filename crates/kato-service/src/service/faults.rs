@@ -146,9 +146,9 @@ fn a_fold_after_a_failure_stores_nothing() {
 fn a_cause_is_told_without_paths() {
     let failure = |code| {
         let error = std::io::Error::from_raw_os_error(code);
-        crate::StorageFailure::of(fjall::Error::Io(error))
+        crate::StorageFailure::new(fjall::Error::Io(error))
     };
     assert!(failure(28).system_error().unwrap().contains("os error 28"));
-    let worded = crate::StorageFailure::of("/secret/path is damaged");
+    let worded = crate::StorageFailure::new("/secret/path is damaged");
     assert_eq!(worded.system_error(), None);
 }

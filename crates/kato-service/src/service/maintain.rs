@@ -66,7 +66,7 @@ impl Service {
         };
         // Behind the sessions that have just ended, and the nodes that have left memory.
         shared.nodes.forget_unused();
-        *shared.fold_failure() = worked.as_ref().err().map(described);
+        *shared.fold_failure() = worked.as_ref().err().map(describe_error);
         worked.map(|()| done)
     }
 
@@ -192,12 +192,12 @@ impl Service {
 }
 
 /// Returns an error in a form that can be shown to those who ask later.
-fn described(error: &ServiceError) -> StorageFailure {
+fn describe_error(error: &ServiceError) -> StorageFailure {
     match error {
         ServiceError::StorageFailed { source } | ServiceError::Journal { source, .. } => {
             source.clone()
         }
-        error => StorageFailure::of(Told::of(error)),
+        error => StorageFailure::new(DescribedError::new(error)),
     }
 }
 
@@ -205,29 +205,29 @@ fn described(error: &ServiceError) -> StorageFailure {
 /// said, and its cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
-struct Told {
+struct DescribedError {
     text: String,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-impl Told {
+impl DescribedError {
     /// Describes an error with its causes.
-    fn of(error: &dyn Error) -> Self {
+    fn new(error: &dyn Error) -> Self {
         Self {
             text: error.to_string(),
-            source: error.source().map(cause),
+            source: error.source().map(describe_cause),
         }
     }
 }
 
 /// Describes the cause of an error.
-fn cause(error: &(dyn Error + 'static)) -> Box<dyn Error + Send + Sync> {
+fn describe_cause(error: &(dyn Error + 'static)) -> Box<dyn Error + Send + Sync> {
     // An error of the system stays one, as `StorageFailure::system_error` looks for it.
     let system = error
         .downcast_ref::<io::Error>()
         .and_then(io::Error::raw_os_error);
     match system {
         Some(code) => Box::new(io::Error::from_raw_os_error(code)),
-        None => Box::new(Told::of(error)),
+        None => Box::new(DescribedError::new(error)),
     }
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::Service;
 use crate::answer::NodeView;
+use crate::compact_json::{CompactJson, check_size};
 use crate::journal::Entry;
-use crate::kept::{Kept, at_most};
 use crate::node::LoadedNode;
 use crate::{Receipt, ServiceError, genes};
 
@@ -84,7 +84,9 @@ impl Service {
     pub fn genes(&self, node_id: &str) -> Map<String, Value> {
         let shared = &self.shared;
         let entry = shared.nodes.find(node_id, shared.now());
-        let set = entry.map(|entry| entry.genes().map()).unwrap_or_default();
+        let set = entry
+            .map(|entry| entry.genes().to_map())
+            .unwrap_or_default();
         let processor_id = self.processor_id(node_id);
         genes::readable(&processor_id, node_id, &shared.options.defaults, &set)
     }
@@ -110,12 +112,12 @@ impl Service {
         };
         {
             let mut genes = node.genes();
-            let mut all = genes.map();
+            let mut all = genes.to_map();
             all.extend(changes.clone());
-            let kept = Kept::of(&all);
+            let kept = CompactJson::new(&all);
             // Checked together with those that were set before: many small changes may not add up
             // to more.
-            at_most("bytes of genes", kept.len(), shared.options.max_kept_bytes)?;
+            check_size("bytes of genes", kept.len(), shared.options.max_kept_bytes)?;
             *genes = kept;
             node.record(&mut written, all);
         }

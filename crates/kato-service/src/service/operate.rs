@@ -14,7 +14,7 @@ use crate::journal::{Entry, Journal, StoredAnswer};
 use crate::keys::{Claim, Claimed, Digest};
 use crate::options::Durability;
 use crate::receipt::Acknowledgement;
-use crate::session::{Body, Live, SessionEntry};
+use crate::session::{Body, LoadedSession, SessionEntry};
 use crate::{Receipt, ServiceError};
 
 /// Time for which keys of requests that matter to one session alone are known: longer than any
@@ -23,7 +23,7 @@ const SESSION_KEY_RETENTION: Duration = Duration::from_secs(15 * 60);
 
 /// A request with an idempotency key.
 #[derive(Clone, Copy)]
-pub(super) struct Keyed<'a> {
+pub(super) struct IdempotentRequest<'a> {
     pub(super) key: &'a str,
     pub(super) digest: Digest,
     /// Whether the request may be repeated long after its session.
@@ -31,7 +31,7 @@ pub(super) struct Keyed<'a> {
 }
 
 /// The outcome of an operation: its answer, and what it taught the node.
-pub(super) type Acted<T> = (Result<T, ServiceError>, Vec<Lesson>);
+pub(super) type OperationOutcome<T> = (Result<T, ServiceError>, Vec<Lesson>);
 
 /// The form in which an answer is kept for when its request is repeated.
 pub(super) struct Form<'a, T> {
@@ -54,7 +54,7 @@ impl<T: Serialize + DeserializeOwned> Form<'_, T> {
 }
 
 /// The result of beginning a request: its key is claimed, or it was carried out before.
-pub(super) enum Begun<T> {
+pub(super) enum BeginResult<T> {
     New(Option<Claimed>),
     Done(Receipt<T>),
 }
@@ -64,42 +64,42 @@ impl Service {
     pub(super) fn operate<T: Serialize + DeserializeOwned>(
         &self,
         id: &str,
-        keyed: Option<Keyed<'_>>,
+        request: Option<IdempotentRequest<'_>>,
         can_teach: impl FnOnce(&SessionConfig) -> bool,
-        act: impl FnOnce(&mut Live, &SessionEntry) -> Acted<T>,
+        act: impl FnOnce(&mut LoadedSession, &SessionEntry) -> OperationOutcome<T>,
     ) -> Result<Receipt<T>, ServiceError> {
-        self.operate_as(id, keyed, &Form::whole(), can_teach, act)
+        self.operate_as(id, request, &Form::whole(), can_teach, act)
     }
 
     /// Runs an operation of a session whose answer is kept in a form of its own.
     pub(super) fn operate_as<T>(
         &self,
         id: &str,
-        keyed: Option<Keyed<'_>>,
+        request: Option<IdempotentRequest<'_>>,
         form: &Form<'_, T>,
         can_teach: impl FnOnce(&SessionConfig) -> bool,
-        act: impl FnOnce(&mut Live, &SessionEntry) -> Acted<T>,
+        act: impl FnOnce(&mut LoadedSession, &SessionEntry) -> OperationOutcome<T>,
     ) -> Result<Receipt<T>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
-        let entry = shared.live(id)?;
+        let entry = shared.find_session(id)?;
         // The key before the session: a repetition that waits here for the first request holds up
         // no session.
-        let claimed = match shared.begin(&entry, keyed, form)? {
-            Begun::New(claimed) => claimed,
-            Begun::Done(receipt) => return Ok(receipt),
+        let claimed = match shared.begin(&entry, request, form)? {
+            BeginResult::New(claimed) => claimed,
+            BeginResult::Done(receipt) => return Ok(receipt),
         };
         let mut body = entry.lock();
-        let live = entry.wake(&mut body, shared.source_for(&entry.node))?;
-        let node = Arc::clone(&live.node);
+        let loaded = entry.activate(&mut body, shared.source_for(&entry.node))?;
+        let node = Arc::clone(&loaded.node);
         // Held until the entry is in the queue, so that lessons have one order in the node and in
         // the journal. Only by what may teach: a gate makes all sessions of a node wait for each
         // other.
-        let mut gate = can_teach(live.session.config()).then(|| node.gate());
+        let mut gate = can_teach(loaded.session.config()).then(|| node.gate());
         // From here on memory may have what the journal lacks: a panic or an error that returns
         // early drops this, which ends all writing.
-        let unfinished = shared.journal.as_ref().map(Journal::unfinished);
-        let (acted, lessons) = act(live, &entry);
+        let guard = shared.journal.as_ref().map(Journal::begin_operation);
+        let (outcome, lessons) = act(loaded, &entry);
         let now = shared.now();
         shared.counters.learns.add(lessons.len() as u64);
         let mut written = Entry::default();
@@ -112,7 +112,7 @@ impl Service {
             // only survive a kill.
             written.sync = true;
         }
-        let answer = match acted {
+        let answer = match outcome {
             Ok(answer) => answer,
             Err(error) => {
                 if !written.changes.is_empty() {
@@ -120,13 +120,13 @@ impl Service {
                     // of a sequence: what the node has learned it keeps.
                     drop(shared.append(written)?);
                 }
-                if let Some(unfinished) = unfinished {
-                    unfinished.done();
+                if let Some(guard) = guard {
+                    guard.done();
                 }
                 return Err(error);
             }
         };
-        entry.weigh(&body);
+        entry.update_charge(&body);
         // Before the state is recorded, of which the new end is a part.
         shared.renew(&entry, now);
         if let Some(journal) = &shared.journal {
@@ -134,8 +134,8 @@ impl Service {
         }
         shared.keep(claimed, || (form.store)(&answer), &mut written);
         let pending = shared.append(written)?;
-        if let Some(unfinished) = unfinished {
-            unfinished.done();
+        if let Some(guard) = guard {
+            guard.done();
         }
         Ok(Receipt::new(answer, pending))
     }
@@ -144,7 +144,7 @@ impl Service {
 impl Shared {
     /// Returns the session, if it has not ended. One whose time is over is removed, unless an
     /// operation of it runs.
-    pub(super) fn live(&self, id: &str) -> Result<Arc<SessionEntry>, ServiceError> {
+    pub(super) fn find_session(&self, id: &str) -> Result<Arc<SessionEntry>, ServiceError> {
         let not_found = || ServiceError::SessionNotFound {
             session_id: id.to_owned(),
         };
@@ -211,22 +211,22 @@ impl Shared {
     pub(super) fn begin<T>(
         &self,
         entry: &SessionEntry,
-        keyed: Option<Keyed<'_>>,
+        request: Option<IdempotentRequest<'_>>,
         form: &Form<'_, T>,
-    ) -> Result<Begun<T>, ServiceError> {
-        let Some(keyed) = keyed else {
-            return Ok(Begun::New(None));
+    ) -> Result<BeginResult<T>, ServiceError> {
+        let Some(request) = request else {
+            return Ok(BeginResult::New(None));
         };
         let scope = entry.node.processor_id();
-        let retention = match keyed.outlives_session {
+        let retention = match request.outlives_session {
             true => self.options.key_retention,
             false => self.options.key_retention.min(SESSION_KEY_RETENTION),
         };
         let times = (self.now(), retention);
-        let Keyed { key, digest, .. } = keyed;
+        let IdempotentRequest { key, digest, .. } = request;
         let journal = self.journal.as_ref();
         let answer = match self.keys.claim(journal, scope, key, digest, times)? {
-            Claim::New(claimed) => return Ok(Begun::New(Some(claimed))),
+            Claim::New(claimed) => return Ok(BeginResult::New(Some(claimed))),
             Claim::Seen(answer) => (form.read)(answer)?,
         };
         self.counters.replays.add(1);
@@ -237,7 +237,9 @@ impl Shared {
             ..Entry::default()
         };
         let pending = self.append(barrier)?;
-        Ok(Begun::Done(Receipt::new(answer, pending).again()))
+        Ok(BeginResult::Done(
+            Receipt::new(answer, pending).into_replayed(),
+        ))
     }
 
     /// Adds the request's key and its answer to the entry.

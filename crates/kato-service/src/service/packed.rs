@@ -21,7 +21,7 @@ pub(super) struct PackedBatch {
 
 impl PackedBatch {
     /// Packs an answer.
-    pub(super) fn of(outcome: &BatchOutcome, is_sorted: bool) -> Self {
+    pub(super) fn pack(outcome: &BatchOutcome, is_sorted: bool) -> Self {
         let is_new = |outcome: &LearnOutcome| matches!(outcome, LearnOutcome::New(_));
         let byte = |part: &[LearnOutcome]| {
             let bits = part.iter().enumerate();

@@ -51,7 +51,8 @@ impl Shared {
             }
             let sessions = sessions.get(&Arc::as_ptr(node)).map(Vec::as_slice);
             // One that cannot be folded stays, and maintenance reports why.
-            let has_gone = leave(node, sessions.unwrap_or_default(), journal).unwrap_or(false);
+            let has_gone =
+                unload_node(node, sessions.unwrap_or_default(), journal).unwrap_or(false);
             n_gone += usize::from(has_gone);
         }
         n_gone
@@ -60,7 +61,7 @@ impl Shared {
 
 /// Puts all sessions of a node to rest and takes it out of memory, unless it is in use; returns
 /// whether it did.
-fn leave(
+fn unload_node(
     node: &NodeEntry,
     sessions: &[Arc<SessionEntry>],
     journal: &Journal,
@@ -72,14 +73,14 @@ fn leave(
     };
     let mut written = Entry::default();
     let with_bodies = sessions.iter().zip(&bodies);
-    for (session, body) in with_bodies.filter(|(_, body)| body.is_live()) {
+    for (session, body) in with_bodies.filter(|(_, body)| body.is_loaded()) {
         session.record_state(body, journal, &mut written)?;
     }
     // Waited for: a session that rests is read from the tables, and what is in the queue is not
     // there yet.
     journal.append_and_wait(written)?;
     for body in &mut bodies {
-        SessionEntry::rest(body);
+        SessionEntry::deactivate(body);
     }
     node.evict(journal)
 }

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::answer::{Existence, ListedSession, NewSession, SessionPage, SessionView};
+use crate::compact_json::{CompactJson, check_size};
 use crate::journal::{Entry, SessionHeader};
-use crate::kept::{Kept, at_most};
 use crate::session::SessionEntry;
 use crate::{Receipt, ServiceError, genes};
 
@@ -30,13 +30,13 @@ impl Service {
             self.make_room();
         }
         shared.check_memory()?;
-        let kept = new.node_id.len() + Kept::of(&new.metadata).len();
+        let kept = new.node_id.len() + CompactJson::new(&new.metadata).len();
         let most = shared.options.max_kept_bytes;
-        at_most("bytes of a node id and metadata", kept, most)?;
+        check_size("bytes of a node id and metadata", kept, most)?;
         let now = shared.now();
         let node = shared.nodes.enter(&new.node_id, now);
         let mut defaults = shared.options.defaults.clone();
-        genes::apply(&node.genes().map(), &mut defaults, |_| false);
+        genes::apply(&node.genes().to_map(), &mut defaults, |_| false);
         let given = new.config.unwrap_or_default();
         // As in KATO, one setting that is out of range makes all of them count as not given, and
         // the session is created all the same.
@@ -87,7 +87,7 @@ impl Service {
     ///
     /// [`ServiceError::SessionNotFound`].
     pub fn session(&self, id: &str) -> Result<SessionView, ServiceError> {
-        let entry = self.shared.live(id)?;
+        let entry = self.shared.find_session(id)?;
         let config = entry.lock().config().cloned();
         let config = config.ok_or_else(|| entry.not_found())?;
         Ok(entry.view(config, self.shared.now()))
@@ -120,7 +120,7 @@ impl Service {
     /// Returns whether a session can be used; one whose time is over is removed.
     #[must_use]
     pub fn check(&self, id: &str) -> bool {
-        self.shared.live(id).is_ok()
+        self.shared.find_session(id).is_ok()
     }
 
     /// Returns the number of sessions; those whose time was over at the last
@@ -140,7 +140,7 @@ impl Service {
     pub fn delete_session(&self, id: &str) -> Result<Receipt<()>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
-        let entry = shared.live(id)?;
+        let entry = shared.find_session(id)?;
         let mut body = entry.lock();
         // Another request may have ended it while this one waited for the lock.
         if body.config().is_none() {
@@ -167,7 +167,7 @@ impl Service {
         let shared = &*self.shared;
         let seconds = seconds.min(shared.options.max_session_ttl);
         let _turn = shared.begin_write()?;
-        let entry = shared.live(id)?;
+        let entry = shared.find_session(id)?;
         let body = entry.lock();
         if body.config().is_none() {
             return Err(entry.not_found());
@@ -210,7 +210,7 @@ impl Service {
     ///
     /// [`ServiceError::SessionNotFound`].
     pub fn config(&self, id: &str) -> Result<SessionConfig, ServiceError> {
-        let entry = self.shared.live(id)?;
+        let entry = self.shared.find_session(id)?;
         let config = entry.lock().config().cloned();
         config.ok_or_else(|| entry.not_found())
     }
@@ -228,7 +228,7 @@ impl Service {
     ) -> Result<Receipt<()>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
-        let entry = shared.live(id)?;
+        let entry = shared.find_session(id)?;
         let mut body = entry.lock();
         let config = body.config_mut().ok_or_else(|| entry.not_found())?;
         // Changed in a copy: a refusal leaves the settings as they were.
@@ -237,7 +237,7 @@ impl Service {
         check_settings(&changed, shared.options.max_kept_bytes)?;
         *config = changed;
         body.own.extend(genes::shadowed(changes));
-        entry.weigh(&body);
+        entry.update_charge(&body);
         shared.renew(&entry, shared.now());
         let mut written = Entry::default();
         if let Some(journal) = &shared.journal {
@@ -281,5 +281,5 @@ impl Service {
 /// Refuses settings that are too large to be kept: names of filters may be anything.
 fn check_settings(config: &SessionConfig, limit: usize) -> Result<(), ServiceError> {
     let text = serde_json::to_string(config).map_or(usize::MAX, |text| text.len());
-    at_most("bytes of settings", text, limit)
+    check_size("bytes of settings", text, limit)
 }

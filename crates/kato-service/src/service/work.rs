@@ -9,11 +9,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Service;
-use super::operate::{Acted, Begun, Form, Keyed};
+use super::operate::{BeginResult, Form, IdempotentRequest, OperationOutcome};
 use crate::answer::{Cognition, Finalized, Learned, ObserveOutcome, SequenceAnswer};
 use crate::journal::{Entry, StoredAnswer};
 use crate::keys::digest;
-use crate::session::{Live, SessionEntry};
+use crate::session::{LoadedSession, SessionEntry};
 use crate::{Receipt, ServiceError};
 
 impl Service {
@@ -30,25 +30,25 @@ impl Service {
         observation: Observation,
         key: Option<&str>,
     ) -> Result<Receipt<ObserveOutcome>, ServiceError> {
-        let keyed = key.map(|key| Keyed {
+        let request = key.map(|key| IdempotentRequest {
             key,
             digest: digest("observe", &observation),
             outlives_session: false,
         });
         let receipt = self.operate(
             id,
-            keyed,
+            request,
             |config| config.max_pattern_length > 0,
-            |live, entry| {
+            |loaded, entry| {
                 // Checked here and not first, so that the repetition of a request that was carried
                 // out gets its answer all the same.
                 if let Err(full) = self.shared.check_memory() {
                     return (Err(full), Vec::new());
                 }
-                acted(
-                    live,
+                run_operation(
+                    loaded,
                     entry,
-                    |live| live.session.observe(observation),
+                    |loaded| loaded.session.observe(observation),
                     |node_id, observed| ObserveOutcome {
                         node_id,
                         unique_id: unique_id("obs-"),
@@ -76,7 +76,7 @@ impl Service {
         sequence: Sequence,
         key: Option<&str>,
     ) -> Result<Receipt<SequenceAnswer>, ServiceError> {
-        let keyed = key.map(|key| Keyed {
+        let request = key.map(|key| IdempotentRequest {
             key,
             digest: digest("observe-sequence", &sequence),
             outlives_session: false,
@@ -85,16 +85,16 @@ impl Service {
         let mut n_observed = 0;
         let receipt = self.operate(
             id,
-            keyed,
+            request,
             |config| learns || config.max_pattern_length > 0,
-            |live, entry| {
+            |loaded, entry| {
                 if let Err(full) = self.shared.check_memory() {
                     return (Err(full), Vec::new());
                 }
-                acted(
-                    live,
+                run_operation(
+                    loaded,
                     entry,
-                    |live| live.session.observe_sequence(sequence),
+                    |loaded| loaded.session.observe_sequence(sequence),
                     |node_id, mut outcome| {
                         n_observed = outcome.steps.len();
                         for step in &mut outcome.steps {
@@ -118,13 +118,13 @@ impl Service {
     pub fn learn(&self, id: &str, key: Option<&str>) -> Result<Receipt<Learned>, ServiceError> {
         self.operate(
             id,
-            keyed(key, "learn"),
+            idempotent_request(key, "learn"),
             |_| true,
-            |live, entry| {
-                acted(
-                    live,
+            |loaded, entry| {
+                run_operation(
+                    loaded,
                     entry,
-                    |live| live.session.learn(),
+                    |loaded| loaded.session.learn(),
                     |node_id, outcome| Learned { node_id, outcome },
                 )
             },
@@ -137,11 +137,11 @@ impl Service {
     ///
     /// As [`observe`](Self::observe).
     pub fn clear_stm(&self, id: &str, key: Option<&str>) -> Result<Receipt<()>, ServiceError> {
-        let clear = |live: &mut Live, _: &SessionEntry| {
-            live.session.clear_stm();
+        let clear = |loaded: &mut LoadedSession, _: &SessionEntry| {
+            loaded.session.clear_stm();
             (Ok(()), Vec::new())
         };
-        self.operate(id, keyed(key, "clear-stm"), |_| false, clear)
+        self.operate(id, idempotent_request(key, "clear-stm"), |_| false, clear)
     }
 
     /// Empties the session's **node** for all its sessions, durably, and then this session as
@@ -154,16 +154,17 @@ impl Service {
     pub fn clear_all(&self, id: &str, key: Option<&str>) -> Result<Receipt<()>, ServiceError> {
         let shared = &*self.shared;
         let _turn = shared.begin_write()?;
-        let entry = shared.live(id)?;
-        let claimed = match shared.begin(&entry, keyed(key, "clear-all"), &Form::whole())? {
-            Begun::New(claimed) => claimed,
-            Begun::Done(receipt) => return Ok(receipt),
+        let entry = shared.find_session(id)?;
+        let request = idempotent_request(key, "clear-all");
+        let claimed = match shared.begin(&entry, request, &Form::whole())? {
+            BeginResult::New(claimed) => claimed,
+            BeginResult::Done(receipt) => return Ok(receipt),
         };
         let mut body = entry.lock();
-        let live = entry.wake(&mut body, shared.source_for(&entry.node))?;
-        let node = std::sync::Arc::clone(&live.node);
-        live.session.clear_stm();
-        entry.weigh(&body);
+        let loaded = entry.activate(&mut body, shared.source_for(&entry.node))?;
+        let node = std::sync::Arc::clone(&loaded.node);
+        loaded.session.clear_stm();
+        entry.update_charge(&body);
         shared.renew(&entry, shared.now());
         let Some(journal) = &shared.journal else {
             node.engine().clear(Value::Null)?;
@@ -187,7 +188,7 @@ impl Service {
     /// [`ServiceError::SessionNotFound`]; [`ServiceError::Engine`] when the node cannot be loaded.
     /// So for all reads.
     pub fn stm(&self, id: &str) -> Result<Vec<Event>, ServiceError> {
-        self.read(id, |live, _| live.session.stm().to_vec())
+        self.read(id, |loaded, _| loaded.session.stm().to_vec())
     }
 
     /// Returns the patterns that the short-term memory resembles, and what would come next. Other
@@ -211,9 +212,9 @@ impl Service {
         cancel: &Cancel,
     ) -> Result<Predictions, ServiceError> {
         // Copied under the session's lock, and predicted without it: predictions may take long.
-        let (stm, config, node) = self.read(id, |live, _| {
-            let session = &live.session;
-            let node = std::sync::Arc::clone(&live.node);
+        let (stm, config, node) = self.read(id, |loaded, _| {
+            let session = &loaded.session;
+            let node = std::sync::Arc::clone(&loaded.node);
             (session.stm().to_vec(), session.config().clone(), node)
         })?;
         self.shared.counters.predictions.add(1);
@@ -226,7 +227,7 @@ impl Service {
     ///
     /// As [`stm`](Self::stm).
     pub fn percept(&self, id: &str) -> Result<Option<Percept>, ServiceError> {
-        self.read(id, |live, _| live.session.percept())
+        self.read(id, |loaded, _| loaded.session.percept())
     }
 
     /// Returns the state of the session as KATO's `cognition-data` shows it.
@@ -244,8 +245,8 @@ impl Service {
     ///
     /// [`ServiceError::Cancelled`], and as [`stm`](Self::stm).
     pub fn cognition_unless(&self, id: &str, cancel: &Cancel) -> Result<Cognition, ServiceError> {
-        let (mut cognition, predicts, node) = self.read(id, |live, entry| {
-            let state = live.session.state();
+        let (mut cognition, predicts, node) = self.read(id, |loaded, entry| {
+            let state = loaded.session.state();
             let cognition = Cognition {
                 node_id: entry.node_id.clone(),
                 predictions: Predictions::default(),
@@ -253,8 +254,8 @@ impl Service {
                 short_term_memory: state.stm().to_vec(),
                 time: state.time(),
             };
-            let predicts = live.session.config().process_predictions;
-            (cognition, predicts, std::sync::Arc::clone(&live.node))
+            let predicts = loaded.session.config().process_predictions;
+            (cognition, predicts, std::sync::Arc::clone(&loaded.node))
         })?;
         if predicts {
             // As in KATO, whose data come from predictions that were made while observing, with the
@@ -274,8 +275,8 @@ impl Service {
     ///
     /// As [`stm`](Self::stm).
     pub fn finalize_training(&self, id: &str) -> Result<Finalized, ServiceError> {
-        let (node_id, node) = self.read(id, |live, entry| {
-            (entry.node_id.clone(), std::sync::Arc::clone(&live.node))
+        let (node_id, node) = self.read(id, |loaded, entry| {
+            (entry.node_id.clone(), std::sync::Arc::clone(&loaded.node))
         })?;
         let began = Instant::now();
         let patterns = node.node().finalize_training();
@@ -290,21 +291,21 @@ impl Service {
     fn read<T>(
         &self,
         id: &str,
-        look: impl FnOnce(&mut Live, &SessionEntry) -> T,
+        look: impl FnOnce(&mut LoadedSession, &SessionEntry) -> T,
     ) -> Result<T, ServiceError> {
-        let entry = self.shared.live(id)?;
+        let entry = self.shared.find_session(id)?;
         let mut body = entry.lock();
-        let live = entry.wake(&mut body, self.shared.source_for(&entry.node))?;
-        let found = look(live, &entry);
+        let loaded = entry.activate(&mut body, self.shared.source_for(&entry.node))?;
+        let found = look(loaded, &entry);
         // It may have come into memory just now, with what it remembers.
-        entry.weigh(&body);
+        entry.update_charge(&body);
         Ok(found)
     }
 }
 
 /// Makes the key of a request without a body.
-fn keyed<'a>(key: Option<&'a str>, method: &str) -> Option<Keyed<'a>> {
-    key.map(|key| Keyed {
+fn idempotent_request<'a>(key: Option<&'a str>, method: &str) -> Option<IdempotentRequest<'a>> {
+    key.map(|key| IdempotentRequest {
         key,
         digest: digest(method, &()),
         outlives_session: false,
@@ -312,14 +313,14 @@ fn keyed<'a>(key: Option<&'a str>, method: &str) -> Option<Keyed<'a>> {
 }
 
 /// Runs an operation of the engine, and makes its answer.
-fn acted<O, T>(
-    live: &mut Live,
+fn run_operation<O, T>(
+    loaded: &mut LoadedSession,
     entry: &SessionEntry,
-    act: impl FnOnce(&mut Live) -> Result<O, EngineError>,
+    act: impl FnOnce(&mut LoadedSession) -> Result<O, EngineError>,
     answer: impl FnOnce(String, O) -> T,
-) -> Acted<T> {
-    let outcome = act(live);
-    let lessons = live.session.take_lessons();
+) -> OperationOutcome<T> {
+    let outcome = act(loaded);
+    let lessons = loaded.session.take_lessons();
     let answer = outcome.map(|outcome| answer(entry.node_id.clone(), outcome));
     (answer.map_err(ServiceError::from), lessons)
 }

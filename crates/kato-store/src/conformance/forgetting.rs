@@ -30,26 +30,26 @@ fn three_levels() -> Lessons {
 }
 
 /// Returns the names of some lessons, a list for each node.
-fn names(lessons: &Lessons, node_of: impl Fn(usize) -> usize, picked: &[usize]) -> Doomed {
-    let mut doomed = vec![Vec::new(); lessons.n_nodes()];
+fn names(lessons: &Lessons, node_of: impl Fn(usize) -> usize, picked: &[usize]) -> NamesByNode {
+    let mut names_to_forget = vec![Vec::new(); lessons.n_nodes()];
     for &idx in picked {
-        doomed[node_of(idx)].push(lessons.name(idx));
+        names_to_forget[node_of(idx)].push(lessons.name(idx));
     }
-    doomed
+    names_to_forget
 }
 
 /// The names to forget, a list for each node.
-type Doomed = Vec<Vec<PatternName>>;
+type NamesByNode = Vec<Vec<PatternName>>;
 
 /// Returns the names of some lessons at the nodes that learned them.
-fn doomed(lessons: &Lessons, picked: &[usize]) -> Doomed {
+fn names_to_forget(lessons: &Lessons, picked: &[usize]) -> NamesByNode {
     names(lessons, |idx| lessons.node_of(idx), picked)
 }
 
 /// Forgets names, which has to succeed.
-fn forget(store: &dyn PatternStore, doomed: &[Vec<PatternName>], checkpoint: Value) {
+fn forget(store: &dyn PatternStore, names_to_forget: &[Vec<PatternName>], checkpoint: Value) {
     store
-        .forget(doomed, checkpoint)
+        .forget(names_to_forget, checkpoint)
         .expect("a store can forget patterns");
 }
 
@@ -68,7 +68,7 @@ pub fn forgotten_patterns_take_their_counts_along(fixture: &impl Fixture) {
         for part in grouping {
             commit(&store, vec![stage(&store, lessons.batch(part))], json!(1));
         }
-        forget(&store, &doomed(&lessons, picked), json!(2));
+        forget(&store, &names_to_forget(&lessons, picked), json!(2));
         let gone: Vec<PatternName> = picked.iter().map(|&idx| lessons.name(idx)).collect();
         let rest: Vec<usize> = (0..lessons.len())
             .filter(|&idx| !gone.contains(&lessons.name(idx)))
@@ -102,7 +102,7 @@ pub fn names_of_the_forgotten_stay_as_references(fixture: &impl Fixture) {
     let store = create(fixture, &NODES);
     teach(&store, &lessons);
     let before = learned(&store, 1, lessons.name(6));
-    forget(&store, &doomed(&lessons, &[0, 8]), Value::Null);
+    forget(&store, &names_to_forget(&lessons, &[0, 8]), Value::Null);
     let store = fixture.reopen(store);
     let parent = learned(&store, 1, lessons.name(6));
     assert_eq!(parent, before);
@@ -124,7 +124,11 @@ pub fn forgetting_is_durable_and_one_commit(fixture: &impl Fixture) {
     let store = create(fixture, &NODES);
     teach(&store, &lessons);
     let checkpoint = json!({"samples": 7, "large": u64::MAX});
-    forget(&store, &doomed(&lessons, &[0, 7]), checkpoint.clone());
+    forget(
+        &store,
+        &names_to_forget(&lessons, &[0, 7]),
+        checkpoint.clone(),
+    );
     assert_eq!(store.checkpoint(), checkpoint);
     let before = content(&store);
     let store = fixture.reopen(store);
@@ -178,7 +182,7 @@ pub fn unknown_names_are_passed_over(fixture: &impl Fixture) {
     ];
     forget(&store, &nothing, json!(1));
     assert_eq!((&content(&store), store.checkpoint()), (&before, json!(1)));
-    let mut lists = doomed(&lessons, &[5, 0, 3, 0, 5]);
+    let mut lists = names_to_forget(&lessons, &[5, 0, 3, 0, 5]);
     lists[0].splice(1..1, [edges[1], unknown, edges[0]]);
     forget(&store, &lists, json!(2));
     let left = content(&store)[0].patterns.len();
@@ -198,7 +202,7 @@ pub fn a_forgotten_pattern_begins_anew(fixture: &impl Fixture) {
     teach(&store, &lessons);
     let before = content(&store);
     let all: Vec<usize> = (0..lessons.len()).collect();
-    forget(&store, &doomed(&lessons, &all), Value::Null);
+    forget(&store, &names_to_forget(&lessons, &all), Value::Null);
     assert_eq!(content(&store)[0].patterns, []);
     teach(&store, &lessons);
     assert_eq!(content(&fixture.reopen(store)), before);
@@ -210,7 +214,7 @@ pub fn batches_staged_before_forgetting_still_count(fixture: &impl Fixture) {
     let store = create(fixture, &NODES);
     teach(&store, &lessons);
     let staged = stage(&store, lessons.batch(&[0, 1, 6]));
-    forget(&store, &doomed(&lessons, &[0, 1, 6]), json!(1));
+    forget(&store, &names_to_forget(&lessons, &[0, 1, 6]), json!(1));
     commit(&store, vec![staged], json!(2));
     let store = fixture.reopen(store);
     for (node_idx, idx) in [(0, 0), (0, 1), (1, 6)] {
@@ -259,11 +263,11 @@ pub fn forgets_the_same(
     let mut store = fixture.create(&nodes, Value::Null, lessons.limits());
     let plain = MemoryStore::with_limits(&nodes, Value::Null, lessons.limits());
     for (round, (group, picked)) in rounds.iter().enumerate() {
-        let doomed = names(lessons, &node_of, picked);
+        let names_to_forget = names(lessons, &node_of, picked);
         for store in [&store as &dyn PatternStore, &plain] {
             let staged = stage(store, lessons.batch(group));
             commit(store, vec![staged], json!(round));
-            forget(store, &doomed, json!([round, "forgotten"]));
+            forget(store, &names_to_forget, json!([round, "forgotten"]));
         }
         assert_same_content(&store, &plain, lessons.len() as u64);
         store = fixture.reopen(store);

@@ -26,14 +26,22 @@ pub fn teaches_the_same(fixture: &impl Fixture, lessons: &Lessons, commits: &[Ve
             .collect();
         commit(&store, staged, json!(number));
         taught.extend(batches.iter().flatten().copied());
-        assert_same_content(&store, &at_once(&nodes, lessons, &taught), n_samples);
+        assert_same_content(
+            &store,
+            &taught_in_one_batch(&nodes, lessons, &taught),
+            n_samples,
+        );
     }
     let store = fixture.reopen(store);
-    assert_same_content(&store, &at_once(&nodes, lessons, &taught), n_samples);
+    assert_same_content(
+        &store,
+        &taught_in_one_batch(&nodes, lessons, &taught),
+        n_samples,
+    );
 }
 
 /// Returns a store that was taught lessons in one batch.
-fn at_once(nodes: &[&str], lessons: &Lessons, taught: &[usize]) -> MemoryStore {
+fn taught_in_one_batch(nodes: &[&str], lessons: &Lessons, taught: &[usize]) -> MemoryStore {
     let store = MemoryStore::with_limits(nodes, Value::Null, lessons.limits());
     let staged = stage(&store, lessons.batch(taught));
     commit(&store, vec![staged], Value::Null);

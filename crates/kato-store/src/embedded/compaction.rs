@@ -40,13 +40,13 @@ impl EmbeddedStore {
             merged_any = true;
         }
         if merged_any {
-            self.give_up_previous(&mut state);
+            self.drop_previous_generation(&mut state);
         }
         Ok(())
     }
 
     /// Merges the smaller segments if `added` more would be too many.
-    pub(super) fn make_room(
+    pub(super) fn merge_if_needed(
         &self,
         next: &mut Generation,
         added: usize,

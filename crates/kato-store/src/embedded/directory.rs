@@ -25,7 +25,7 @@ pub(super) fn segment_path(dir: &Path, number: u64) -> PathBuf {
 }
 
 /// Returns the directory that holds a directory.
-pub(super) fn parent_of(dir: &Path) -> PathBuf {
+pub(super) fn parent_dir(dir: &Path) -> PathBuf {
     match dir.parent() {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
         // A relative path of one component has the empty path for its parent, which cannot be
@@ -36,7 +36,7 @@ pub(super) fn parent_of(dir: &Path) -> PathBuf {
 }
 
 /// Refuses a directory that holds a knowledge base or anything else.
-pub(super) fn refuse_occupied(dir: &Path) -> Result<(), StoreError> {
+pub(super) fn ensure_unoccupied(dir: &Path) -> Result<(), StoreError> {
     if Manifest::exists(dir) {
         return Err(StoreError::Exists {
             path: dir.to_owned(),
@@ -62,23 +62,23 @@ pub(super) fn refuse_occupied(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The owner of the files of an open knowledge base, who alone may remove them.
+/// The access that an open knowledge base has to its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Files {
-    /// Only the store itself: they are opened when they are read.
-    Own,
-    /// A writer beside the store: they are held open.
-    Lent,
+pub(super) enum FileAccess {
+    /// Only the store itself removes files: they are opened when they are read.
+    Exclusive,
+    /// A writer beside the store may remove them: they are held open.
+    Shared,
 }
 
 /// Opens the segments that the manifest names.
 pub(super) fn open_segments(
     dir: &Path,
     manifest: &Manifest,
-    files: Files,
+    access: FileAccess,
 ) -> Result<Vec<Arc<Segment>>, StoreError> {
     let n_nodes = manifest.nodes.len();
-    let open = |entry| open_segment(dir, entry, n_nodes, files).map(Arc::new);
+    let open = |entry| open_segment(dir, entry, n_nodes, access).map(Arc::new);
     manifest.segments.iter().map(open).collect()
 }
 
@@ -88,12 +88,12 @@ fn open_segment(
     dir: &Path,
     entry: &SegmentEntry,
     n_nodes: usize,
-    files: Files,
+    access: FileAccess,
 ) -> Result<Segment, StoreError> {
     let path = segment_dir(dir).join(&entry.file);
     let segment = Segment::open(&path)?;
     // Held before anything else is looked at: a writer may remove the name at any moment.
-    if files == Files::Lent {
+    if access == FileAccess::Shared {
         segment.hold()?;
     }
     let totals = segment.all_totals();
@@ -121,7 +121,7 @@ pub(super) fn missing_is_corrupt(error: StoreError) -> StoreError {
 }
 
 /// Returns the manifest's entry for a segment.
-pub(super) fn entry_of(written: &WrittenSegment) -> SegmentEntry {
+pub(super) fn manifest_entry(written: &WrittenSegment) -> SegmentEntry {
     // A segment's name is made of digits, so nothing is lost in the conversion.
     let file = written
         .path()
@@ -144,7 +144,7 @@ pub(super) fn remove_files<'a>(dir: &Path, files: impl Iterator<Item = &'a str>)
 }
 
 /// Removes segment files that no commit names; other files stay.
-pub(super) fn remove_orphans(dir: &Path, named: &HashSet<&str>) -> Result<(), StoreError> {
+pub(super) fn remove_orphans(dir: &Path, referenced: &HashSet<&str>) -> Result<(), StoreError> {
     let dir = segment_dir(dir);
     let entries = fs::read_dir(&dir).map_err(|source| StoreError::io("list", &dir, source))?;
     for entry in entries {
@@ -153,10 +153,10 @@ pub(super) fn remove_orphans(dir: &Path, named: &HashSet<&str>) -> Result<(), St
         let is_segment = path
             .extension()
             .is_some_and(|extension| extension == SEGMENT_EXTENSION);
-        let is_named = name.to_str().is_some_and(|name| named.contains(name));
+        let is_referenced = name.to_str().is_some_and(|name| referenced.contains(name));
         // Other files are the user's. A segment that cannot be removed is an error, because the
         // next one to be written may have its number and is created only where no file is.
-        if is_segment && !is_named {
+        if is_segment && !is_referenced {
             fs::remove_file(&path).map_err(|source| StoreError::io("remove", &path, source))?;
         }
     }

@@ -13,20 +13,20 @@ use super::vectors::MergedVectors;
 use crate::StoreError;
 
 /// Returns whether a segment holds one of the names, which ascend in every node.
-pub(super) fn holds_any(
+pub(super) fn contains_any(
     segment: &Arc<Segment>,
-    doomed: &[Vec<PatternName>],
+    names_to_forget: &[Vec<PatternName>],
 ) -> Result<bool, StoreError> {
-    for (node_idx, names) in doomed.iter().enumerate() {
+    for (node_idx, names) in names_to_forget.iter().enumerate() {
         let (Some(first), Some(last)) = (names.first(), names.last()) else {
             continue;
         };
-        let mut doomed = Doomed::new(names);
+        let mut sorted_names = SortedNames::new(names);
         // Nothing below the first name or above the last can match, so blocks outside are not read.
         let leading = first.leading_u64();
         let mut cursor = NodeCursor::from_leading(Arc::clone(segment), node_idx, leading)?;
         while let Some(name) = cursor.name().filter(|name| name <= last) {
-            if doomed.holds(&name) {
+            if sorted_names.contains(&name) {
                 return Ok(true);
             }
             cursor.advance()?;
@@ -42,29 +42,30 @@ pub(super) fn holds_any(
 /// bytes for each name that is forgotten, and the text symbols of one node.
 pub(super) fn write_without(
     segment: &Arc<Segment>,
-    doomed: &[Vec<PatternName>],
+    names_to_forget: &[Vec<PatternName>],
     path: &Path,
 ) -> Result<WrittenSegment, StoreError> {
     let mut writer = SegmentWriter::create(path)?;
     // Nodes go bottom up, because the numbers of a node's children depend on what the node below
     // has lost.
     let mut below = Forgotten::default();
-    for (node_idx, names) in doomed.iter().enumerate() {
+    for (node_idx, names) in names_to_forget.iter().enumerate() {
         let forgotten = Forgotten::find(segment, node_idx, names)?;
         // The patterns are walked twice: the dictionary precedes them in the file, and which texts
         // are still in use is known only after the first walk.
-        let numbers = Numbers::new(segment, node_idx, &forgotten, &below)?;
-        writer.begin_node(numbers.texts.iter().map(AsRef::as_ref))?;
+        let renumbering = SymbolRenumbering::new(segment, node_idx, &forgotten, &below)?;
+        writer.begin_node(renumbering.texts.iter().map(AsRef::as_ref))?;
         let mut symbols = Vec::new();
-        let mut rest = Rest::new(segment, node_idx, &forgotten)?;
-        while let Some(cursor) = rest.next_pattern()? {
+        let mut remaining = RemainingPatterns::new(segment, node_idx, &forgotten)?;
+        while let Some(cursor) = remaining.next_pattern()? {
             let (record, name) = (cursor.record()?, cursor.name());
             symbols.clear();
             for symbol in record.symbols(cursor.width()) {
-                symbols.push(numbers.of(symbol).ok_or_else(|| segment.bad_block())?);
+                let renumbered = renumbering.renumber(symbol);
+                symbols.push(renumbered.ok_or_else(|| segment.corrupt_block())?);
             }
-            let extras = record.extras().ok_or_else(|| segment.bad_block())?;
-            let name = name.ok_or_else(|| segment.bad_block())?;
+            let extras = record.extras().ok_or_else(|| segment.corrupt_block())?;
+            let name = name.ok_or_else(|| segment.corrupt_block())?;
             writer.push(name, record.frequency, &symbols, &extras)?;
         }
         writer.end_node()?;
@@ -82,17 +83,17 @@ pub(super) fn write_without(
 }
 
 /// Ascending names that are walked beside others in the same order.
-struct Doomed<'a>(Peekable<slice::Iter<'a, PatternName>>);
+struct SortedNames<'a>(Peekable<slice::Iter<'a, PatternName>>);
 
-impl<'a> Doomed<'a> {
+impl<'a> SortedNames<'a> {
     /// Creates a walk along these names.
     fn new(names: &'a [PatternName]) -> Self {
         Self(names.iter().peekable())
     }
 
     /// Returns whether a name is among them; names asked for must ascend.
-    fn holds(&mut self, name: &PatternName) -> bool {
-        while self.0.next_if(|doomed| *doomed < name).is_some() {}
+    fn contains(&mut self, name: &PatternName) -> bool {
+        while self.0.next_if(|next| *next < name).is_some() {}
         self.0.peek() == Some(&name)
     }
 }
@@ -115,11 +116,11 @@ impl Forgotten {
         let Some(first) = names.first() else {
             return Ok(found);
         };
-        let mut doomed = Doomed::new(names);
+        let mut sorted_names = SortedNames::new(names);
         let leading = first.leading_u64();
         let mut cursor = NodeCursor::from_leading(Arc::clone(segment), node_idx, leading)?;
-        while let Some(name) = cursor.name().filter(|_| doomed.0.peek().is_some()) {
-            if doomed.holds(&name) {
+        while let Some(name) = cursor.name().filter(|_| sorted_names.0.peek().is_some()) {
+            if sorted_names.contains(&name) {
                 // A segment has fewer than 2^32 numbers for the symbols of a node, ranks included.
                 found.ranks.push(cursor.rank() as u32);
                 found.names.push(name);
@@ -131,13 +132,13 @@ impl Forgotten {
 }
 
 /// A walk along the patterns of a node that stay.
-struct Rest<'a> {
+struct RemainingPatterns<'a> {
     cursor: NodeCursor,
     forgotten: Peekable<slice::Iter<'a, u32>>,
-    begun: bool,
+    started: bool,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> RemainingPatterns<'a> {
     /// Creates a walk that begins before the first pattern.
     fn new(
         segment: &Arc<Segment>,
@@ -147,17 +148,17 @@ impl<'a> Rest<'a> {
         Ok(Self {
             cursor: NodeCursor::new(Arc::clone(segment), node_idx)?,
             forgotten: forgotten.ranks.iter().peekable(),
-            begun: false,
+            started: false,
         })
     }
 
     /// Moves to the next pattern that stays and returns the cursor at it; `None` after the last.
     fn next_pattern(&mut self) -> Result<Option<&NodeCursor>, StoreError> {
         // A new cursor stands at the first pattern already.
-        if self.begun {
+        if self.started {
             self.cursor.advance()?;
         }
-        self.begun = true;
+        self.started = true;
         while self
             .forgotten
             .next_if(|&&rank| u64::from(rank) == self.cursor.rank())
@@ -170,21 +171,21 @@ impl<'a> Rest<'a> {
 }
 
 /// The new numbers of a node's symbols.
-struct Numbers<'a> {
+struct SymbolRenumbering<'a> {
     /// Patterns of the node below in the old segment.
     n_below: u32,
     below: &'a Forgotten,
     /// Patterns of the node below that stay.
-    n_left: u32,
+    n_remaining: u32,
     /// The new dictionary: text that is still in use, and names that have become text.
     texts: Vec<Cow<'a, str>>,
     /// Old rank in the dictionary → new one; `None` for text that is out of use.
-    of_text: Vec<Option<u32>>,
-    /// Place in `below` → rank in the new dictionary.
-    of_forgotten: Vec<Option<u32>>,
+    text_ranks: Vec<Option<u32>>,
+    /// Index in `below` → rank in the new dictionary.
+    forgotten_ranks: Vec<Option<u32>>,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> SymbolRenumbering<'a> {
     /// Finds the texts that are still in use and gives every symbol its new number.
     fn new(
         segment: &'a Arc<Segment>,
@@ -196,63 +197,65 @@ impl<'a> Numbers<'a> {
         let n_below = segment.n_below(node_idx) as u32;
         let mut text_in_use = vec![false; dictionary.len()];
         let mut name_in_use = vec![false; below.ranks.len()];
-        let mut rest = Rest::new(segment, node_idx, forgotten)?;
-        while let Some(cursor) = rest.next_pattern()? {
+        let mut remaining = RemainingPatterns::new(segment, node_idx, forgotten)?;
+        while let Some(cursor) = remaining.next_pattern()? {
             for symbol in cursor.record()?.symbols(cursor.width()) {
                 let in_use = match symbol.checked_sub(n_below) {
                     Some(text) => text_in_use.get_mut(text as usize),
                     None => match below.ranks.binary_search(&symbol) {
-                        Ok(place) => name_in_use.get_mut(place),
+                        Ok(idx) => name_in_use.get_mut(idx),
                         // A child that stays needs no text: its new number follows from its rank.
                         Err(_) => continue,
                     },
                 };
-                *in_use.ok_or_else(|| segment.bad_block())? = true;
+                *in_use.ok_or_else(|| segment.corrupt_block())? = true;
             }
         }
         // By text, as a dictionary is; where a text comes from is the second part.
         let mut texts: Vec<(Cow<'a, str>, Source)> = Vec::new();
         let used = |flags: Vec<bool>| flags.into_iter().enumerate().filter(|&(_, used)| used);
         for (rank, _) in used(text_in_use) {
-            let text = dictionary.get(rank).ok_or_else(|| segment.bad_block())?;
+            let text = dictionary
+                .get(rank)
+                .ok_or_else(|| segment.corrupt_block())?;
             texts.push((text.into(), Source::Text(rank)));
         }
-        for (place, _) in used(name_in_use) {
-            let text = below.names[place].prefixed().to_string();
-            texts.push((text.into(), Source::Forgotten(place)));
+        for (idx, _) in used(name_in_use) {
+            let text = below.names[idx].prefixed().to_string();
+            texts.push((text.into(), Source::Forgotten(idx)));
         }
         // No text occurs twice: a dictionary never has the name of a pattern that the segment's
         // node below holds.
         texts.sort_unstable();
-        let mut of_text = vec![None; dictionary.len()];
-        let mut of_forgotten = vec![None; below.ranks.len()];
+        let mut text_ranks = vec![None; dictionary.len()];
+        let mut forgotten_ranks = vec![None; below.ranks.len()];
         for (rank, (_, source)) in (0..).zip(&texts) {
             match *source {
-                Source::Text(old) => of_text[old] = Some(rank),
-                Source::Forgotten(place) => of_forgotten[place] = Some(rank),
+                Source::Text(old) => text_ranks[old] = Some(rank),
+                Source::Forgotten(idx) => forgotten_ranks[idx] = Some(rank),
             }
         }
         Ok(Self {
             n_below,
             below,
-            n_left: n_below - below.ranks.len() as u32,
+            n_remaining: n_below - below.ranks.len() as u32,
             texts: texts.into_iter().map(|(text, _)| text).collect(),
-            of_text,
-            of_forgotten,
+            text_ranks,
+            forgotten_ranks,
         })
     }
 
     /// Returns the new number of a symbol; `None` if it is none of the node's.
-    fn of(&self, symbol: u32) -> Option<u32> {
+    fn renumber(&self, symbol: u32) -> Option<u32> {
         let text = match symbol.checked_sub(self.n_below) {
-            Some(text) => *self.of_text.get(text as usize)?,
+            Some(text) => *self.text_ranks.get(text as usize)?,
             None => match self.below.ranks.binary_search(&symbol) {
-                Ok(place) => self.of_forgotten[place],
+                Ok(idx) => self.forgotten_ranks[idx],
                 // Its rank falls by the number of forgotten patterns with smaller ranks.
                 Err(before) => return Some(symbol - before as u32),
             },
         };
-        Some(self.n_left + text?)
+        Some(self.n_remaining + text?)
     }
 }
 
@@ -261,6 +264,6 @@ impl<'a> Numbers<'a> {
 enum Source {
     /// The old dictionary, at this rank.
     Text(usize),
-    /// The name of a forgotten pattern, at this place among them.
+    /// The name of a forgotten pattern, at this index among them.
     Forgotten(usize),
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::directory::{Files, missing_is_corrupt, open_segments, remove_orphans};
+use super::directory::{FileAccess, missing_is_corrupt, open_segments, remove_orphans};
 use super::manifest::{FILE, Manifest, PREVIOUS_FILE, SegmentEntry};
 use super::options::DamagePolicy;
 use super::segment::Segment;
@@ -48,9 +48,9 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// The commit that was found in a directory.
+/// The commit that was opened in a directory.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct OpenedGeneration {
     pub(super) manifest: Manifest,
     /// Parallel to the manifest's segments.
     pub(super) segments: Vec<Arc<Segment>>,
@@ -59,16 +59,20 @@ pub(super) struct Found {
     pub(super) recovery: Option<Recovery>,
 }
 
-/// Finds the newest commit of a directory, or the one before it.
-pub(super) fn find(dir: &Path, policy: DamagePolicy, files: Files) -> Result<Found, StoreError> {
-    let mut newest = open_newest(dir, files);
+/// Opens the newest commit of a directory, or the one before it.
+pub(super) fn open_newest_or_previous(
+    dir: &Path,
+    policy: DamagePolicy,
+    access: FileAccess,
+) -> Result<OpenedGeneration, StoreError> {
+    let mut newest = open_newest(dir, access);
     for _ in 1..ATTEMPTS {
         // A writer may remove segments between reading the manifest and opening them; the next
         // manifest names others.
         if !is_missing_file(&newest.result) {
             break;
         }
-        newest = open_newest(dir, files);
+        newest = open_newest(dir, access);
     }
     // A file that is missing after as many attempts is not one that a writer is replacing: it is
     // lost.
@@ -77,7 +81,7 @@ pub(super) fn find(dir: &Path, policy: DamagePolicy, files: Files) -> Result<Fou
             // Only the newest counts: whatever is wrong with the one before is no reason to
             // complain.
             let previous = Manifest::read(dir, PREVIOUS_FILE).ok().flatten();
-            return Ok(Found {
+            return Ok(OpenedGeneration {
                 manifest,
                 segments,
                 previous: previous.map_or_else(Vec::new, |previous| previous.segments),
@@ -96,11 +100,11 @@ pub(super) fn find(dir: &Path, policy: DamagePolicy, files: Files) -> Result<Fou
     let Ok(Some(previous)) = Manifest::read(dir, PREVIOUS_FILE) else {
         return Err(damage);
     };
-    let Ok(segments) = open_segments(dir, &previous, files) else {
+    let Ok(segments) = open_segments(dir, &previous, access) else {
         return Err(damage);
     };
     let lost = |newest: u64| newest.saturating_sub(previous.n_commits);
-    Ok(Found {
+    Ok(OpenedGeneration {
         recovery: Some(Recovery {
             path: path.clone(),
             reason: reason.clone(),
@@ -114,31 +118,31 @@ pub(super) fn find(dir: &Path, policy: DamagePolicy, files: Files) -> Result<Fou
     })
 }
 
-/// Makes what was found the newest commit and removes all other segments; for the one writer,
+/// Makes what was opened the newest commit and removes all other segments; for the one writer,
 /// before anything else is written.
-pub(super) fn settle(dir: &Path, found: &Found) -> Result<(), StoreError> {
-    if found.recovery.is_some() {
+pub(super) fn finish_recovery(dir: &Path, opened: &OpenedGeneration) -> Result<(), StoreError> {
+    if opened.recovery.is_some() {
         // In place of the damaged one: the next commit keeps what is there as the previous
         // generation.
-        found.manifest.replace(dir, FILE)?;
+        opened.manifest.replace(dir, FILE)?;
     }
-    let previous = found.previous.iter().map(|entry| entry.file.as_str());
-    let named: HashSet<&str> = found.manifest.files().chain(previous).collect();
-    remove_orphans(dir, &named)
+    let previous = opened.previous.iter().map(|entry| entry.file.as_str());
+    let referenced: HashSet<&str> = opened.manifest.files().chain(previous).collect();
+    remove_orphans(dir, &referenced)
 }
 
 /// A manifest and its segments, opened.
 type Opened = (Manifest, Vec<Arc<Segment>>);
 
 /// The outcome of opening the newest commit.
-struct Newest {
+struct NewestCommit {
     result: Result<Opened, StoreError>,
     /// Its number, if that much can be read.
     n_commits: Option<u64>,
 }
 
 /// Opens the newest commit of a directory.
-fn open_newest(dir: &Path, files: Files) -> Newest {
+fn open_newest(dir: &Path, access: FileAccess) -> NewestCommit {
     let manifest = match Manifest::read(dir, FILE) {
         Ok(Some(manifest)) => Ok(manifest),
         // The previous manifest alone: the newest was lost, where a knowledge base was.
@@ -150,10 +154,10 @@ fn open_newest(dir: &Path, files: Files) -> Newest {
         }),
         Err(error) => Err(error),
     };
-    Newest {
+    NewestCommit {
         n_commits: manifest.as_ref().ok().map(|manifest| manifest.n_commits),
         result: manifest.and_then(|manifest| {
-            let segments = open_segments(dir, &manifest, files)?;
+            let segments = open_segments(dir, &manifest, access)?;
             Ok((manifest, segments))
         }),
     }

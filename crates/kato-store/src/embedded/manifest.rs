@@ -22,7 +22,7 @@ pub(super) const PREVIOUS_FILE: &str = "MANIFEST.previous";
 /// A manifest being written.
 pub(super) const NEW_FILE: &str = "MANIFEST.tmp";
 /// A second name for the newest manifest, on its way to being the previous one.
-const KEPT_FILE: &str = "MANIFEST.previous.tmp";
+const NEW_PREVIOUS_FILE: &str = "MANIFEST.previous.tmp";
 
 /// The content of a manifest: what a knowledge base consists of, and how far training got.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ impl Manifest {
         // Steps 3 to 6 of the commit protocol in docs/file-format.md; renaming to `FILE` is the
         // commit. Before it the directory holds the last commit, after it this one.
         self.write_new(dir)?;
-        keep_newest(dir)?;
+        link_as_previous(dir)?;
         rename(dir, NEW_FILE, FILE)?;
         sync_dir(dir)
     }
@@ -143,24 +143,24 @@ impl Manifest {
 /// Gives the newest manifest, if there is one, the name of the previous one as well.
 ///
 /// No byte is copied where the file system knows links.
-fn keep_newest(dir: &Path) -> Result<(), StoreError> {
-    let (newest, kept) = (dir.join(FILE), dir.join(KEPT_FILE));
+fn link_as_previous(dir: &Path) -> Result<(), StoreError> {
+    let (newest, link) = (dir.join(FILE), dir.join(NEW_PREVIOUS_FILE));
     // A crash between two steps leaves it behind.
-    match fs::remove_file(&kept) {
+    match fs::remove_file(&link) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(StoreError::io("remove", &kept, error));
+            return Err(StoreError::io("remove", &link, error));
         }
         _ => {}
     }
     // A link cannot replace a file and a rename can, so the link gets a name of its own first: the
     // previous manifest is whole at every moment.
-    match fs::hard_link(&newest, &kept) {
+    match fs::hard_link(&newest, &link) {
         // The first commit of a knowledge base has none before it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(_) => copy(&newest, &kept).map_err(|source| StoreError::io("copy", &newest, source))?,
+        Err(_) => copy(&newest, &link).map_err(|source| StoreError::io("copy", &newest, source))?,
         Ok(()) => {}
     }
-    rename(dir, KEPT_FILE, PREVIOUS_FILE)
+    rename(dir, NEW_PREVIOUS_FILE, PREVIOUS_FILE)
 }
 
 /// Copies a file and flushes the copy.

@@ -116,7 +116,7 @@ impl<'a> Group<'a> {
             let extras = cursor
                 .record()?
                 .extras()
-                .ok_or_else(|| cursor.segment().bad_block())?;
+                .ok_or_else(|| cursor.segment().corrupt_block())?;
             // The limits were applied when the extras were written, so the first ones are taken as
             // they are.
             if merged.is_empty() {
@@ -168,7 +168,7 @@ pub(crate) fn merge_segments(
                 };
                 // A number out of bounds passes the checksum of a file that was written so: it is
                 // damage and must not panic.
-                symbols.push(renumbered.ok_or_else(|| segment.bad_block())?);
+                symbols.push(renumbered.ok_or_else(|| segment.corrupt_block())?);
             }
             writer.push(
                 group.name,

@@ -29,7 +29,7 @@ pub(super) fn pattern(
             Ok((
                 symbols,
                 record.frequency,
-                record.extras().ok_or_else(|| segment.bad_block())?,
+                record.extras().ok_or_else(|| segment.corrupt_block())?,
             ))
         })?;
         match (&mut found, part) {
@@ -41,7 +41,8 @@ pub(super) fn pattern(
             }
         }
     }
-    Ok(found.map(|(symbols, frequency, extras)| stored(*name, symbols, frequency, extras)))
+    Ok(found
+        .map(|(symbols, frequency, extras)| to_stored_pattern(*name, symbols, frequency, extras)))
 }
 
 /// Returns all patterns of a node in name order.
@@ -57,7 +58,7 @@ pub(super) fn scan(
         };
         let (_, segment, record) = group.content()?;
         let symbols = symbols(segment, node_idx, record)?;
-        Ok(Some(stored(
+        Ok(Some(to_stored_pattern(
             group.name,
             symbols,
             group.frequency()?,
@@ -128,7 +129,7 @@ fn symbols(
                 let text = segment
                     .dictionary(node_idx)?
                     .get(literal as usize)
-                    .ok_or_else(|| segment.bad_block())?;
+                    .ok_or_else(|| segment.corrupt_block())?;
                 // The text may be the name of a pattern that this segment does not hold.
                 Ok(Symbol::from(text))
             }
@@ -137,7 +138,7 @@ fn symbols(
 }
 
 /// Creates the pattern that a look-up or a scan returns.
-fn stored(
+fn to_stored_pattern(
     name: PatternName,
     symbols: Vec<Symbol>,
     frequency: u64,

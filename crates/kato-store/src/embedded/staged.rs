@@ -92,7 +92,7 @@ pub(super) fn write_batch(
                 first_seen: pattern.first_seen,
                 attributes: pattern
                     .attributes
-                    .and_then(|attributes| kept(attributes, limits)),
+                    .and_then(|attributes| stored_attributes(attributes, limits)),
             };
             writer.push(pattern.name, pattern.frequency, &symbols, &extras)?;
         }
@@ -111,10 +111,10 @@ pub(super) fn write_batch(
 
 /// Returns what is stored of attributes: within the limits, and nothing where nothing is left
 /// beside the frequency.
-fn kept(attributes: &Attributes, limits: &AttributeLimits) -> Option<Box<Attributes>> {
+fn stored_attributes(attributes: &Attributes, limits: &AttributeLimits) -> Option<Box<Attributes>> {
     // Merging applies the limits, with which the batch need not have been made.
-    let mut kept = Attributes::default();
-    kept.merge(
+    let mut stored = Attributes::default();
+    stored.merge(
         Attributes {
             // The pattern's frequency includes it.
             extra_frequency: 0,
@@ -122,7 +122,7 @@ fn kept(attributes: &Attributes, limits: &AttributeLimits) -> Option<Box<Attribu
         },
         limits,
     );
-    (kept != Attributes::default()).then(|| Box::new(kept))
+    (stored != Attributes::default()).then(|| Box::new(stored))
 }
 
 /// The segment's numbers for the text symbols of one node of a batch.

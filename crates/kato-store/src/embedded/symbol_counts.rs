@@ -68,7 +68,7 @@ fn count_text(
         let dictionary = segment.dictionary(node_idx)?;
         let n_below = segment.n_below(node_idx);
         let mut counts = vec![SymbolCounts::default(); dictionary.len()];
-        tally(
+        count_symbols(
             segment,
             node_idx,
             n_below..n_below + dictionary.len() as u64,
@@ -104,7 +104,7 @@ fn count_names(
         .collect();
     // The lowest node has no children: all names that it uses are text in its dictionaries.
     let Some(below) = node_idx.checked_sub(1) else {
-        return Ok(named(counted));
+        return Ok(sum_by_name(counted));
     };
     for segment in segments {
         let mut cursor = NodeCursor::from_leading(Arc::clone(segment), below, first)?;
@@ -116,7 +116,7 @@ fn count_names(
             cursor.advance()?;
         }
         let mut counts = vec![SymbolCounts::default(); names.len()];
-        tally(
+        count_symbols(
             segment,
             node_idx,
             start..start + names.len() as u64,
@@ -130,11 +130,11 @@ fn count_names(
                 .filter(|(_, counts)| counts.frequency > 0),
         );
     }
-    Ok(named(counted))
+    Ok(sum_by_name(counted))
 }
 
 /// Adds up equal names and returns them in order.
-fn named(mut counted: Vec<(PatternName, SymbolCounts)>) -> VecDeque<(Symbol, SymbolCounts)> {
+fn sum_by_name(mut counted: Vec<(PatternName, SymbolCounts)>) -> VecDeque<(Symbol, SymbolCounts)> {
     counted.sort_unstable_by_key(|&(name, _)| name);
     counted
         .chunk_by(|(a, _), (b, _)| a == b)
@@ -147,7 +147,7 @@ fn named(mut counted: Vec<(PatternName, SymbolCounts)>) -> VecDeque<(Symbol, Sym
 }
 
 /// Counts, over all patterns of a node, the symbols whose numbers lie in `range`.
-fn tally(
+fn count_symbols(
     segment: &Arc<Segment>,
     node_idx: usize,
     range: Range<u64>,
@@ -170,7 +170,10 @@ fn tally(
         symbols.sort_unstable();
         for same in symbols.chunk_by(|a, b| a == b) {
             let counts = &mut counts[(u64::from(same[0]) - range.start) as usize];
-            counts.merge(SymbolCounts::of(record.frequency, same.len() as u64));
+            counts.merge(SymbolCounts::for_pattern(
+                record.frequency,
+                same.len() as u64,
+            ));
         }
         cursor.advance()?;
     }

@@ -29,18 +29,18 @@ impl MergedVectors {
         let Some(name) = self.cursors.iter().filter_map(VectorCursor::name).min() else {
             return Ok(None);
         };
-        let mut kept: Option<Vec<f64>> = None;
+        let mut smallest: Option<Vec<f64>> = None;
         let same = |cursor: &&mut VectorCursor| cursor.name() == Some(name);
         // All cursors at the name move on, also those whose vector is not the smallest.
         for cursor in self.cursors.iter_mut().filter(same) {
             if let Some((_, vector)) = cursor.take()?
-                && kept
+                && smallest
                     .as_ref()
-                    .is_none_or(|kept| smaller_vector(&vector, kept))
+                    .is_none_or(|smallest| smaller_vector(&vector, smallest))
             {
-                kept = Some(vector);
+                smallest = Some(vector);
             }
         }
-        Ok(kept.map(|vector| (name, vector)))
+        Ok(smallest.map(|vector| (name, vector)))
     }
 }

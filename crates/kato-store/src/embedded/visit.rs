@@ -50,9 +50,9 @@ fn visit_segment(
             .iter()
             .any(|&number| number as usize >= symbols.len())
         {
-            return Err(segment.bad_block());
+            return Err(segment.corrupt_block());
         }
-        let extras = record.extras().ok_or_else(|| segment.bad_block())?;
+        let extras = record.extras().ok_or_else(|| segment.corrupt_block())?;
         Ok(visitor.pattern(
             &symbols,
             &VisitedPattern {

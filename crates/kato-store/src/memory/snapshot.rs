@@ -27,7 +27,9 @@ struct Entry {
 
 impl Snapshot {
     /// Copies patterns, numbering each of their symbols once.
-    pub(super) fn of<'a>(patterns: impl Iterator<Item = &'a StoredPattern> + Clone) -> Self {
+    pub(super) fn from_patterns<'a>(
+        patterns: impl Iterator<Item = &'a StoredPattern> + Clone,
+    ) -> Self {
         let mut snapshot = Self::default();
         let mut numbers = HashMap::new();
         // Names first, as sources number them.
@@ -55,7 +57,7 @@ impl Snapshot {
     }
 
     /// Shows all patterns, or as many as the visitor wants.
-    pub(super) fn show(&self, visitor: &mut dyn PatternVisitor) {
+    pub(super) fn visit(&self, visitor: &mut dyn PatternVisitor) {
         if self.patterns.is_empty() {
             return;
         }

@@ -128,7 +128,7 @@ impl Bpe {
         Ok(())
     }
 
-    /// Queues the merge of the part at `left` with the one behind it, if there is such a rule.
+    /// Queues the merge of the part at `left` with the one after it, if there is such a rule.
     fn consider(&self, parts: &[Part], left: usize, queue: &mut BinaryHeap<Candidate>) {
         let Some(right) = parts.get(parts[left].after) else {
             return;

@@ -18,7 +18,7 @@ const MAX_IDS: u64 = 1 << 24;
 const MAX_TOKEN_BYTES: usize = u16::MAX as usize;
 
 /// The parts of a file that decide ids and token strings.
-const DECIDING: [&str; 4] = ["added_tokens", "model", "normalizer", "pre_tokenizer"];
+const FINGERPRINTED_PARTS: [&str; 4] = ["added_tokens", "model", "normalizer", "pre_tokenizer"];
 
 /// The error of a file that is no definition of a tokenizer.
 #[derive(Debug, Error)]
@@ -124,7 +124,7 @@ impl Definition {
 fn id_bound(value: &Value) -> Result<u32, DefinitionError> {
     let vocabulary = &value["model"]["vocab"];
     let mut bound = 0;
-    let mut take = |token: &str, id: Option<u64>| {
+    let mut check_token = |token: &str, id: Option<u64>| {
         // The beginning of the token suffices for the message, as a token may be
         // of any length here.
         let id = id
@@ -141,11 +141,11 @@ fn id_bound(value: &Value) -> Result<u32, DefinitionError> {
         Value::Object(entries) if !entries.is_empty() => {
             entries
                 .iter()
-                .try_for_each(|(token, id)| take(token, id.as_u64()))?;
+                .try_for_each(|(token, id)| check_token(token, id.as_u64()))?;
         }
         Value::Array(entries) if !entries.is_empty() => {
             (0u64..).zip(entries).try_for_each(|(id, entry)| {
-                take(entry[0].as_str().unwrap_or_default(), Some(id))
+                check_token(entry[0].as_str().unwrap_or_default(), Some(id))
             })?;
         }
         _ => return Err(DefinitionError::NoVocabulary),
@@ -154,7 +154,7 @@ fn id_bound(value: &Value) -> Result<u32, DefinitionError> {
         .as_array()
         .map_or(&[][..], Vec::as_slice);
     for token in added {
-        take(
+        check_token(
             token["content"].as_str().unwrap_or_default(),
             token["id"].as_u64(),
         )?;
@@ -167,7 +167,7 @@ fn id_bound(value: &Value) -> Result<u32, DefinitionError> {
 fn fingerprint(value: &Value) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"kato tokenizer 1");
-    for part in DECIDING {
+    for part in FINGERPRINTED_PARTS {
         hash(part, &value[part], &mut hasher);
     }
     hasher.finalize().to_hex().to_string()

@@ -13,7 +13,7 @@ pub(super) struct Spelling {
 /// text and nothing else.
 #[derive(Clone, Copy, Default)]
 struct Entry {
-    /// The first eight bytes, little endian, zeros behind a shorter token.
+    /// The first eight bytes, little endian, zeros after a shorter token.
     head: u64,
     start: u32,
     len: u32,
@@ -66,7 +66,7 @@ impl Spelling {
                     // spells nothing.
                     len > 0 && (u64::from_le_bytes(*next) ^ entry.head) << unused_bits == 0
                 }
-                _ => rest.starts_with(self.of(*entry)),
+                _ => rest.starts_with(self.token_bytes(*entry)),
             };
             if !same {
                 return false;
@@ -79,13 +79,16 @@ impl Spelling {
     /// Returns the text of `ids`, with U+FFFD for what is not UTF-8.
     pub(super) fn text(&self, ids: &[u32]) -> String {
         let entries = ids.iter().filter_map(|&id| self.entries.get(id as usize));
-        let bytes: Vec<u8> = entries.flat_map(|&entry| self.of(entry)).copied().collect();
+        let bytes: Vec<u8> = entries
+            .flat_map(|&entry| self.token_bytes(entry))
+            .copied()
+            .collect();
         String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
     /// Returns the bytes of a token.
-    fn of(&self, entry: Entry) -> &[u8] {
+    fn token_bytes(&self, entry: Entry) -> &[u8] {
         &self.bytes[entry.start as usize..][..entry.len as usize]
     }
 }

@@ -35,7 +35,7 @@ fn words_that_the_engine_mistakes_for_others_are_encoded_exactly() {
 #[test]
 fn exact_rules_and_engine_agree() {
     let tokenizer = gpt2();
-    let checked = tokenizer.engine.checked.as_ref().unwrap();
+    let check = tokenizer.engine.check.as_ref().unwrap();
     let texts = [
         "",
         " ",
@@ -47,7 +47,7 @@ fn exact_rules_and_engine_agree() {
     ];
     for text in texts {
         let mut exact = vec![7];
-        checked
+        check
             .bpe
             .encode_into(&tokenizer.engine.pipeline, text, &mut exact)
             .unwrap();

@@ -18,11 +18,11 @@ use crate::{Allowance, Finding, Measured, Method, Unit};
 /// Prefix of the names of databases that are made here.
 const PREFIX: &str = "kato_hardware_";
 /// Operations after which a distribution is known well enough.
-const MOST: usize = 2_000;
+const MAX_SAMPLES: usize = 2_000;
 /// Number of upserts in the first command and in the largest.
 const BULK: [usize; 2] = [10, 100];
 /// Time after which a server that has not answered counts as absent.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Measures within the allowance; dropping the database may take as long as `grace` after that.
 pub(crate) fn measure(allowance: &Allowance, grace: Duration, uri: &str) -> MongoResults {
@@ -31,7 +31,7 @@ pub(crate) fn measure(allowance: &Allowance, grace: Duration, uri: &str) -> Mong
         .build();
     match runtime {
         Ok(runtime) => {
-            let results = runtime.block_on(within(allowance, grace, uri));
+            let results = runtime.block_on(try_measure(allowance, grace, uri));
             // Dropping the runtime could wait for the driver's own tasks, and these for a server
             // that hangs.
             runtime.shutdown_background();
@@ -46,7 +46,11 @@ pub(crate) fn measure(allowance: &Allowance, grace: Duration, uri: &str) -> Mong
 /// # Errors
 ///
 /// The reason why nothing can be measured.
-async fn within(allowance: &Allowance, grace: Duration, uri: &str) -> Result<MongoResults, String> {
+async fn try_measure(
+    allowance: &Allowance,
+    grace: Duration,
+    uri: &str,
+) -> Result<MongoResults, String> {
     // The driver's own message may repeat the address with its password, so it is left out.
     let unreadable = |_| {
         "MongoDB's address cannot be read: give mongodb://[user:password@]host[:port][/?options]"
@@ -59,7 +63,7 @@ async fn within(allowance: &Allowance, grace: Duration, uri: &str) -> Result<Mon
         .map_err(slow)?
         .map_err(unreadable)?;
     options.app_name = Some("kato-hardware".to_owned());
-    options.server_selection_timeout = Some(PATIENCE.min(time.mul_f64(0.5)));
+    options.server_selection_timeout = Some(TIMEOUT.min(time.mul_f64(0.5)));
     options.connect_timeout = options.server_selection_timeout;
     // The write concern is that of the server or the address. Retries are turned off, because one
     // would be timed as part of the operation.
@@ -75,7 +79,7 @@ async fn within(allowance: &Allowance, grace: Duration, uri: &str) -> Result<Mon
     let ping_latency = ping(allowance, &client).await?;
     // A name that nobody else has, so that dropping the database never removes data of others.
     let database = client.database(&format!("{PREFIX}{}", uuid::Uuid::new_v4().simple()));
-    let found = work(allowance, &database).await;
+    let found = measure_database(allowance, &database).await;
     // Asked for whatever happened, also where nothing was measured: the first operation may have
     // reached the server without an answer.
     let dropped = timeout(grace.mul_f64(0.4), async { database.drop().await }).await;
@@ -86,7 +90,7 @@ async fn within(allowance: &Allowance, grace: Duration, uri: &str) -> Result<Mon
             Some("an operation was not finished in time and may come after".to_owned())
         }
         Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(told(&error)),
+        Ok(Err(error)) => Some(failure_reason(&error)),
         Err(_) => Some("no answer in time".to_owned()),
     };
     let mut results = MongoResults {
@@ -140,7 +144,7 @@ impl Bounds {
     }
 
     /// Waits for an operation; `Ok(None)` when there is no time to begin it, or it does not end.
-    async fn bound<T>(
+    async fn run_bounded<T>(
         &self,
         operation: impl Future<Output = Result<T, Error>>,
     ) -> Result<Option<T>, String> {
@@ -150,7 +154,7 @@ impl Bounds {
         let left = self.last.saturating_duration_since(Instant::now());
         match timeout(left, operation).await {
             Ok(Ok(value)) => Ok(Some(value)),
-            Ok(Err(error)) => Err(told(&error)),
+            Ok(Err(error)) => Err(failure_reason(&error)),
             Err(_) => {
                 self.is_abandoned.set(true);
                 Ok(None)
@@ -169,7 +173,7 @@ async fn ping(allowance: &Bounds, client: &Client) -> Result<Measured, String> {
     let admin = client.database("admin");
     // The first one connects, so it is not measured.
     let once = async { admin.run_command(doc! {"ping": 1}).await };
-    if allowance.bound(once).await?.is_none() {
+    if allowance.run_bounded(once).await?.is_none() {
         return Err(if allowance.is_stopped() {
             cancelled()
         } else {
@@ -184,7 +188,7 @@ async fn ping(allowance: &Bounds, client: &Client) -> Result<Measured, String> {
 }
 
 /// Measures everything that needs a database.
-async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
+async fn measure_database(allowance: &Bounds, database: &Database) -> MongoResults {
     let patterns: Collection<Document> = database.collection("patterns");
     let unique = IndexOptions::builder().unique(true).build();
     let index = IndexModel::builder()
@@ -192,7 +196,7 @@ async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
         .options(unique)
         .build();
     match allowance
-        .bound(async { patterns.create_index(index).await })
+        .run_bounded(async { patterns.create_index(index).await })
         .await
     {
         Ok(Some(_)) => {}
@@ -201,7 +205,7 @@ async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
     }
     // Inserts, upserts and bulk have ranges of numbers of their own, so that none meets patterns of
     // another.
-    let insert_latency = settle(
+    let insert_latency = finding_from(
         latency(&allowance.part(0.25), async |number| {
             patterns.insert_one(pattern(number)).await.map(|_| ())
         })
@@ -210,7 +214,7 @@ async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
     let n_patterns = insert_latency
         .known()
         .map_or(1, |figure| figure.validity.samples.max(1) as usize);
-    let query_latency = settle(
+    let query_latency = finding_from(
         latency(&allowance.part(0.33), async |number| {
             // A stride that meets all of them, out of order: 7919 is prime and larger than their
             // number.
@@ -219,9 +223,9 @@ async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
         })
         .await,
     );
-    let upsert_latency = settle(
+    let upsert_latency = finding_from(
         latency(&allowance.part(0.5), async |number| {
-            let (filter, update) = upsert(MOST + number);
+            let (filter, update) = upsert(MAX_SAMPLES + number);
             patterns
                 .update_one(filter, update)
                 .upsert(true)
@@ -230,7 +234,7 @@ async fn work(allowance: &Bounds, database: &Database) -> MongoResults {
         })
         .await,
     );
-    let bulk_upsert = settle(bulk(allowance, database).await);
+    let bulk_upsert = finding_from(bulk(allowance, database).await);
     MongoResults {
         // Replaced by the caller, who has measured it before.
         ping_latency: Finding::unknown(NO_TIME),
@@ -248,9 +252,13 @@ async fn latency(
 ) -> Result<Measured, String> {
     let meter = Meter::start();
     let mut seconds = Vec::new();
-    while seconds.len() < MOST && !allowance.is_over() {
+    while seconds.len() < MAX_SAMPLES && !allowance.is_over() {
         let start = Instant::now();
-        if allowance.bound(operation(seconds.len())).await?.is_none() {
+        if allowance
+            .run_bounded(operation(seconds.len()))
+            .await?
+            .is_none()
+        {
             break;
         }
         seconds.push(start.elapsed().as_secs_f64());
@@ -266,8 +274,8 @@ async fn bulk(allowance: &Bounds, database: &Database) -> Result<Measured, Strin
     let [mut n, largest] = BULK;
     let meter = Meter::start().note(format!("at most {largest} in a command"));
     let mut found = Vec::new();
-    let mut first = 2 * MOST;
-    while first < 12 * MOST && !allowance.is_over() {
+    let mut first = 2 * MAX_SAMPLES;
+    while first < 12 * MAX_SAMPLES && !allowance.is_over() {
         let updates: Vec<Document> = (first..first + n)
             .map(|number| {
                 let (filter, update) = upsert(number);
@@ -277,7 +285,7 @@ async fn bulk(allowance: &Bounds, database: &Database) -> Result<Measured, Strin
         let command = doc! {"update": "patterns", "updates": updates, "ordered": false};
         let start = Instant::now();
         match allowance
-            .bound(async { database.run_command(command).await })
+            .run_bounded(async { database.run_command(command).await })
             .await?
         {
             // The command succeeds even where updates do not.
@@ -303,7 +311,7 @@ async fn bulk(allowance: &Bounds, database: &Database) -> Result<Measured, Strin
 }
 
 /// Turns an error into an unknown figure.
-fn settle(result: Result<Measured, String>) -> Measured {
+fn finding_from(result: Result<Measured, String>) -> Measured {
     result.unwrap_or_else(Finding::unknown)
 }
 
@@ -337,7 +345,7 @@ fn upsert(number: usize) -> (Document, Document) {
 }
 
 /// Returns the reason of a failure, without the address, which may hold a password.
-fn told(error: &Error) -> String {
+fn failure_reason(error: &Error) -> String {
     match &*error.kind {
         ErrorKind::ServerSelection { .. } => {
             "MongoDB cannot be reached: start it, or see the address".to_owned()

@@ -19,13 +19,13 @@ use crate::{Allowance, Measured, Method, Unit};
 /// Patterns between two commits.
 const BATCH: usize = 20_000;
 /// Most patterns that are made, because their names are kept in memory to be looked up.
-const MOST: usize = 400_000;
+const MAX_PATTERNS: usize = 400_000;
 /// Room on the disk that so many patterns take, with a margin.
 const ROOM: u64 = 96 << 20;
 /// Most bytes that a pattern takes on the disk while segments are merged.
 const PATTERN: u64 = 200;
 /// Patterns that are looked up between two looks at the clock.
-const STRETCH: usize = 64;
+const LOOKUP_BATCH_SIZE: usize = 64;
 
 /// Measures the store in a directory of its own below the one given.
 pub(crate) fn measure(allowance: &Allowance, directory: &Path, seed: u64) -> StoreResults {
@@ -53,7 +53,7 @@ fn try_measure(allowance: &Allowance, directory: &Path, seed: u64) -> Result<Sto
         })?;
     let room = room::in_directory(directory, ROOM)?;
     // The least room that is accepted, 16 MiB, is enough for two batches of either length.
-    let most = MOST.min((room / PATTERN) as usize);
+    let most = MAX_PATTERNS.min((room / PATTERN) as usize);
     let mut source = Source::new(seed);
     let [n_short, n_long] = LENGTHS;
     let place = dir.path().join("short");
@@ -106,7 +106,9 @@ impl Source {
         let mut scratch = NameScratch::default();
         let names = tokens
             .chunks(n_tokens)
-            .map(|tokens| name_of_ids(&self.fragments, tokens, &mut scratch).map_err(told))
+            .map(|tokens| {
+                name_of_ids(&self.fragments, tokens, &mut scratch).map_err(failure_reason)
+            })
             .collect::<Result<_, _>>()?;
         Ok((names, tokens))
     }
@@ -132,7 +134,7 @@ impl Filled {
         source: &mut Source,
     ) -> Result<Self, String> {
         let store = EmbeddedStore::create(dir, &["node0"], json!({"chunk_size": n_tokens}));
-        let store = store.map_err(told)?;
+        let store = store.map_err(failure_reason)?;
         let meter = || Meter::start().note(format!("commits of {BATCH} patterns"));
         let meters = [meter(), meter(), meter(), meter()];
         let mut names = Vec::new();
@@ -146,10 +148,12 @@ impl Filled {
             for (name, tokens) in batch_names.iter().zip(tokens.chunks(n_tokens)) {
                 batch.learn_tokens(*name, tokens);
             }
-            let staged = store.stage(batch.seal()).map_err(told)?;
+            let staged = store.stage(batch.seal()).map_err(failure_reason)?;
             let stage = start.elapsed().as_secs_f64();
             let start = Instant::now();
-            store.commit(vec![staged], json!(null)).map_err(told)?;
+            store
+                .commit(vec![staged], json!(null))
+                .map_err(failure_reason)?;
             let commit = start.elapsed().as_secs_f64();
             staging.push((BATCH as f64, stage));
             writing.push((BATCH as f64, stage + commit));
@@ -163,7 +167,7 @@ impl Filled {
         if names.is_empty() {
             return Err(NO_TIME.to_owned());
         }
-        let distinct = store.count_patterns(0).map_err(told)? as f64;
+        let distinct = store.count_patterns(0).map_err(failure_reason)? as f64;
         // Where the size is not known, the 0 becomes an unknown figure below.
         let bytes = store.disk_bytes().unwrap_or(0) as f64;
         let [write, stage, commit, amount] = meters;
@@ -183,18 +187,18 @@ impl Filled {
         let mut random = Random::new(seed);
         let meter = Meter::start().note(format!("of {} patterns", self.names.len()));
         let found = windows(allowance, || {
-            for _ in 0..STRETCH {
+            for _ in 0..LOOKUP_BATCH_SIZE {
                 let name = &self.names[random.below(self.names.len() as u64) as usize];
-                let pattern = self.store.pattern(0, name).map_err(told)?;
+                let pattern = self.store.pattern(0, name).map_err(failure_reason)?;
                 black_box(pattern.ok_or("a pattern that was written is not found")?);
             }
-            Ok::<_, String>(STRETCH as f64)
+            Ok::<_, String>(LOOKUP_BATCH_SIZE as f64)
         })?;
         Ok(meter.rate(Unit::PerSecond, Method::Cached, &found))
     }
 }
 
 /// Returns the reason of a failure.
-fn told(error: impl std::fmt::Display) -> String {
+fn failure_reason(error: impl std::fmt::Display) -> String {
     format!("the embedded store failed: {error}")
 }

@@ -32,11 +32,11 @@ pub(super) fn parse_amd_smi(text: &str) -> Option<Vec<Gpu>> {
                 .find_map(|path| device.pointer(path)?.as_str());
             Some(Gpu {
                 name: name.to_owned(),
-                memory_bytes: Finding::of(
+                memory_bytes: Finding::from_option(
                     device.pointer("/vram/size").and_then(size),
                     "amd-smi does not tell it of this device",
                 ),
-                driver: Finding::of(
+                driver: Finding::from_option(
                     driver.filter(|text| *text != "N/A").map(str::to_owned),
                     "amd-smi does not tell it",
                 ),
@@ -74,11 +74,14 @@ pub(super) fn parse_rocm_smi(text: &str) -> Option<Vec<Gpu>> {
             let bytes = card.get("VRAM Total Memory (B)").and_then(Value::as_str);
             Some(Gpu {
                 name: name.to_owned(),
-                memory_bytes: Finding::of(
+                memory_bytes: Finding::from_option(
                     bytes.and_then(|bytes| bytes.parse().ok()),
                     "rocm-smi does not tell it of this device",
                 ),
-                driver: Finding::of(driver.map(str::to_owned), "rocm-smi does not tell it"),
+                driver: Finding::from_option(
+                    driver.map(str::to_owned),
+                    "rocm-smi does not tell it",
+                ),
             })
         })
         .collect();
@@ -87,7 +90,7 @@ pub(super) fn parse_rocm_smi(text: &str) -> Option<Vec<Gpu>> {
 
 /// Reads the cards that Linux lists below `sys/class/drm`, without any tool; `None` without any
 /// card of AMD's.
-pub(super) fn of_kernel(root: &Path) -> Option<Vec<Gpu>> {
+pub(super) fn read_sysfs(root: &Path) -> Option<Vec<Gpu>> {
     // The vendor's number in the PCI register.
     const AMD: &str = "0x1002";
     let entries = fs::read_dir(root.join("sys/class/drm")).ok()?;
@@ -112,7 +115,7 @@ pub(super) fn of_kernel(root: &Path) -> Option<Vec<Gpu>> {
             let id = read("device").filter(|_| read("vendor").as_deref() == Some(AMD))?;
             Some(Gpu {
                 name: read("product_name").unwrap_or_else(|| format!("AMD device {id}")),
-                memory_bytes: Finding::of(
+                memory_bytes: Finding::from_option(
                     read("mem_info_vram_total").and_then(|bytes| bytes.parse().ok()),
                     "the driver does not tell it of this device",
                 ),
@@ -151,12 +154,12 @@ mod tests {
                 }
             }
         }
-        let gpus = of_kernel(root.path()).unwrap();
+        let gpus = read_sysfs(root.path()).unwrap();
         assert_eq!(gpus.len(), 2);
         assert_eq!(gpus[0].name, "AMD device 0x73bf");
         assert_eq!(gpus[0].memory_bytes, Finding::Known(17_163_091_968));
         assert!(gpus[1].memory_bytes.reason().is_some());
-        assert_eq!(of_kernel(&root.path().join("nowhere")), None);
+        assert_eq!(read_sysfs(&root.path().join("nowhere")), None);
     }
 
     const DEVICE: &str = r#"{"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X", "vendor_id": "0x1002"},

@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<Gpu>> {
             let memory = ["spdisplays_vram", "_spdisplays_vram"];
             Some(Gpu {
                 name: name.to_owned(),
-                memory_bytes: Finding::of(
+                memory_bytes: Finding::from_option(
                     memory.iter().find_map(|key| bytes(text(key)?)),
                     "it has no memory of its own: it shares the machine's",
                 ),

@@ -32,8 +32,14 @@ pub(super) fn parse(text: &str) -> Option<Vec<Gpu>> {
             let driver = Some(driver).filter(|text| !text.is_empty() && !is_bracket(text));
             Some(Gpu {
                 name: name.to_owned(),
-                memory_bytes: Finding::of(bytes, "nvidia-smi does not tell it of this device"),
-                driver: Finding::of(driver.map(str::to_owned), "nvidia-smi does not tell it"),
+                memory_bytes: Finding::from_option(
+                    bytes,
+                    "nvidia-smi does not tell it of this device",
+                ),
+                driver: Finding::from_option(
+                    driver.map(str::to_owned),
+                    "nvidia-smi does not tell it",
+                ),
             })
         })
         .collect();

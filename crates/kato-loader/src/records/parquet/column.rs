@@ -40,7 +40,7 @@ impl Column {
             None => {
                 let columns = schema.columns().iter().take(MAX_LISTED);
                 let columns: Vec<_> = columns.map(|column| column.path().string()).collect();
-                Err(Fault::of_file(BadReason::MissingColumn {
+                Err(Fault::for_file(BadReason::MissingColumn {
                     field: field.to_owned(),
                     columns: columns.join(", "),
                 }))

@@ -67,16 +67,16 @@ impl LocalParquet {
         if (now.len, now.modified) == (self.len, self.modified) {
             return Ok(now);
         }
-        Err(Fault::of_file(BadReason::Changed {
+        Err(Fault::for_file(BadReason::Changed {
             expected_bytes: self.len,
             found_bytes: now.len,
         }))
     }
 
     /// Returns a reader from an offset on; an error when the file is closed.
-    fn read_from(&self, offset: u64) -> io::Result<At> {
+    fn read_from(&self, offset: u64) -> io::Result<PositionedReader> {
         let file = self.file.clone().ok_or(io::ErrorKind::NotConnected)?;
-        Ok(At { file, offset })
+        Ok(PositionedReader { file, offset })
     }
 }
 
@@ -178,12 +178,12 @@ const HEADER_BYTES: usize = 1 << 10;
 
 /// A reader from an offset that does not move the file's own position, from which other threads
 /// read as well.
-struct At {
+struct PositionedReader {
     file: Arc<File>,
     offset: u64,
 }
 
-impl Read for At {
+impl Read for PositionedReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = read_at(&self.file, buffer, self.offset)?;
         self.offset += read as u64;

@@ -143,9 +143,9 @@ impl Segment {
         let (start, _) = node
             .index
             .range(block_idx)
-            .ok_or_else(|| self.bad_block())?;
+            .ok_or_else(|| self.corrupt_block())?;
         if within >= node.index.patterns_in(block_idx) {
-            return Err(self.bad_block());
+            return Err(self.corrupt_block());
         }
         // A block is read whole once for its checksum; after that 20 bytes are enough. Relaxed will
         // do: a thread that misses the flag only checks again.
@@ -176,7 +176,9 @@ impl Segment {
             }
             self.load(node_idx, block_idx, &mut block)?;
             let n_patterns = index.patterns_in(block_idx);
-            let (names, mut records) = block.split(n_patterns).ok_or_else(|| self.bad_block())?;
+            let (names, mut records) = block
+                .split(n_patterns)
+                .ok_or_else(|| self.corrupt_block())?;
             let Ok(position) =
                 names.binary_search_by(|probe| probe.as_slice().cmp(name.as_bytes()))
             else {
@@ -185,9 +187,10 @@ impl Segment {
             let width = self.nodes[node_idx].width;
             // Records have various sizes, so those before it are stepped over.
             for _ in 0..position {
-                RawRecord::take(&mut records, width).ok_or_else(|| self.bad_block())?;
+                RawRecord::take(&mut records, width).ok_or_else(|| self.corrupt_block())?;
             }
-            let record = RawRecord::take(&mut records, width).ok_or_else(|| self.bad_block())?;
+            let record =
+                RawRecord::take(&mut records, width).ok_or_else(|| self.corrupt_block())?;
             return found(record).map(Some);
         }
         Ok(None)
@@ -212,7 +215,7 @@ impl Segment {
             self.load(node_idx, block_idx, block)?;
             let (names, _) = block
                 .split(index.patterns_in(block_idx))
-                .ok_or_else(|| self.bad_block())?;
+                .ok_or_else(|| self.corrupt_block())?;
             for name in names {
                 if (first..=last).contains(&PatternName::from_bytes(*name).leading_u64()) {
                     found(name);
@@ -223,7 +226,7 @@ impl Segment {
     }
 
     /// Creates the error for a block that does not decode.
-    pub(crate) fn bad_block(&self) -> StoreError {
+    pub(crate) fn corrupt_block(&self) -> StoreError {
         self.file.corrupt("a block does not decode")
     }
 
@@ -241,7 +244,7 @@ impl Segment {
         // nothing to be used.
         block.loaded = None;
         let index = &self.nodes[node_idx].index;
-        let (start, end) = index.range(block_idx).ok_or_else(|| self.bad_block())?;
+        let (start, end) = index.range(block_idx).ok_or_else(|| self.corrupt_block())?;
         // Offsets ascend and lie within the file, which opening has checked: a block is never
         // larger than that.
         block.bytes.resize((end - start) as usize, 0);
@@ -316,7 +319,7 @@ impl NodeCursor {
             record: 0,
             next_record: 0,
         };
-        cursor.enter()?;
+        cursor.load_current()?;
         while cursor.name.is_some_and(|name| name.leading_u64() < leading) {
             cursor.advance()?;
         }
@@ -331,7 +334,7 @@ impl NodeCursor {
     /// Returns the current pattern's record.
     pub(crate) fn record(&self) -> Result<RawRecord<'_>, StoreError> {
         let mut bytes = &self.block.bytes[self.record..];
-        RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.bad_block())
+        RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.corrupt_block())
     }
 
     /// Returns the current pattern's rank.
@@ -352,11 +355,11 @@ impl NodeCursor {
     /// Moves to the next pattern.
     pub(crate) fn advance(&mut self) -> Result<(), StoreError> {
         self.rank += 1;
-        self.enter()
+        self.load_current()
     }
 
     /// Loads name and record position of the pattern at `rank`.
-    fn enter(&mut self) -> Result<(), StoreError> {
+    fn load_current(&mut self) -> Result<(), StoreError> {
         if self.rank >= self.end {
             self.name = None;
             return Ok(());
@@ -378,13 +381,13 @@ impl NodeCursor {
             .block
             .bytes
             .get(self.record..)
-            .ok_or_else(|| self.segment.bad_block())?;
+            .ok_or_else(|| self.segment.corrupt_block())?;
         // Decoded only to find the next record; `record` decodes it again for those who want it.
         let before = bytes.len();
-        RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.bad_block())?;
+        RawRecord::take(&mut bytes, self.width()).ok_or_else(|| self.segment.corrupt_block())?;
         self.next_record += before - bytes.len();
         if self.name.is_none() {
-            Err(self.segment.bad_block())
+            Err(self.segment.corrupt_block())
         } else {
             Ok(())
         }

@@ -29,7 +29,7 @@ impl VectorCursor {
         let extent = vectors.unwrap_or_default();
         let mut cursor = Self {
             next: extent.offset,
-            end: extent.end().ok_or_else(|| segment.bad_vector())?,
+            end: extent.end().ok_or_else(|| segment.corrupt_vector())?,
             segment,
             current: None,
         };
@@ -54,7 +54,7 @@ impl VectorCursor {
         if ascending {
             Ok(taken)
         } else {
-            Err(self.segment.bad_vector())
+            Err(self.segment.corrupt_vector())
         }
     }
 
@@ -64,37 +64,37 @@ impl VectorCursor {
         if self.next == self.end {
             return Ok(());
         }
-        let elements_at = self.place_after(HEAD_BYTES as u64)?;
+        let elements_at = self.offset_after(HEAD_BYTES as u64)?;
         let mut head_bytes = [0; HEAD_BYTES];
         self.segment.file.read_at(&mut head_bytes, self.next)?;
-        let head = Head::decode(&head_bytes).ok_or_else(|| self.segment.bad_vector())?;
+        let head = Head::decode(&head_bytes).ok_or_else(|| self.segment.corrupt_vector())?;
         let n_bytes = head
             .element_bytes()
-            .ok_or_else(|| self.segment.bad_vector())?;
+            .ok_or_else(|| self.segment.corrupt_vector())?;
         self.next = elements_at;
         // Checked before memory is taken for as many elements as the head announces.
-        let after = self.place_after(n_bytes)?;
+        let after = self.offset_after(n_bytes)?;
         let mut elements = vec![0; n_bytes as usize];
         self.segment.file.read_at(&mut elements, elements_at)?;
         let decoded = vector::decode(&head_bytes, head.crc32, &elements);
-        let elements = decoded.ok_or_else(|| self.segment.bad_vector())?;
+        let elements = decoded.ok_or_else(|| self.segment.corrupt_vector())?;
         self.next = after;
         self.current = Some((head.name, elements));
         Ok(())
     }
 
     /// Returns the offset so many bytes further on, if the vectors reach as far.
-    fn place_after(&self, n_bytes: u64) -> Result<u64, StoreError> {
-        let place = self.next.checked_add(n_bytes);
-        place
-            .filter(|&place| place <= self.end)
-            .ok_or_else(|| self.segment.bad_vector())
+    fn offset_after(&self, n_bytes: u64) -> Result<u64, StoreError> {
+        let offset = self.next.checked_add(n_bytes);
+        offset
+            .filter(|&offset| offset <= self.end)
+            .ok_or_else(|| self.segment.corrupt_vector())
     }
 }
 
 impl Segment {
     /// Creates the error for a vector that does not decode.
-    fn bad_vector(&self) -> StoreError {
+    fn corrupt_vector(&self) -> StoreError {
         self.file.corrupt("a vector does not decode")
     }
 }

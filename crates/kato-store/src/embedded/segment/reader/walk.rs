@@ -8,24 +8,26 @@ use super::{BlockBuffer, RawRecord, Segment};
 use crate::StoreError;
 
 impl Segment {
-    /// Shows `found` every pattern of a node in name order until it breaks off.
+    /// Shows `visit` every pattern of a node in name order until it breaks off.
     ///
     /// Decodes every record once, where a [`NodeCursor`](super::NodeCursor) does so twice.
     pub(crate) fn walk(
         &self,
         node_idx: usize,
-        mut found: impl FnMut(PatternName, RawRecord<'_>) -> Result<ControlFlow<()>, StoreError>,
+        mut visit: impl FnMut(PatternName, RawRecord<'_>) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let node = &self.nodes[node_idx];
         let mut block = BlockBuffer::default();
         for block_idx in 0..node.index.entries.len() {
             self.load(node_idx, block_idx, &mut block)?;
             let n_patterns = node.index.patterns_in(block_idx);
-            let (names, mut records) = block.split(n_patterns).ok_or_else(|| self.bad_block())?;
+            let (names, mut records) = block
+                .split(n_patterns)
+                .ok_or_else(|| self.corrupt_block())?;
             for name in names {
-                let record =
-                    RawRecord::take(&mut records, node.width).ok_or_else(|| self.bad_block())?;
-                if found(PatternName::from_bytes(*name), record)?.is_break() {
+                let record = RawRecord::take(&mut records, node.width)
+                    .ok_or_else(|| self.corrupt_block())?;
+                if visit(PatternName::from_bytes(*name), record)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }

@@ -8,12 +8,12 @@ use crate::hierarchy::{name_event, token_event};
 /// The events of every level's unfinished pattern. A level that holds a full chunk passes one event
 /// up and starts again, so every level moves at the pace of training.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Ladder {
+pub(crate) struct LevelState {
     pub(crate) open: Vec<Vec<Event>>,
 }
 
-impl Ladder {
-    /// Creates a ladder on which every level is at the beginning of a pattern.
+impl LevelState {
+    /// Creates a state in which every level is at the beginning of a pattern.
     pub(crate) fn new(n_levels: usize) -> Self {
         Self {
             open: vec![Vec::new(); n_levels],
@@ -40,7 +40,7 @@ impl Ladder {
     }
 
     /// Continues as if the text so far ended with this pattern of this level.
-    pub(crate) fn adopt(
+    pub(crate) fn advance_with_pattern(
         &mut self,
         hierarchy: &Hierarchy,
         level: usize,
@@ -70,7 +70,7 @@ impl Ladder {
         let events = std::mem::take(&mut self.open[level]);
         completed(level, &events);
         if level + 1 < self.open.len() {
-            let event = standing_for(hierarchy, level, &events, substitutes);
+            let event = representative_event(hierarchy, level, &events, substitutes);
             self.push(hierarchy, level + 1, event, substitutes, completed);
         }
     }
@@ -98,7 +98,7 @@ impl Ladder {
 /// Returns the event that complete events are to the level above: their own name if the level
 /// learned them, else the names of the patterns that they resemble most, else the name that they
 /// would have, which keeps the place in the chunk.
-fn standing_for(
+fn representative_event(
     hierarchy: &Hierarchy,
     level: usize,
     events: &[Event],

@@ -1,6 +1,6 @@
 //! Counts the answers of one level.
 
-use crate::answer::{NextAnswer, WholeAnswer};
+use crate::answer::{NextAnswer, RecognitionAnswer};
 use crate::{NextAccuracy, Recognition};
 
 /// Beginnings of this length and longer ones are counted together.
@@ -9,15 +9,15 @@ const MAX_CONTEXT: usize = 16;
 /// The answers of one level so far. Answers are added in the order of the documents, so that sums
 /// are always the same.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct AnswerCounts {
     recognition: Recognition,
     similarities: f64,
     next: NextAccuracy,
 }
 
-impl Tally {
+impl AnswerCounts {
     /// Adds the answer to a whole chunk.
-    pub(crate) fn add_whole(&mut self, answer: WholeAnswer, threshold: f64) {
+    pub(crate) fn add_whole(&mut self, answer: RecognitionAnswer, threshold: f64) {
         let recognition = &mut self.recognition;
         recognition.unanswered.add(answer.similarity.is_none());
         let is_recognised = answer

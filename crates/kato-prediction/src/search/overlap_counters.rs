@@ -6,7 +6,7 @@ use crate::page::PAGE_PATTERNS;
 ///
 /// Counts are kept in a byte each, so that those of a page fit into the processor's cache.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct OverlapCounters {
     symbols: Vec<u8>,
     pairs: Vec<u8>,
     /// Places with a count, in the order in which they were found; a place may be there twice.
@@ -16,7 +16,7 @@ pub(crate) struct Tally {
 /// A list of postings, and by how much each of them counts.
 pub(crate) type Postings<'a> = (&'a [u16], usize);
 
-impl Tally {
+impl OverlapCounters {
     /// Creates counters of 0 for all places of a page.
     pub(crate) fn new() -> Self {
         Self {

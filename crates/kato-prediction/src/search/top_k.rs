@@ -51,36 +51,36 @@ impl Eq for Ranked {}
 /// The bar is raised once for many patterns, as raising it for each would cost more than comparing
 /// a few too many.
 #[derive(Debug)]
-pub(crate) struct Top {
+pub(crate) struct TopK {
     limit: usize,
     /// At least the `limit` best so far.
     kept: Vec<Ranked>,
     /// The last of the `limit` best at the time when the bar was last raised.
-    worst: Option<Ranked>,
+    threshold: Option<Ranked>,
 }
 
-impl Top {
+impl TopK {
     /// Creates an empty collection of at most `limit` patterns.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
             kept: Vec::new(),
-            worst: None,
+            threshold: None,
         }
     }
 
     /// Returns the pattern that another one has to be better than; `None` as long as there is room.
     #[inline]
-    pub(crate) fn worst(&self) -> Option<&Ranked> {
-        self.worst.as_ref()
+    pub(crate) fn threshold(&self) -> Option<&Ranked> {
+        self.threshold.as_ref()
     }
 
     /// Returns whether a pattern may be among the best.
     #[inline]
     pub(crate) fn accepts(&self, score: f64, name: &PatternName) -> bool {
-        self.worst.as_ref().is_none_or(|worst| {
-            let by_score = score.total_cmp(&worst.score);
-            by_score.is_gt() || (by_score.is_eq() && *name < worst.name)
+        self.threshold.as_ref().is_none_or(|threshold| {
+            let by_score = score.total_cmp(&threshold.score);
+            by_score.is_gt() || (by_score.is_eq() && *name < threshold.name)
         })
     }
 
@@ -89,21 +89,21 @@ impl Top {
         self.kept.push(ranked);
         // The first time as soon as there are enough, since any bar is better than none; then after
         // a quarter more, so that each pattern pays for a constant share of the selection.
-        let most = match self.worst {
+        let most = match self.threshold {
             None => self.limit,
             Some(_) => self.limit.saturating_add(self.limit / 4 + 16),
         };
         if self.kept.len() >= most {
-            self.raise_bar();
+            self.raise_threshold();
         }
     }
 
     /// Cuts the collection to the best and makes the last of them the bar.
-    fn raise_bar(&mut self) {
+    fn raise_threshold(&mut self) {
         // With a limit of 0 nothing is kept and there is no last one.
         if let Some(last) = self.limit.checked_sub(1) {
-            let (_, worst, _) = self.kept.select_nth_unstable(last);
-            self.worst = Some(*worst);
+            let (_, threshold, _) = self.kept.select_nth_unstable(last);
+            self.threshold = Some(*threshold);
         }
         self.kept.truncate(self.limit);
     }
@@ -132,7 +132,7 @@ mod tests {
         let mut sorted = all.clone();
         sorted.sort();
         for limit in [0, 1, 7, 301, 999, 1000, 2000, usize::MAX] {
-            let mut top = Top::new(limit);
+            let mut top = TopK::new(limit);
             for ranked in &all {
                 if top.accepts(ranked.score, &ranked.name) {
                     top.push(*ranked);

@@ -7,10 +7,10 @@ use kato_tokenizer::Vocabulary;
 use rayon::prelude::*;
 
 use super::{Passes, Survey};
-use crate::answer::{NextAnswer, WholeAnswer};
+use crate::answer::{NextAnswer, RecognitionAnswer};
+use crate::answer_counts::AnswerCounts;
 use crate::code_length::{Bits, TokenProbabilities};
-use crate::document::{Chunk, UnseenDocument};
-use crate::tally::Tally;
+use crate::document::{Chunk, HeldOutDocument};
 use crate::unigram::Unigram;
 use crate::{Corpora, EvaluationError, NgramModel, Phase};
 
@@ -46,15 +46,15 @@ impl Sampling {
 struct Question<'a> {
     /// Number of the document in the held-out corpus.
     number: u64,
-    document: &'a UnseenDocument,
+    document: &'a HeldOutDocument,
     level: usize,
     chunk: &'a Chunk,
-    about: About,
+    kind: QuestionKind,
 }
 
-/// The subject of a question.
+/// The kind of a question.
 #[derive(Clone, Copy)]
-enum About {
+enum QuestionKind {
     /// Which patterns does the whole chunk resemble?
     Whole,
     /// Which symbol follows its first ones? At the lowest level also after none, for the code
@@ -65,7 +65,7 @@ enum About {
 /// The outcome of a question.
 #[derive(Clone, Copy)]
 enum Answer {
-    Whole(WholeAnswer),
+    Whole(RecognitionAnswer),
     Next {
         answer: Option<NextAnswer>,
         token: Option<TokenProbabilities>,
@@ -74,7 +74,7 @@ enum Answer {
 
 /// The data that is needed to answer a question, on any thread.
 #[derive(Clone, Copy)]
-struct Asker<'a> {
+struct QuestionContext<'a> {
     nodes: &'a [Node],
     session: &'a SessionConfig,
     vocabulary: &'a Vocabulary,
@@ -90,20 +90,21 @@ impl Passes<'_> {
         survey: &Survey,
         ngram: &NgramModel,
         unigram: &Unigram,
-    ) -> Result<(Vec<Tally>, Bits), EvaluationError> {
+    ) -> Result<(Vec<AnswerCounts>, Bits), EvaluationError> {
         let mut loader = corpora.held_out()?;
         let vocabulary = self.learner.tokenizer().vocabulary();
-        // A node is a handle, so cloning is cheap. The asker must not borrow from `self`, which
+        // A node is a handle, so cloning is cheap. The context must not borrow from `self`, which
         // reports progress while questions are answered.
         let nodes = self.nodes.clone();
-        let asker = Asker {
+        let question_context = QuestionContext {
             nodes: &nodes,
             session: &self.options.session,
             vocabulary,
             ngram,
             unigram,
         };
-        let mut tallies: Vec<Tally> = self.nodes.iter().map(|_| Tally::default()).collect();
+        let mut answer_counts: Vec<AnswerCounts> =
+            self.nodes.iter().map(|_| AnswerCounts::default()).collect();
         let mut bits = Bits::new();
         let sampling = |level| {
             let share = survey.asked_share(level, self.options.max_questions);
@@ -114,8 +115,8 @@ impl Passes<'_> {
         let most = self.options.max_documents.unwrap_or(u64::MAX);
         let mut n_documents = 0;
         self.begin_phase();
-        let unseen = |plan: &_| UnseenDocument::of(plan, vocabulary);
-        while let Some(documents) = self.next_planned(&mut loader, most - n_documents, unseen)? {
+        let held_out = |plan: &_| HeldOutDocument::from_plan(plan, vocabulary);
+        while let Some(documents) = self.next_planned(&mut loader, most - n_documents, held_out)? {
             let before: u64 = sampling.iter().map(|level| level.n_questions).sum();
             let questions = questions(&documents, n_documents, &mut sampling);
             // Questions that were left out by hash are progress too: those asked stand for all.
@@ -128,11 +129,11 @@ impl Passes<'_> {
                 let answers: Vec<Answer> = self.threads.install(|| {
                     questions
                         .par_iter()
-                        .map(|question| asker.answer(question))
+                        .map(|question| question_context.answer(question))
                         .collect()
                 });
                 for (question, answer) in questions.iter().zip(answers) {
-                    self.count(question, answer, &mut tallies, &mut bits);
+                    self.count(question, answer, &mut answer_counts, &mut bits);
                 }
                 let done = (part * QUESTIONS_AT_ONCE + questions.len()) as u64;
                 let passed = before + (behind - before) * done / n_asked;
@@ -141,7 +142,7 @@ impl Passes<'_> {
             // Documents that the learner refused count as well, as they do in the survey's limit.
             n_documents += documents.len() as u64;
         }
-        Ok((tallies, bits))
+        Ok((answer_counts, bits))
     }
 
     /// Adds an answer to the sums of its level.
@@ -149,15 +150,17 @@ impl Passes<'_> {
         &self,
         question: &Question<'_>,
         answer: Answer,
-        tallies: &mut [Tally],
+        answer_counts: &mut [AnswerCounts],
         bits: &mut Bits,
     ) {
-        let tally = &mut tallies[question.level];
+        let answer_counts = &mut answer_counts[question.level];
         match answer {
-            Answer::Whole(answer) => tally.add_whole(answer, self.options.recognition_threshold),
+            Answer::Whole(answer) => {
+                answer_counts.add_whole(answer, self.options.recognition_threshold)
+            }
             Answer::Next { answer, token } => {
                 if let Some(answer) = answer {
-                    tally.add_next(answer);
+                    answer_counts.add_next(answer);
                 }
                 if let Some(token) = token {
                     bits.add(question.number, token, answer);
@@ -167,18 +170,20 @@ impl Passes<'_> {
     }
 }
 
-impl Asker<'_> {
+impl QuestionContext<'_> {
     /// Answers a question.
     fn answer(&self, question: &Question<'_>) -> Answer {
         let (node, chunk) = (&self.nodes[question.level], question.chunk);
-        let context = match question.about {
-            About::Whole => return Answer::Whole(WholeAnswer::of(node, self.session, chunk)),
-            About::Next { context } => context,
+        let context = match question.kind {
+            QuestionKind::Whole => {
+                return Answer::Whole(RecognitionAnswer::ask(node, self.session, chunk));
+            }
+            QuestionKind::Next { context } => context,
         };
         // At the lowest level only tokens of the vocabulary can come next, and a model's
         // probabilities have to sum to 1 over these.
         let is_possible = |symbol: &str| question.level > 0 || self.vocabulary.id(symbol).is_some();
-        let answer = || NextAnswer::of(node, self.session, chunk, context, is_possible);
+        let answer = || NextAnswer::ask(node, self.session, chunk, context, is_possible);
         // Without context nothing is predicted: patterns do not reach across the beginning of a
         // chunk.
         Answer::Next {
@@ -190,7 +195,7 @@ impl Asker<'_> {
     /// Returns the probabilities of the token at a position of a document.
     fn token(
         &self,
-        document: &UnseenDocument,
+        document: &HeldOutDocument,
         chunk: &Chunk,
         context: usize,
     ) -> TokenProbabilities {
@@ -210,7 +215,7 @@ impl Asker<'_> {
 
 /// Lists the questions that are asked about documents, in the documents' order.
 fn questions<'a>(
-    documents: &'a [Option<UnseenDocument>],
+    documents: &'a [Option<HeldOutDocument>],
     first_number: u64,
     sampling: &mut [Sampling],
 ) -> Vec<Question<'a>> {
@@ -221,18 +226,20 @@ fn questions<'a>(
         };
         for (level, chunks) in document.levels.iter().enumerate() {
             for chunk in chunks {
-                let contexts = (0..chunk.events.len()).map(|context| About::Next { context });
-                for about in contexts.chain([About::Whole]) {
+                let contexts =
+                    (0..chunk.events.len()).map(|context| QuestionKind::Next { context });
+                for kind in contexts.chain([QuestionKind::Whole]) {
                     // The first symbol is a question at the lowest level only. It is numbered at
                     // every level, as `Survey::n_questions` counts every symbol.
-                    let is_question = level == 0 || !matches!(about, About::Next { context: 0 });
+                    let is_question =
+                        level == 0 || !matches!(kind, QuestionKind::Next { context: 0 });
                     if sampling[level].next_is_asked() && is_question {
                         questions.push(Question {
                             number,
                             document,
                             level,
                             chunk,
-                            about,
+                            kind,
                         });
                     }
                 }

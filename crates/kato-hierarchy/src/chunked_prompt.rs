@@ -12,21 +12,21 @@ use crate::{Hierarchy, HierarchyError, Prompt};
 
 /// A prompt in chunks of tokens.
 #[derive(Debug, Default)]
-pub(crate) struct Cut {
+pub(crate) struct ChunkedPrompt {
     /// Chunks that are complete, however the text continues.
     pub(crate) closed: Vec<Vec<String>>,
     /// The tokens after them: the beginning of a chunk.
     pub(crate) open: Vec<String>,
 }
 
-impl Cut {
+impl ChunkedPrompt {
     /// Cuts as training did, except for the end.
     ///
     /// The text may go on, so its last paragraph is never too short and never cut off, and its last
     /// chunk is complete only when no rule could add to it, or when it is a pattern that level 0
     /// learned.
-    pub(crate) fn of(hierarchy: &Hierarchy, prompt: Prompt<'_>) -> Result<Self, HierarchyError> {
-        let mut cut = Self::default();
+    pub(crate) fn new(hierarchy: &Hierarchy, prompt: Prompt<'_>) -> Result<Self, HierarchyError> {
+        let mut chunked = Self::default();
         let runs = match prompt {
             Prompt::Text(text) => runs_of(hierarchy, text)?,
             Prompt::Tokens(tokens) => vec![tokens.to_vec()],
@@ -34,12 +34,12 @@ impl Cut {
         let n_runs = runs.len();
         for (run_idx, tokens) in runs.into_iter().enumerate() {
             let chunks = chunks_of(hierarchy, tokens, run_idx + 1 == n_runs);
-            cut.closed.extend(chunks.closed);
+            chunked.closed.extend(chunks.closed);
             // Only the last run leaves a chunk open; the others leave nothing.
-            cut.open = chunks.open;
+            chunked.open = chunks.open;
         }
-        cut.close_known(hierarchy);
-        Ok(cut)
+        chunked.close_known(hierarchy);
+        Ok(chunked)
     }
 
     /// Returns all tokens, in order.
@@ -127,7 +127,7 @@ fn tokens_of(hierarchy: &Hierarchy, text: &str) -> Result<Vec<String>, Hierarchy
 }
 
 /// Cuts one run into chunks; its end stays open if it is the last run.
-fn chunks_of(hierarchy: &Hierarchy, tokens: Vec<String>, is_last: bool) -> Cut {
+fn chunks_of(hierarchy: &Hierarchy, tokens: Vec<String>, is_last: bool) -> ChunkedPrompt {
     let chunk_size = hierarchy.settings().nodes[0].chunk_size;
     // Settings that no builder has checked can hold a size of 0.
     let chunk_size = NonZeroUsize::new(chunk_size).unwrap_or(NonZeroUsize::MIN);
@@ -180,5 +180,5 @@ fn chunks_of(hierarchy: &Hierarchy, tokens: Vec<String>, is_last: bool) -> Cut {
     };
     // Nothing is learned from one token.
     closed.retain(|chunk| chunk.len() >= 2);
-    Cut { closed, open }
+    ChunkedPrompt { closed, open }
 }

@@ -14,7 +14,7 @@ use crate::worker::{Part, Report, Shared, StageNow, Work, Worker, WorkerOptions}
 use crate::{Activity, Backend, TrainError};
 
 /// The references and settings that all workers are created with.
-pub(crate) struct Place<'env, B: Backend> {
+pub(crate) struct WorkerContext<'env, B: Backend> {
     pub(crate) backend: &'env B,
     pub(crate) learner: &'env HierarchicalConceptLearner,
     pub(crate) shared: &'env Shared,
@@ -23,55 +23,55 @@ pub(crate) struct Place<'env, B: Backend> {
 }
 
 /// The worker threads of a session.
-pub(crate) struct Crew<'scope, 'env, B: Backend> {
+pub(crate) struct WorkerPool<'scope, 'env, B: Backend> {
     scope: &'scope Scope<'scope, 'env>,
-    place: Place<'env, B>,
+    context: WorkerContext<'env, B>,
     reports: Sender<Report<B::Part>>,
-    members: Vec<Member<'scope>>,
+    workers: Vec<WorkerHandle<'scope>>,
 }
 
 /// A worker thread, as the dispatcher knows it.
-struct Member<'scope> {
+struct WorkerHandle<'scope> {
     mailbox: Sender<Work>,
     /// The receiving end of the mailbox, to take mail back.
     mail: Receiver<Work>,
     stage_now: Sender<StageNow>,
     activity: Activity,
-    heard: Instant,
-    is_told_stalled: bool,
-    handle: ScopedJoinHandle<'scope, ()>,
+    last_report: Instant,
+    is_stall_reported: bool,
+    join_handle: ScopedJoinHandle<'scope, ()>,
 }
 
-impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
+impl<'scope, 'env, B: Backend> WorkerPool<'scope, 'env, B> {
     /// Starts the threads of all workers.
     pub(crate) fn start(
         scope: &'scope Scope<'scope, 'env>,
-        place: Place<'env, B>,
+        context: WorkerContext<'env, B>,
         n_workers: usize,
         reports: Sender<Report<B::Part>>,
     ) -> Result<Self, TrainError> {
-        let mut crew = Self {
+        let mut pool = Self {
             scope,
-            place,
+            context,
             reports,
-            members: Vec::with_capacity(n_workers),
+            workers: Vec::with_capacity(n_workers),
         };
         for worker in 0..n_workers {
-            let member = crew.spawn(worker)?;
-            crew.members.push(member);
+            let handle = pool.spawn(worker)?;
+            pool.workers.push(handle);
         }
-        Ok(crew)
+        Ok(pool)
     }
 
     /// Starts the thread of one worker, with an empty mailbox.
-    fn spawn(&self, idx: usize) -> Result<Member<'scope>, TrainError> {
-        let Place {
+    fn spawn(&self, idx: usize) -> Result<WorkerHandle<'scope>, TrainError> {
+        let WorkerContext {
             backend,
             learner,
             shared,
             probes,
             options,
-        } = self.place;
+        } = self.context;
         // Room for one: the next assignment is at hand when the present one is done, and no more
         // than that has to be taken back when another worker runs out of work.
         let (mailbox, mail) = bounded::<Work>(1);
@@ -81,12 +81,12 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
         let teacher = backend.teacher(learner)?;
         let can_repeat = backend.can_repeat();
         let own = (mail.clone(), self.reports.clone(), activity.clone());
-        let handle = thread::Builder::new()
+        let join_handle = thread::Builder::new()
             .name(format!("worker-{idx}"))
             .spawn_scoped(self.scope, move || {
                 let (mail, reports, activity) = own;
                 // Outside of what a panic unwinds: it still names the sample afterwards.
-                let over = Cell::new(None);
+                let current_sample = Cell::new(None);
                 let worker = Worker {
                     idx,
                     learner,
@@ -96,7 +96,7 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
                     options,
                     activity,
                     can_repeat,
-                    over: &over,
+                    current_sample: &current_sample,
                     scratch: learner.new_scratch(),
                     part: Part::default(),
                 };
@@ -111,37 +111,37 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
                     Ok(Err(error)) => reports.send(Report::Failed(error)),
                     Err(panic) => reports.send(Report::Died {
                         worker: idx,
-                        over: over.get(),
+                        current_sample: current_sample.get(),
                         message: message_of(&*panic),
                     }),
                 };
             })
             .map_err(TrainError::Spawn)?;
-        Ok(Member {
+        Ok(WorkerHandle {
             mailbox,
             mail,
             stage_now: stage_sender,
             activity,
-            heard: Instant::now(),
-            is_told_stalled: false,
-            handle,
+            last_report: Instant::now(),
+            is_stall_reported: false,
+            join_handle,
         })
     }
 
     /// Puts work into the mailbox of a worker, which is empty.
-    pub(crate) fn mail(&self, worker: usize, work: Work) {
+    pub(crate) fn send_work(&self, worker: usize, work: Work) {
         // A worker that has just died leaves it there. Its death is reported in a moment, and then
         // the assignment is queued again.
-        if self.members[worker].mailbox.try_send(work).is_ok() {
-            self.place.probes.mail.pushed(1);
+        if self.workers[worker].mailbox.try_send(work).is_ok() {
+            self.context.probes.mail.pushed(1);
         }
     }
 
     /// Takes work back out of the mailbox of a worker; `None` if the worker was faster.
     pub(crate) fn take_back(&self, worker: usize) -> Option<AssignmentId> {
         // The worker and this call receive from one channel, so exactly one of them gets the work.
-        let work = self.members[worker].mail.try_recv().ok()?;
-        self.place.probes.mail.popped(1);
+        let work = self.workers[worker].mail.try_recv().ok()?;
+        self.context.probes.mail.popped(1);
         Some(work.id)
     }
 
@@ -149,86 +149,86 @@ impl<'scope, 'env, B: Backend> Crew<'scope, 'env, B> {
     pub(crate) fn ask_to_stage(&self, worker: usize) {
         // Only a dead worker's receiver is gone; what it had learned is queued again once its death
         // is reported.
-        let _ = self.members[worker].stage_now.send(StageNow);
+        let _ = self.workers[worker].stage_now.send(StageNow);
     }
 
     /// Replaces a dead worker by a new one.
     pub(crate) fn replace(&mut self, worker: usize) -> Result<(), TrainError> {
         let fresh = self.spawn(worker)?;
-        let dead = std::mem::replace(&mut self.members[worker], fresh);
+        let dead = std::mem::replace(&mut self.workers[worker], fresh);
         // Joining does not wait for work: the thread has reported its death and only has to return.
-        let _ = dead.handle.join();
+        let _ = dead.join_handle.join();
         Ok(())
     }
 
     /// Notes that a worker has just reported something.
-    pub(crate) fn heard(&mut self, worker: usize) {
-        let member = &mut self.members[worker];
-        member.heard = Instant::now();
-        member.is_told_stalled = false;
+    pub(crate) fn note_report(&mut self, worker: usize) {
+        let handle = &mut self.workers[worker];
+        handle.last_report = Instant::now();
+        handle.is_stall_reported = false;
     }
 
     /// Returns the worker that has been busy without a report for the longest time, and for how
     /// long.
     pub(crate) fn most_silent(&self) -> Option<(usize, Duration)> {
         let busy = self
-            .members
+            .workers
             .iter()
             .enumerate()
-            .filter(|(_, member)| !member.activity.is_idle());
-        busy.map(|(worker, member)| (worker, member.silence()))
+            .filter(|(_, handle)| !handle.activity.is_idle());
+        busy.map(|(worker, handle)| (worker, handle.silence()))
             .max_by_key(|(_, silence)| *silence)
     }
 
     /// Returns what a worker is doing.
     pub(crate) fn activity(&self, worker: usize) -> &Activity {
-        &self.members[worker].activity
+        &self.workers[worker].activity
     }
 
     /// Returns a worker that has been busy without a report for too long; each is returned once,
     /// until it reports again.
     pub(crate) fn newly_stalled(&mut self, timeout: Duration) -> Option<(usize, Duration)> {
-        let stalled = |member: &Member<'_>| {
-            !member.is_told_stalled && !member.activity.is_idle() && member.silence() >= timeout
+        let stalled = |handle: &WorkerHandle<'_>| {
+            !handle.is_stall_reported && !handle.activity.is_idle() && handle.silence() >= timeout
         };
-        let worker = self.members.iter().position(stalled)?;
-        let member = &mut self.members[worker];
-        member.is_told_stalled = true;
-        Some((worker, member.silence()))
+        let worker = self.workers.iter().position(stalled)?;
+        let handle = &mut self.workers[worker];
+        handle.is_stall_reported = true;
+        Some((worker, handle.silence()))
     }
 
     /// Closes all mailboxes and waits until all workers have ended.
-    pub(crate) fn dismiss(self) {
+    pub(crate) fn shut_down(self) {
         // Collected first, which drops all senders: every mailbox is closed before any thread is
         // waited for, so that the workers end side by side.
-        let handles: Vec<_> = self
-            .members
+        let join_handles: Vec<_> = self
+            .workers
             .into_iter()
-            .map(|member| member.handle)
+            .map(|worker| worker.join_handle)
             .collect();
-        for handle in handles {
+        for join_handle in join_handles {
             // A panic was caught and reported by the thread itself.
-            let _ = handle.join();
+            let _ = join_handle.join();
         }
     }
 }
 
-impl Member<'_> {
+impl WorkerHandle<'_> {
     /// Returns the time since its last report, or since it turned to something else if that is
     /// later.
     fn silence(&self) -> Duration {
-        self.heard.elapsed().min(self.activity.newest())
+        self.last_report.elapsed().min(self.activity.newest())
     }
 }
 
 // By hand: a derive would ask `B` to be `Clone`, of which there is only a reference here.
-impl<B: Backend> Clone for Place<'_, B> {
+impl<B: Backend> Clone for WorkerContext<'_, B> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<B: Backend> Copy for Place<'_, B> {}
+impl<B: Backend> Copy for WorkerContext<'_, B> {}
 
 /// Returns the text of a panic.
 pub(crate) fn message_of(panic: &(dyn std::any::Any + Send)) -> String {

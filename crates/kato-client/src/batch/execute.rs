@@ -9,7 +9,7 @@ use crate::session::Session;
 
 /// Makes the requests of a plan; returns how many patterns were new, where the server tells. Both
 /// sessions work at the same time, because what they learn adds up in any order.
-pub(super) async fn carry_out(
+pub(super) async fn execute_plan(
     plan: &BatchPlan,
     items: &[BatchItem],
     sessions: &mut BatchSessions,
@@ -34,14 +34,14 @@ pub(super) async fn carry_out(
         Ok::<_, ClientError>(new)
     };
     // A copy, because both futures borrow the sessions.
-    let mut stained = sessions.stained;
+    let mut has_leftover_attributes = sessions.has_leftover_attributes;
     let alone = async {
         for call in &plan.calls {
             if let PlannedCall::Single { item } = call {
                 learn_single(
                     &sessions.manual,
                     sessions.outlive,
-                    &mut stained,
+                    &mut has_leftover_attributes,
                     plan,
                     &items[*item],
                     *item,
@@ -54,7 +54,7 @@ pub(super) async fn carry_out(
     // Both to their end, whatever one of them returns: nothing is left at work when the caller gets
     // the error.
     let (together, alone) = tokio::join!(together, alone);
-    sessions.stained = stained;
+    sessions.has_leftover_attributes = has_leftover_attributes;
     alone.and(together)
 }
 
@@ -100,17 +100,17 @@ async fn learn_run(
 async fn learn_single(
     session: &Session,
     outlive: bool,
-    stained: &mut bool,
+    has_leftover_attributes: &mut bool,
     plan: &BatchPlan,
     item: &BatchItem,
     idx: usize,
 ) -> Result<(), ClientError> {
-    if *stained {
+    if *has_leftover_attributes {
         session.clear_stm().await?;
-        *stained = false;
+        *has_leftover_attributes = false;
     }
     // Before the request: whatever becomes of it, the next item starts clean.
-    *stained = outlive && !is_plain(item);
+    *has_leftover_attributes = outlive && !is_plain(item);
     let sequence = Sequence {
         observations: observations(item).map(Into::into).collect(),
         learn_at_end: true,

@@ -18,12 +18,12 @@ const BLOB_BYTES: u64 = 4 << 20;
 
 /// A symbol, compact in a blob; ordered as [`Symbol`] is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) enum Word {
+pub(crate) enum CompactSymbol {
     Text(Box<str>),
     Name([u8; PatternName::BYTES]),
 }
 
-impl Word {
+impl CompactSymbol {
     /// Returns the symbol as the database has it.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
@@ -33,7 +33,7 @@ impl Word {
     }
 }
 
-impl From<Symbol> for Word {
+impl From<Symbol> for CompactSymbol {
     fn from(symbol: Symbol) -> Self {
         match symbol {
             Symbol::Text(text) => Self::Text(text),
@@ -42,21 +42,21 @@ impl From<Symbol> for Word {
     }
 }
 
-impl From<Word> for Symbol {
-    fn from(word: Word) -> Self {
-        match word {
-            Word::Text(text) => Self::Text(text),
-            Word::Name(name) => Self::Name(PatternName::from_bytes(name)),
+impl From<CompactSymbol> for Symbol {
+    fn from(symbol: CompactSymbol) -> Self {
+        match symbol {
+            CompactSymbol::Text(text) => Self::Text(text),
+            CompactSymbol::Name(name) => Self::Name(PatternName::from_bytes(name)),
         }
     }
 }
 
 /// One pattern with what was learned about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Learned {
+pub(crate) struct PatternDelta {
     pub(crate) name: [u8; PatternName::BYTES],
     pub(crate) frequency: u64,
-    pub(crate) symbols: Vec<Word>,
+    pub(crate) symbols: Vec<CompactSymbol>,
     /// Symbols of each event; `None` when every event holds one.
     pub(crate) event_lengths: Option<Box<[u32]>>,
     pub(crate) first_seen: Option<FirstSeen>,
@@ -65,7 +65,7 @@ pub(crate) struct Learned {
     pub(crate) attributes: Option<Box<Attributes>>,
 }
 
-impl Learned {
+impl PatternDelta {
     /// Returns the pattern's name.
     pub(crate) fn name(&self) -> PatternName {
         PatternName::from_bytes(self.name)
@@ -85,7 +85,7 @@ impl Learned {
     }
 
     /// Returns the symbols of each event.
-    pub(crate) fn events(&self) -> impl Iterator<Item = &[Word]> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = &[CompactSymbol]> {
         let mut rest = self.symbols.as_slice();
         let n_events = self
             .event_lengths
@@ -114,10 +114,10 @@ impl Learned {
         let symbols: usize = self
             .symbols
             .iter()
-            .map(|word| match word {
-                Word::Text(text) => text.len(),
+            .map(|symbol| match symbol {
+                CompactSymbol::Text(text) => text.len(),
                 // The prefix `PTRN|` and 40 hexadecimal digits.
-                Word::Name(_) => 45,
+                CompactSymbol::Name(_) => 45,
             } + SYMBOL)
             .sum();
         let events = self.event_lengths.as_ref().map_or(0, |events| events.len());
@@ -134,7 +134,7 @@ pub(crate) fn patterns_of<'a>(
     batch: &'a SealedBatch,
     node_idx: usize,
     limits: &'a AttributeLimits,
-) -> impl Iterator<Item = Learned> + 'a {
+) -> impl Iterator<Item = PatternDelta> + 'a {
     let node: NodeView<'a> = batch.node(node_idx);
     let literals: Vec<&str> = node.dictionary().collect();
     let below: Vec<PatternName> = match node_idx.checked_sub(1) {
@@ -147,11 +147,13 @@ pub(crate) fn patterns_of<'a>(
     };
     node.patterns().map(move |pattern| {
         let symbols = pattern.symbols().map(|symbol| match symbol {
-            SealedSymbol::Literal(rank) => Word::from(Symbol::from(literals[rank as usize])),
+            SealedSymbol::Literal(rank) => {
+                CompactSymbol::from(Symbol::from(literals[rank as usize]))
+            }
             // Ranks are those of the node below, whose patterns come in name order as well.
-            SealedSymbol::Child(rank) => Word::Name(*below[rank as usize].as_bytes()),
+            SealedSymbol::Child(rank) => CompactSymbol::Name(*below[rank as usize].as_bytes()),
         });
-        let mut learned = Learned {
+        let mut delta = PatternDelta {
             name: *pattern.name.as_bytes(),
             frequency: pattern.frequency,
             symbols: symbols.collect(),
@@ -160,7 +162,7 @@ pub(crate) fn patterns_of<'a>(
             attributes: None,
         };
         if let Some(attributes) = pattern.attributes {
-            learned.event_lengths.clone_from(&attributes.event_lengths);
+            delta.event_lengths.clone_from(&attributes.event_lengths);
             let mut kept = Attributes::default();
             let other = Attributes {
                 extra_frequency: 0,
@@ -170,28 +172,28 @@ pub(crate) fn patterns_of<'a>(
             // Batches may have been made without regard to the run's limits.
             kept.merge(other, limits);
             if kept != Attributes::default() {
-                learned.attributes = Some(Box::new(kept));
+                delta.attributes = Some(Box::new(kept));
             }
         }
-        learned
+        delta
     })
 }
 
 /// A cutter of patterns into blobs.
 #[derive(Default)]
 pub(crate) struct Blobs {
-    part: Vec<Learned>,
+    part: Vec<PatternDelta>,
     bytes: u64,
 }
 
 impl Blobs {
     /// Adds a pattern; returns a blob when one is full.
-    pub(crate) fn push(&mut self, learned: Learned) -> Result<Option<Vec<u8>>, StoreError> {
-        let bytes = learned.document_bytes();
+    pub(crate) fn push(&mut self, delta: PatternDelta) -> Result<Option<Vec<u8>>, StoreError> {
+        let bytes = delta.document_bytes();
         // Refused while nothing is committed: a commit that is decided could never be finished.
         if bytes > DOCUMENT_LIMIT {
             return Err(StoreError::TooLarge {
-                name: learned.name(),
+                name: delta.name(),
                 bytes,
                 limit: DOCUMENT_LIMIT,
             });
@@ -199,7 +201,7 @@ impl Blobs {
         let is_full = self.part.len() == BLOB_PATTERNS || self.bytes + bytes > BLOB_BYTES;
         let full = if is_full { self.finish()? } else { None };
         self.bytes += bytes;
-        self.part.push(learned);
+        self.part.push(delta);
         Ok(full)
     }
 

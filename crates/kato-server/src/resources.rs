@@ -7,31 +7,31 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use serde::Serialize;
 
-use crate::app::{App, Place};
-use crate::budget::{SMALL, Scarce, Share};
+use crate::app::{App, InFlightPermit};
+use crate::budget::{BudgetError, SMALL, Share};
 
 /// The resources of one request. Shared by all that work on it, and returned when the last of them
 /// is done.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct RequestResources {
     /// Memory for the body and what is made of it.
     pub(crate) request: Share,
     /// Memory for the answer, where that for the request is not enough.
     answer: Share,
-    _place: Place,
+    _permit: InFlightPermit,
 }
 
 /// The error of an answer that is larger than the memory for it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NoRoom(pub(crate) Scarce);
+pub(crate) struct AnswerMemoryError(pub(crate) BudgetError);
 
-impl Held {
+impl RequestResources {
     /// Creates the resources of a request that has its place and no memory yet.
-    pub(crate) fn new(app: &App, place: Place) -> Arc<Self> {
+    pub(crate) fn new(app: &App, permit: InFlightPermit) -> Arc<Self> {
         Arc::new(Self {
             request: app.request_memory.share(),
             answer: app.answer_memory.share(),
-            _place: place,
+            _permit: permit,
         })
     }
 
@@ -40,19 +40,19 @@ impl Held {
     pub(crate) fn write<T: Serialize + ?Sized>(
         &self,
         value: &T,
-    ) -> Result<Result<Vec<u8>, NoRoom>, serde_json::Error> {
-        let mut paid = Paid {
+    ) -> Result<Result<Vec<u8>, AnswerMemoryError>, serde_json::Error> {
+        let mut buffer = BudgetedBuffer {
             bytes: Vec::new(),
             share: &self.answer,
             refused: None,
         };
-        let written = serde_json::to_writer(&mut paid, value);
-        match (written, paid.refused) {
+        let written = serde_json::to_writer(&mut buffer, value);
+        match (written, buffer.refused) {
             // The error of the writer is then only the consequence.
-            (_, Some(scarce)) => Ok(Err(NoRoom(scarce))),
+            (_, Some(error)) => Ok(Err(AnswerMemoryError(error))),
             (Ok(()), None) => {
-                paid.bytes.shrink_to_fit();
-                Ok(Ok(paid.bytes))
+                buffer.bytes.shrink_to_fit();
+                Ok(Ok(buffer.bytes))
             }
             (Err(error), None) => Err(error),
         }
@@ -62,7 +62,7 @@ impl Held {
     /// 64 KiB costs nothing: there are no more of them than requests. Nor does one that is no
     /// larger than what the body took: answers to writes never are, so that a write that was
     /// carried out is never refused.
-    pub(crate) fn settle(&self, bytes: usize) -> Result<(), NoRoom> {
+    pub(crate) fn charge_answer(&self, bytes: usize) -> Result<(), AnswerMemoryError> {
         if bytes <= SMALL || bytes <= self.request.bytes() {
             self.request.shrink_to(bytes);
             self.answer.shrink_to(0);
@@ -72,32 +72,32 @@ impl Held {
         self.request.shrink_to(0);
         // `write` has paid for its buffer already; other answers pay here.
         let more = bytes.saturating_sub(self.answer.bytes());
-        self.answer.grow(more).map_err(NoRoom)?;
+        self.answer.grow(more).map_err(AnswerMemoryError)?;
         self.answer.shrink_to(bytes);
         Ok(())
     }
 }
 
 /// A buffer that is paid for before it grows.
-struct Paid<'a> {
+struct BudgetedBuffer<'a> {
     bytes: Vec<u8>,
     share: &'a Share,
-    refused: Option<Scarce>,
+    refused: Option<BudgetError>,
 }
 
-impl io::Write for Paid<'_> {
+impl io::Write for BudgetedBuffer<'_> {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
         let needed = self.bytes.len().saturating_add(part.len());
         if needed > self.bytes.capacity() {
             // By a quarter rather than to the double: the spare room is charged as well.
             let capacity = needed.saturating_add(needed / 4);
-            // Small answers are free, see `settle`.
+            // Small answers are free, see `charge_answer`.
             let more = match capacity > SMALL {
                 true => capacity.saturating_sub(self.share.bytes()),
                 false => 0,
             };
-            if let Err(scarce) = self.share.grow(more) {
-                self.refused = Some(scarce);
+            if let Err(error) = self.share.grow(more) {
+                self.refused = Some(error);
                 return Err(io::ErrorKind::OutOfMemory.into());
             }
             self.bytes.reserve_exact(capacity - self.bytes.len());
@@ -113,13 +113,16 @@ impl io::Write for Paid<'_> {
 
 /// Ties the bytes of an answer to what the request holds: the connection drops both when it has
 /// sent the last byte.
-pub(crate) fn until_sent(body: Bytes, held: Arc<Held>) -> Bytes {
-    Bytes::from_owner(Sending { body, _held: held })
+pub(crate) fn until_sent(body: Bytes, resources: Arc<RequestResources>) -> Bytes {
+    Bytes::from_owner(Sending {
+        body,
+        _resources: resources,
+    })
 }
 
 struct Sending {
     body: Bytes,
-    _held: Arc<Held>,
+    _resources: Arc<RequestResources>,
 }
 
 impl AsRef<[u8]> for Sending {

@@ -23,7 +23,7 @@ pub(crate) struct Doubtful {
 
 /// The server's answer about a pattern.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct PatternAnswer {
     /// Learn calls beyond those that are known to have been carried out.
     pub(crate) excess: u64,
     /// All metadata of the pattern.
@@ -40,11 +40,11 @@ pub(crate) struct TooMany {
 
 /// Requests on one node, and what is known of them.
 #[derive(Debug)]
-pub(crate) struct Puzzle {
+pub(crate) struct ArrivalSearch {
     windows: Vec<Window>,
     /// The number of times that a pattern stands in all requests together.
     times: HashMap<PatternName, u64>,
-    found: HashMap<PatternName, Found>,
+    found: HashMap<PatternName, PatternAnswer>,
 }
 
 /// One request, and how much of it is known to have arrived.
@@ -58,7 +58,7 @@ struct Window {
     missing: usize,
 }
 
-impl Puzzle {
+impl ArrivalSearch {
     /// Begins with the requests' learn calls, in the order in which the server learns them.
     pub(crate) fn new(requests: Vec<Vec<Doubtful>>) -> Self {
         let mut times: HashMap<PatternName, u64> = HashMap::new();
@@ -99,8 +99,12 @@ impl Puzzle {
         unknown.into_iter().collect()
     }
 
-    /// Takes an answer in; fails if it counts more than was in doubt.
-    pub(crate) fn tell(&mut self, name: PatternName, found: Found) -> Result<(), TooMany> {
+    /// Records an answer; fails if it counts more than was in doubt.
+    pub(crate) fn record_answer(
+        &mut self,
+        name: PatternName,
+        found: PatternAnswer,
+    ) -> Result<(), TooMany> {
         let doubtful = self.times.get(&name).copied().unwrap_or(0);
         if found.excess > doubtful {
             return Err(TooMany {
@@ -160,7 +164,7 @@ impl Puzzle {
     }
 
     /// Returns whether an answer is another than the one before.
-    pub(crate) fn is_news(&self, name: &PatternName, found: &Found) -> bool {
+    pub(crate) fn is_news(&self, name: &PatternName, found: &PatternAnswer) -> bool {
         self.found
             .get(name)
             .is_none_or(|known| known.excess != found.excess)
@@ -260,7 +264,7 @@ impl Window {
     }
 }
 
-impl Found {
+impl PatternAnswer {
     /// Returns whether all of a call's metadata is known.
     fn holds(&self, metadata: &Map<String, Value>) -> bool {
         metadata.iter().all(|(key, value)| {
@@ -290,21 +294,21 @@ mod tests {
     }
 
     /// Asks until nothing is unknown; how many questions it took.
-    fn solve(puzzle: &mut Puzzle, server: &HashMap<PatternName, u64>) -> usize {
+    fn solve(search: &mut ArrivalSearch, server: &HashMap<PatternName, u64>) -> usize {
         let mut n_questions = 0;
         loop {
-            let questions = puzzle.questions();
+            let questions = search.questions();
             if questions.is_empty() {
                 return n_questions;
             }
             for name in questions {
                 n_questions += 1;
                 let excess = server.get(&name).copied().unwrap_or(0);
-                let found = Found {
+                let found = PatternAnswer {
                     excess,
-                    ..Found::default()
+                    ..PatternAnswer::default()
                 };
-                puzzle.tell(name, found).unwrap();
+                search.record_answer(name, found).unwrap();
             }
         }
     }
@@ -331,9 +335,9 @@ mod tests {
             let arrived: Vec<usize> =
                 requests.iter().zip(&shares).map(|(request, share)| (request.len() as f64 * share) as usize).collect();
             let mut server = learned(&requests, &arrived);
-            let mut puzzle = Puzzle::new(requests.clone());
-            solve(&mut puzzle, &server);
-            for (request, arrived) in requests.iter().zip(puzzle.outcome()) {
+            let mut search = ArrivalSearch::new(requests.clone());
+            solve(&mut search, &server);
+            for (request, arrived) in requests.iter().zip(search.outcome()) {
                 for (call, _) in request.iter().zip(arrived).filter(|(_, arrived)| !arrived) {
                     *server.entry(call.name).or_default() += 1;
                 }
@@ -349,15 +353,15 @@ mod tests {
             let arrived = (n as f64 * share) as usize;
             let requests = [request];
             let server = learned(&requests, &[arrived]);
-            let mut puzzle = Puzzle::new(requests.to_vec());
-            let n_questions = solve(&mut puzzle, &server);
+            let mut search = ArrivalSearch::new(requests.to_vec());
+            let n_questions = solve(&mut search, &server);
             prop_assert!(n_questions <= 2 + n.ilog2() as usize, "{n_questions} of {n}");
-            prop_assert_eq!(puzzle.outcome()[0].iter().filter(|arrived| **arrived).count(), arrived);
+            prop_assert_eq!(search.outcome()[0].iter().filter(|arrived| **arrived).count(), arrived);
             if arrived == n {
                 prop_assert_eq!(n_questions, 1);
-                prop_assert!(puzzle.is_complete() && puzzle.frontier().is_empty());
+                prop_assert!(search.is_complete() && search.frontier().is_empty());
             } else {
-                prop_assert_eq!(puzzle.frontier(), vec![requests[0][arrived].name]);
+                prop_assert_eq!(search.frontier(), vec![requests[0][arrived].name]);
             }
         }
     }
@@ -365,19 +369,19 @@ mod tests {
     #[test]
     fn what_arrives_while_it_is_asked_about_is_taken_in() {
         let requests = vec![(0..20).map(call).collect::<Vec<_>>()];
-        let mut puzzle = Puzzle::new(requests.clone());
-        solve(&mut puzzle, &learned(&requests, &[3]));
+        let mut search = ArrivalSearch::new(requests.clone());
+        solve(&mut search, &learned(&requests, &[3]));
         let later = learned(&requests, &[12]);
-        for name in puzzle.frontier() {
-            let found = Found {
+        for name in search.frontier() {
+            let found = PatternAnswer {
                 excess: later[&name],
-                ..Found::default()
+                ..PatternAnswer::default()
             };
-            assert!(puzzle.is_news(&name, &found));
-            puzzle.tell(name, found).unwrap();
+            assert!(search.is_news(&name, &found));
+            search.record_answer(name, found).unwrap();
         }
-        solve(&mut puzzle, &later);
-        let n = puzzle.outcome()[0]
+        solve(&mut search, &later);
+        let n = search.outcome()[0]
             .iter()
             .filter(|arrived| **arrived)
             .count();
@@ -386,12 +390,12 @@ mod tests {
 
     #[test]
     fn more_learn_calls_than_were_ever_sent_are_an_error() {
-        let mut puzzle = Puzzle::new(vec![vec![call(1), call(2)]]);
-        let found = Found {
+        let mut search = ArrivalSearch::new(vec![vec![call(1), call(2)]]);
+        let found = PatternAnswer {
             excess: 2,
-            ..Found::default()
+            ..PatternAnswer::default()
         };
-        let error = puzzle.tell(call(1).name, found).unwrap_err();
+        let error = search.record_answer(call(1).name, found).unwrap_err();
         assert_eq!((error.excess, error.doubtful), (2, 1));
     }
 
@@ -409,13 +413,13 @@ mod tests {
                 [false, true],
             ),
         ] {
-            let mut puzzle = Puzzle::new(vec![vec![call(1)], vec![with.clone()]]);
-            let found = Found {
+            let mut search = ArrivalSearch::new(vec![vec![call(1)], vec![with.clone()]]);
+            let found = PatternAnswer {
                 excess: 1,
                 metadata,
             };
-            puzzle.tell(call(1).name, found).unwrap();
-            assert_eq!(puzzle.outcome().concat(), expected);
+            search.record_answer(call(1).name, found).unwrap();
+            assert_eq!(search.outcome().concat(), expected);
         }
     }
 }

@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use kato_store::StoreError;
 
-use crate::lease::{Lease, acquire, keep};
+use crate::lease::{Lease, acquire, renew_while_open};
 use crate::record::RunRecord;
 use crate::server::Server;
 use crate::sessions::Sessions;
 
 /// The lease of a run, renewed until it ends.
-pub(crate) struct Holding {
+pub(crate) struct HeldLease {
     server: Arc<Server>,
     database: String,
     lease: Arc<Lease>,
     pub(crate) record: RunRecord,
 }
 
-impl Holding {
+impl HeldLease {
     /// Takes the lease of a run. To be called inside the engine only: renewing is a task of its
     /// runtime.
-    pub(crate) async fn take(server: &Arc<Server>, database: &str) -> Result<Self, StoreError> {
+    pub(crate) async fn acquire(server: &Arc<Server>, database: &str) -> Result<Self, StoreError> {
         let (lease, record) = acquire(server, database, &Sessions::default()).await?;
         let lease = Arc::new(lease);
-        let renew = keep(
+        let renew = renew_while_open(
             Arc::downgrade(&lease),
             Arc::clone(server),
             database.to_owned(),

@@ -20,7 +20,7 @@ const WEIGHT: f64 = 0.3;
 
 /// The time that a server takes for a learn call, and what follows for the next request.
 #[derive(Debug, Clone)]
-pub(crate) struct Pace {
+pub(crate) struct RequestSizer {
     /// Time that everything under way together may take.
     queue: Duration,
     /// Seconds a learn call takes in a request, other requests beside it included.
@@ -37,13 +37,13 @@ pub(crate) struct Pace {
 
 /// A request under way.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct RequestInFlight {
     calls: usize,
     /// Requests that were under way with it, itself included.
     beside: usize,
 }
 
-impl Pace {
+impl RequestSizer {
     /// Begins without knowing anything of the server.
     pub(crate) fn new(timeout: Duration) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Pace {
     }
 
     /// Takes a request in, if it does not make the queue too long; where there is no queue, any.
-    pub(crate) fn begin(&mut self, calls: usize) -> Option<Begun> {
+    pub(crate) fn begin(&mut self, calls: usize) -> Option<RequestInFlight> {
         let queued = |service: f64| service * (self.calls + calls) as f64;
         // Until something is known, one at a time.
         let is_long = self
@@ -77,7 +77,7 @@ impl Pace {
         }
         self.calls += calls;
         self.requests += 1;
-        Some(Begun {
+        Some(RequestInFlight {
             calls,
             beside: self.requests,
         })
@@ -85,7 +85,7 @@ impl Pace {
 
     /// Takes note that a request has ended; `took` is the time that it took, or `None` if it was
     /// not answered.
-    pub(crate) fn end(&mut self, begun: &Begun, took: Option<Duration>) {
+    pub(crate) fn end(&mut self, begun: &RequestInFlight, took: Option<Duration>) {
         // As many as were under way in its beginning or its end, whichever are more.
         let beside = begun.beside.max(self.requests).max(1);
         self.calls = self.calls.saturating_sub(begun.calls);
@@ -140,66 +140,66 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Sends one request after the other to a server that takes so long for a learn call.
-    fn run(pace: &mut Pace, learn: Duration, requests: usize) {
+    fn run(sizer: &mut RequestSizer, learn: Duration, requests: usize) {
         for _ in 0..requests {
-            let calls = pace.size();
-            let begun = pace.begin(calls).unwrap();
-            pace.end(&begun, Some(learn * calls as u32));
+            let calls = sizer.size();
+            let begun = sizer.begin(calls).unwrap();
+            sizer.end(&begun, Some(learn * calls as u32));
         }
     }
 
     #[test]
     fn a_request_takes_about_a_second_whatever_a_learn_takes() {
         for millis in [1, 5, 18, 50, 300, 900] {
-            let mut pace = Pace::new(TIMEOUT);
+            let mut sizer = RequestSizer::new(TIMEOUT);
             let learn = Duration::from_millis(millis);
-            run(&mut pace, learn, 40);
-            let took = learn * pace.size() as u32;
+            run(&mut sizer, learn, 40);
+            let took = learn * sizer.size() as u32;
             let around = Duration::from_millis(450)..=Duration::from_secs(1);
             assert!(around.contains(&took), "{millis} ms a learn: {took:?}");
         }
-        let mut pace = Pace::new(TIMEOUT);
-        run(&mut pace, Duration::from_secs(5), 10);
-        assert_eq!(pace.size(), 1);
+        let mut sizer = RequestSizer::new(TIMEOUT);
+        run(&mut sizer, Duration::from_secs(5), 10);
+        assert_eq!(sizer.size(), 1);
     }
 
     #[test]
     fn a_server_that_slows_down_gets_less_at_once() {
-        let mut pace = Pace::new(TIMEOUT);
-        run(&mut pace, Duration::from_millis(10), 40);
-        run(&mut pace, Duration::from_millis(500), 8);
-        assert!(pace.size() <= 3, "{}", pace.size());
+        let mut sizer = RequestSizer::new(TIMEOUT);
+        run(&mut sizer, Duration::from_millis(10), 40);
+        run(&mut sizer, Duration::from_millis(500), 8);
+        assert!(sizer.size() <= 3, "{}", sizer.size());
     }
 
     #[test]
     fn no_more_is_under_way_than_a_part_of_the_time_out() {
-        let mut pace = Pace::new(TIMEOUT);
-        run(&mut pace, Duration::from_secs(1), 10);
+        let mut sizer = RequestSizer::new(TIMEOUT);
+        run(&mut sizer, Duration::from_secs(1), 10);
         let mut begun = Vec::new();
-        while let Some(more) = pace.begin(1) {
+        while let Some(more) = sizer.begin(1) {
             begun.push(more);
             assert!(begun.len() <= 100, "it never ends");
         }
         assert_eq!(begun.len(), 7, "60 s / 8, and a learn takes a second");
-        pace.end(&begun[0], Some(Duration::from_secs(7)));
-        assert!(pace.begin(1).is_some());
+        sizer.end(&begun[0], Some(Duration::from_secs(7)));
+        assert!(sizer.begin(1).is_some());
     }
 
     #[test]
     fn one_request_is_always_let_through() {
-        let mut pace = Pace::new(Duration::from_secs(1));
-        run(&mut pace, Duration::from_secs(9), 3);
-        assert!(pace.begin(1).is_some());
-        assert!(pace.begin(1).is_none());
+        let mut sizer = RequestSizer::new(Duration::from_secs(1));
+        run(&mut sizer, Duration::from_secs(9), 3);
+        assert!(sizer.begin(1).is_some());
+        assert!(sizer.begin(1).is_none());
     }
 
     #[test]
     fn a_request_without_an_answer_makes_the_next_one_smaller() {
-        let mut pace = Pace::new(TIMEOUT);
-        run(&mut pace, Duration::from_millis(10), 40);
-        let size = pace.size();
-        let begun = pace.begin(size).unwrap();
-        pace.end(&begun, None);
-        assert_eq!(pace.size(), size / 2);
+        let mut sizer = RequestSizer::new(TIMEOUT);
+        run(&mut sizer, Duration::from_millis(10), 40);
+        let size = sizer.size();
+        let begun = sizer.begin(size).unwrap();
+        sizer.end(&begun, None);
+        assert_eq!(sizer.size(), size / 2);
     }
 }

@@ -7,7 +7,7 @@ use crate::state::{State, WORD};
 
 /// A summary of matching blocks that suffices for the score.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Outline {
+pub(crate) struct BlockSummary {
     /// Number of symbols in blocks.
     pub(crate) n_matched: usize,
     pub(crate) n_blocks: usize,
@@ -17,9 +17,9 @@ pub(crate) struct Outline {
     pub(crate) end: usize,
 }
 
-impl Outline {
+impl BlockSummary {
     /// Summarises blocks that are in order of position.
-    pub(crate) fn of_blocks(blocks: &[MatchingBlock]) -> Self {
+    pub(crate) fn from_blocks(blocks: &[MatchingBlock]) -> Self {
         Self {
             n_matched: blocks.iter().map(|block| block.len).sum(),
             n_blocks: blocks.len(),
@@ -42,9 +42,9 @@ pub(crate) struct Matcher<'a> {
     /// Rectangles that are still to be searched.
     rectangles: Vec<Rectangle>,
     blocks: Vec<MatchingBlock>,
-    /// The loaded pattern, if it or the state is too long for words.
+    /// The current pattern, if it or the state is too long for words.
     pattern: Option<Vec<SymbolId>>,
-    /// The part of a long state that matters to the loaded pattern.
+    /// The part of a long state that matters to the current pattern.
     projected: Vec<SymbolId>,
     /// Number of symbols of the state or of its part.
     width: usize,
@@ -58,7 +58,7 @@ struct Rectangle {
 }
 
 impl<'a> Matcher<'a> {
-    /// Creates a matcher for one state; no pattern is loaded.
+    /// Creates a matcher for one state; no pattern is set yet.
     pub(crate) fn new(state: &'a State<'a>) -> Self {
         Self {
             state,
@@ -72,7 +72,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Returns the state, or of a long one the part that matters to the loaded pattern.
+    /// Returns the state, or of a long one the part that matters to the current pattern.
     fn observed(&self) -> &[SymbolId] {
         match self.state.len() {
             ..=WORD => &self.state.ids,
@@ -80,9 +80,9 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Loads the next pattern.
+    /// Sets the pattern that is compared next.
     #[inline]
-    pub(crate) fn load(&mut self, pattern: &[SymbolId]) {
+    pub(crate) fn set_pattern(&mut self, pattern: &[SymbolId]) {
         self.rows.clear();
         self.pattern = None;
         let is_long = self.state.len() > WORD;
@@ -92,7 +92,7 @@ impl<'a> Matcher<'a> {
             self.width = self.projected.len();
         }
         if pattern.len() > WORD || self.width > WORD {
-            // `lcs` and `outline` fall back to the algorithms for sequences of any length.
+            // `lcs` and `summarize_blocks` fall back to the algorithms for sequences of any length.
             self.pattern = Some(pattern.to_vec());
         } else if is_long {
             // The masks of the state hold positions of the whole state and not of its part.
@@ -107,7 +107,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Returns the length of the longest common subsequence with the loaded pattern.
+    /// Returns the length of the longest common subsequence with the current pattern.
     #[inline]
     pub(crate) fn lcs(&self, cancel: &Cancel) -> Result<usize, Cancelled> {
         if let Some(pattern) = &self.pattern {
@@ -126,17 +126,17 @@ impl<'a> Matcher<'a> {
         Ok((!open & used).count_ones() as usize)
     }
 
-    /// Finds the matching blocks of the loaded pattern and summarises them.
+    /// Finds the matching blocks of the current pattern and summarises them.
     ///
     /// By words only for patterns that share a symbol with the state.
     #[inline]
-    pub(crate) fn outline(&mut self, cancel: &Cancel) -> Result<Outline, Cancelled> {
+    pub(crate) fn summarize_blocks(&mut self, cancel: &Cancel) -> Result<BlockSummary, Cancelled> {
         if let Some(pattern) = &self.pattern {
             let blocks = matching_blocks_unless(pattern, self.observed(), cancel)?;
-            return Ok(Outline::of_blocks(&blocks));
+            return Ok(BlockSummary::from_blocks(&blocks));
         }
         self.find_blocks();
-        Ok(Outline::of_blocks(&self.blocks))
+        Ok(BlockSummary::from_blocks(&self.blocks))
     }
 
     /// Finds the blocks of [`matching_blocks`], by words instead of tables.

@@ -6,16 +6,16 @@ use kato_model::VectorName;
 use kato_store::StoreError;
 use mongodb::bson::RawDocumentBuf;
 
-use crate::core::Core;
 use crate::layout::{DOCUMENTS, VECTORS};
 use crate::staged::{Kind, Source};
+use crate::state::StoreState;
 use crate::writer::Writer;
 
 /// Upserts of one command.
 const CHUNK: usize = 500;
 
 /// Applies the documents and vectors of a commit.
-pub(crate) fn apply(core: &Core, sources: &[Source]) -> Result<(), StoreError> {
+pub(crate) fn apply(core: &StoreState, sources: &[Source]) -> Result<(), StoreError> {
     for source in sources {
         for idx in 0..source.record.documents as usize {
             let documents: Vec<(u64, String)> = source.read(core, Kind::Documents, idx)?;
@@ -72,9 +72,9 @@ fn command<T>(
 }
 
 /// Sends a command of upserts, which may be done twice.
-fn upsert(core: &Core, command: RawDocumentBuf) -> Result<(), StoreError> {
+fn upsert(core: &StoreState, command: RawDocumentBuf) -> Result<(), StoreError> {
     let database = core.database.clone();
-    core.ask(|server: Arc<_>| async move {
+    core.block_on(|server: Arc<_>| async move {
         let write = || server.write(&database, command.clone(), None);
         server.retry("keep documents and vectors", write).await
     })

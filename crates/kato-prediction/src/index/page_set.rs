@@ -77,21 +77,21 @@ impl Pages {
 
 /// The pages of an index, by class.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tiers {
+pub(super) struct PageSet {
     pages: Pages,
     /// Numbers of empty pages.
     free: Vec<u16>,
-    classes: BTreeMap<PageClass, Tier>,
+    classes: BTreeMap<PageClass, ClassPages>,
 }
 
 /// The numbers of the pages of one class.
 #[derive(Debug, Clone)]
-struct Tier {
+struct ClassPages {
     open: u16,
     sealed: Vec<u16>,
 }
 
-impl Tiers {
+impl PageSet {
     pub(super) fn pages(&self) -> &Pages {
         &self.pages
     }
@@ -113,7 +113,7 @@ impl Tiers {
         event_lengths: Option<&[u32]>,
         frequency: u64,
     ) -> Result<Place, IndexError> {
-        // Half of what 32 bits count, so that the longest pattern fits behind
+        // Half of what 32 bits count, so that the longest pattern fits after
         // those of an open page.
         const TOO_LONG: IndexError = IndexError::Full {
             what: "symbols in one pattern",
@@ -123,16 +123,17 @@ impl Tiers {
             return Err(TOO_LONG);
         }
         let number = match self.classes.get(class) {
-            Some(tier) => tier.open,
+            Some(class_pages) => class_pages.open,
             None => {
                 let open = self.allocate(Page::open(class.clone()))?;
                 let sealed = Vec::new();
-                self.classes.insert(class.clone(), Tier { open, sealed });
+                self.classes
+                    .insert(class.clone(), ClassPages { open, sealed });
                 open
             }
         };
         // Sealing needs a free page later, and an error then would come too late.
-        self.check_free()?;
+        self.ensure_free_pages()?;
         let page = &mut self.pages.0[usize::from(number)];
         let place = page.push(name, symbols, event_lengths, frequency);
         Ok(Place::new(number, place))
@@ -140,11 +141,11 @@ impl Tiers {
 
     /// Seals the open page of a class if it has reached `limit`, and merges small pages
     /// if there are many.
-    pub(super) fn tidy(&mut self, class: &PageClass, limit: usize) -> Vec<Move> {
-        let Some(tier) = self.classes.get(class) else {
+    pub(super) fn seal_if_full(&mut self, class: &PageClass, limit: usize) -> Vec<Move> {
+        let Some(class_pages) = self.classes.get(class) else {
             return Vec::new();
         };
-        let open = &self.pages.0[usize::from(tier.open)];
+        let open = &self.pages.0[usize::from(class_pages.open)];
         if open.len() < limit && open.n_symbols() < OPEN_SYMBOLS {
             return Vec::new();
         }
@@ -164,7 +165,7 @@ impl Tiers {
     }
 
     /// Fails unless there are numbers for all pages that a push can lead to.
-    fn check_free(&self) -> Result<(), IndexError> {
+    fn ensure_free_pages(&self) -> Result<(), IndexError> {
         // One page each for sealing and for merging.
         if self.free.len() + PAGES - self.pages.0.len() >= 2 {
             return Ok(());
@@ -177,12 +178,12 @@ impl Tiers {
 
     /// Gives a page a number, if there are enough of them.
     fn allocate(&mut self, page: Page) -> Result<u16, IndexError> {
-        self.check_free()?;
+        self.ensure_free_pages()?;
         Ok(self.place_page(page))
     }
 
     /// Gives a page a number that is not in use, of which
-    /// [`check_free`](Self::check_free) has made sure.
+    /// [`ensure_free_pages`](Self::ensure_free_pages) has made sure.
     fn place_page(&mut self, page: Page) -> u16 {
         if let Some(number) = self.free.pop() {
             self.pages.0[usize::from(number)] = page;
@@ -194,21 +195,21 @@ impl Tiers {
 
     /// Seals the open page of a class, then merges the small pages of the class if there are many.
     fn seal(&mut self, class: &PageClass) -> Vec<Move> {
-        let Some(tier) = self.classes.get(class) else {
+        let Some(class_pages) = self.classes.get(class) else {
             return Vec::new();
         };
-        let open = tier.open;
+        let open = class_pages.open;
         if self.pages.0[usize::from(open)].len() == 0 {
             return Vec::new();
         }
         let (sealed, mut moves) = self.merge(&[open], class);
         // Merging emptied the page and made its number free; it goes on as the open page.
         self.free.retain(|&number| number != open);
-        let tier = self.classes.get_mut(class).expect("it was just found");
-        tier.sealed.push(sealed);
+        let class_pages = self.classes.get_mut(class).expect("it was just found");
+        class_pages.sealed.push(sealed);
         // Pages over half full are left alone: no two of them fit into one.
         let size = |number: &u16| self.pages.0[usize::from(*number)].len();
-        let mut small: Vec<u16> = tier.sealed.clone();
+        let mut small: Vec<u16> = class_pages.sealed.clone();
         small.retain(|number| size(number) <= PAGE_PATTERNS / 2);
         if small.len() < FAN_IN {
             return moves;
@@ -230,12 +231,12 @@ impl Tiers {
         if small.len() < 2 {
             return moves;
         }
-        tier.sealed.retain(|number| !small.contains(number));
+        class_pages.sealed.retain(|number| !small.contains(number));
         let (merged, more) = self.merge(&small, class);
-        if let Some(tier) = self.classes.get_mut(class) {
-            tier.sealed.push(merged);
+        if let Some(class_pages) = self.classes.get_mut(class) {
+            class_pages.sealed.push(merged);
         }
-        // A pattern of the page just sealed moves twice; the moves are followed in order.
+        // A pattern of the page just sealed moves twice; the moves are applied in order.
         moves.extend(more);
         moves
     }
@@ -253,7 +254,7 @@ impl Tiers {
         let (merged, origins) = Page::merge(&inputs, class.clone());
         // The new number is none of the old ones, so that no old place equals a new one.
         let to = self.place_page(merged);
-        // Inclusive: counting on behind the last place of a full page would overflow.
+        // Inclusive: counting on past the last place of a full page would overflow.
         let moves = (0..=u16::MAX)
             .zip(&origins)
             .map(|(place, &(input, old_place))| {

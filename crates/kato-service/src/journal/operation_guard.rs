@@ -8,7 +8,7 @@ use crate::error::StorageFailure;
 /// without its key.
 #[derive(Debug)]
 #[must_use = "it ends all writing when it is dropped"]
-pub(crate) struct Unfinished<'a> {
+pub(crate) struct OperationGuard<'a> {
     journal: &'a Journal,
     is_done: bool,
 }
@@ -16,11 +16,11 @@ pub(crate) struct Unfinished<'a> {
 /// The failure of an operation that left memory and journal apart.
 #[derive(Debug, thiserror::Error)]
 #[error("an operation ended half-way, and what it changed is not in the journal")]
-struct HalfWay;
+struct IncompleteOperation;
 
-impl<'a> Unfinished<'a> {
+impl<'a> OperationGuard<'a> {
     /// Begins an operation.
-    pub(super) const fn of(journal: &'a Journal) -> Self {
+    pub(super) const fn new(journal: &'a Journal) -> Self {
         Self {
             journal,
             is_done: false,
@@ -33,10 +33,10 @@ impl<'a> Unfinished<'a> {
     }
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for OperationGuard<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            self.journal.fail(StorageFailure::of(HalfWay));
+            self.journal.fail(StorageFailure::new(IncompleteOperation));
         }
     }
 }

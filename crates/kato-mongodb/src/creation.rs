@@ -1,4 +1,4 @@
-//! Founding of runs, and the checks before a run is opened.
+//! Creation of runs, and the checks before a run is opened.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use mongodb::bson::doc;
 use crate::Guard;
 use crate::fault::{DUPLICATE_KEY, Fault};
 use crate::layout::{PATTERNS, prepare_node, prepare_run};
-use crate::lease::{Lease, of_new};
+use crate::lease::{Lease, new_lease};
 use crate::record::{RunRecord, read, records};
 use crate::server::{Server, durable};
 use crate::sessions::Sessions;
 
 /// Returns the guard that the server can have, and sessions if there may be transactions.
-pub(crate) async fn chosen(
+pub(crate) async fn select_guard(
     server: &Arc<Server>,
     guard: Guard,
     in_flight: usize,
@@ -35,8 +35,8 @@ pub(crate) async fn chosen(
     Ok((guard, sessions))
 }
 
-/// Founds a run: collections first, the record last, so that what is half done counts as nothing.
-pub(crate) async fn found(
+/// Creates a run: collections first, the record last, so that what is half done counts as nothing.
+pub(crate) async fn create_run(
     server: &Arc<Server>,
     database: &str,
     mut record: RunRecord,
@@ -56,7 +56,7 @@ pub(crate) async fn found(
         prepare_node(server, &node.database, record.sharded).await?;
     }
     prepare_run(server, database).await?;
-    let (lease, owner) = of_new(server.hello().await?.now);
+    let (lease, owner) = new_lease(server.hello().await?.now);
     record.owner = Some(owner);
     record.sessions = sessions.ids().to_vec();
     insert_record(server, database, &record, &lease).await?;
@@ -115,7 +115,7 @@ pub(crate) async fn check_empty(
 }
 
 /// Returns the record, once nothing is pending.
-pub(crate) async fn settled(
+pub(crate) async fn wait_until_applied(
     server: &Arc<Server>,
     database: &str,
     patience: Duration,

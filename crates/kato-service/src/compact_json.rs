@@ -6,18 +6,18 @@ use crate::ServiceError;
 
 /// A map that is kept as JSON text: as a tree it would take up to a hundred times as much.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept(Option<Box<str>>);
+pub(crate) struct CompactJson(Option<Box<str>>);
 
-impl Kept {
+impl CompactJson {
     /// Keeps a map.
-    pub(crate) fn of(map: &Map<String, Value>) -> Self {
+    pub(crate) fn new(map: &Map<String, Value>) -> Self {
         let text = || Value::to_string(&Value::Object(map.clone()));
         // An empty map, which is what most clients send, takes nothing.
         Self((!map.is_empty()).then(|| text().into_boxed_str()))
     }
 
     /// Returns the map.
-    pub(crate) fn map(&self) -> Map<String, Value> {
+    pub(crate) fn to_map(&self) -> Map<String, Value> {
         let read = |text: &str| serde_json::from_str(text);
         self.0
             .as_deref()
@@ -34,7 +34,11 @@ impl Kept {
 }
 
 /// Refuses what has more bytes than may be kept.
-pub(crate) fn at_most(what: &'static str, found: usize, limit: usize) -> Result<(), ServiceError> {
+pub(crate) fn check_size(
+    what: &'static str,
+    found: usize,
+    limit: usize,
+) -> Result<(), ServiceError> {
     if found <= limit {
         return Ok(());
     }

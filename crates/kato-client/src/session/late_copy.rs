@@ -41,7 +41,7 @@ const SETTING: &str = "max_pattern_length";
 
 impl Session {
     /// Finds out whether the operation acted, if that can be told; the session is then left behind.
-    pub(super) async fn disarm<O: Operation>(
+    pub(super) async fn neutralize_late_copy<O: Operation>(
         &self,
         state: &mut State,
         op: &O,
@@ -67,7 +67,8 @@ impl Session {
         } else if self.limit(id).await? == 1 {
             Verdict::NotDone
         } else {
-            Verdict::Acted(self.seen(state, op, id, generation, &look, Some(forecast))?)
+            let answer = self.applied_answer(state, op, id, generation, &look, Some(forecast))?;
+            Verdict::Applied(answer)
         };
         self.abandon(state).await;
         Some(verdict)

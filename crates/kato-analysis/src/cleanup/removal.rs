@@ -10,7 +10,7 @@ use crate::references;
 
 /// The patterns of a node that are removed.
 #[derive(Debug)]
-pub(super) struct Doomed {
+pub(super) struct Removal {
     pub(super) counts: NodeCleanup,
     /// In order.
     pub(super) names: Vec<PatternName>,
@@ -22,14 +22,14 @@ pub(super) struct Doomed {
 pub(super) fn keep(
     store: &dyn PatternStore,
     threshold: u64,
-    chosen: &[bool],
-) -> Result<Vec<Doomed>, AnalysisError> {
+    applies_threshold: &[bool],
+) -> Result<Vec<Removal>, AnalysisError> {
     let mut found = Vec::new();
-    let mut above: Option<Marked> = None;
+    let mut above: Option<MarkedLevel> = None;
     // A node's fate is final once the node above is decided, hence the direction; two neighbouring
     // levels are in memory at a time.
-    for node_idx in (0..chosen.len()).rev() {
-        let mut node = Marked::load(store, node_idx, threshold, chosen[node_idx])?;
+    for node_idx in (0..applies_threshold.len()).rev() {
+        let mut node = MarkedLevel::load(store, node_idx, threshold, applies_threshold[node_idx])?;
         if let Some(above) = &above {
             let mut needed = Bits::zeros(node.level.names.len());
             references::visit(
@@ -39,7 +39,7 @@ pub(super) fn keep(
                 &node.level,
                 |parent, children| {
                     // Several sources may show a parent again. Setting a bit twice changes nothing.
-                    if !above.goes(parent) {
+                    if !above.is_removed(parent) {
                         // A child that the node does not hold has no position, and nothing can be
                         // kept.
                         for child in children.iter().filter_map(|child| child.position) {
@@ -50,7 +50,7 @@ pub(super) fn keep(
             )?;
             node.kept = Some(needed);
         }
-        found.push(node.doomed());
+        found.push(node.removal());
         above = Some(node);
     }
     found.reverse();
@@ -61,12 +61,12 @@ pub(super) fn keep(
 pub(super) fn cascade(
     store: &dyn PatternStore,
     threshold: u64,
-    chosen: &[bool],
-) -> Result<Vec<Doomed>, AnalysisError> {
+    applies_threshold: &[bool],
+) -> Result<Vec<Removal>, AnalysisError> {
     let mut found = Vec::new();
-    let mut below: Option<Marked> = None;
-    for (node_idx, &chosen) in chosen.iter().enumerate() {
-        let mut node = Marked::load(store, node_idx, threshold, chosen)?;
+    let mut below: Option<MarkedLevel> = None;
+    for (node_idx, &applies_threshold) in applies_threshold.iter().enumerate() {
+        let mut node = MarkedLevel::load(store, node_idx, threshold, applies_threshold)?;
         if let Some(below) = &below {
             let mut broken = Bits::zeros(node.level.names.len());
             references::visit(
@@ -77,21 +77,21 @@ pub(super) fn cascade(
                 |parent, children| {
                     // References that led nowhere before do not break their parent.
                     let mut children = children.iter().filter_map(|child| child.position);
-                    if children.any(|child| below.goes(child)) {
+                    if children.any(|child| below.is_removed(child)) {
                         broken.set(parent);
                     }
                 },
             )?;
             node.broken = Some(broken);
         }
-        found.push(node.doomed());
+        found.push(node.removal());
         below = Some(node);
     }
     Ok(found)
 }
 
 /// A level, with what has been decided about its patterns.
-struct Marked {
+struct MarkedLevel {
     level: Level,
     /// Frequencies below this one are too rare.
     threshold: u64,
@@ -101,18 +101,18 @@ struct Marked {
     broken: Option<Bits>,
 }
 
-impl Marked {
-    /// Reads a level; the threshold applies to it only if it is `chosen`.
+impl MarkedLevel {
+    /// Reads a level; the threshold applies to it only if `applies_threshold` is set.
     fn load(
         store: &dyn PatternStore,
         node_idx: usize,
         threshold: u64,
-        chosen: bool,
+        applies_threshold: bool,
     ) -> Result<Self, AnalysisError> {
         Ok(Self {
             level: Level::load(store, node_idx)?,
             // No frequency is below 0, so nothing is rare where the threshold does not apply.
-            threshold: if chosen { threshold } else { 0 },
+            threshold: if applies_threshold { threshold } else { 0 },
             kept: None,
             broken: None,
         })
@@ -136,13 +136,13 @@ impl Marked {
     }
 
     /// Returns whether a pattern is removed.
-    fn goes(&self, position: usize) -> bool {
+    fn is_removed(&self, position: usize) -> bool {
         // Only one of the two marks exists, depending on how references are treated.
         self.is_rare(position) && !self.is_kept(position) || self.is_broken(position)
     }
 
     /// Returns names and counts of the patterns that are removed.
-    fn doomed(&self) -> Doomed {
+    fn removal(&self) -> Removal {
         let mut counts = NodeCleanup {
             node: self.level.node.clone(),
             patterns: self.level.names.len() as u64,
@@ -160,14 +160,14 @@ impl Marked {
             counts.observations = counts.observations.saturating_add(frequency);
             counts.below_threshold += u64::from(is_rare);
             counts.kept_by_reference += u64::from(is_rare && self.is_kept(position));
-            if self.goes(position) {
+            if self.is_removed(position) {
                 counts.removed += 1;
                 counts.removed_by_cascade += u64::from(!is_rare);
                 counts.observations_removed = counts.observations_removed.saturating_add(frequency);
                 names.push(name);
             }
         }
-        Doomed {
+        Removal {
             counts,
             names,
             digest: self.level.digest.clone(),

@@ -12,7 +12,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 /// A rate limit for the log lines of one kind of failure.
 #[derive(Debug, Default)]
-pub(crate) struct Repeated(Mutex<State>);
+pub(crate) struct LogThrottle(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -23,15 +23,15 @@ struct State {
     n_left_out: u64,
 }
 
-impl Repeated {
+impl LogThrottle {
     /// Returns whether a failure is to be logged: if so, the number of those left out since the
     /// last one that was.
-    pub(crate) fn tell(&self) -> Option<u64> {
-        self.tell_at(Instant::now())
+    pub(crate) fn should_log(&self) -> Option<u64> {
+        self.should_log_at(Instant::now())
     }
 
-    /// Decides as [`tell`](Self::tell) does, for a failure at a given time.
-    fn tell_at(&self, now: Instant) -> Option<u64> {
+    /// Decides as [`should_log`](Self::should_log) does, for a failure at a given time.
+    fn should_log_at(&self, now: Instant) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut since = state.since.unwrap_or(now);
         // Whole pauses only: what is left of the present one counts on.
@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn the_first_failures_are_told_then_one_a_minute_with_the_number_of_the_others() {
-        let repeated = Repeated::default();
+        let throttle = LogThrottle::default();
         let start = Instant::now();
         let told: Vec<_> = (0..3600)
             .filter_map(|second| {
                 let at = start + Duration::from_secs(second);
-                Some((second, repeated.tell_at(at)?))
+                Some((second, throttle.should_log_at(at)?))
             })
             .collect();
         let first: Vec<_> = (0..10).map(|second| (second, 0)).collect();
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(told.len(), 10 + 59);
         // After a quiet hour a burst is told again.
         let later = start + Duration::from_secs(7200);
-        let told = (0..100).filter(|_| repeated.tell_at(later).is_some());
+        let told = (0..100).filter(|_| throttle.should_log_at(later).is_some());
         assert_eq!(told.count(), 10);
     }
 }

@@ -1,4 +1,4 @@
-//! Places for work, shared out by node, so that no node keeps the others waiting.
+//! Permits for work, shared out by node, so that no node keeps the others waiting.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// A number of places, of which every node may have a share. The next free place goes to a request
-/// of the node that has the fewest places; among equals to the node that was served least recently,
-/// then to the request that came first.
+/// A number of permits, of which every node may have a share. The next free permit goes to a
+/// request of the node that has the fewest permits; among equals to the node that was served least
+/// recently, then to the request that came first.
 #[derive(Debug, Clone)]
-pub(super) struct Places(Arc<Shared>);
+pub(super) struct FairSemaphore(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -30,30 +30,30 @@ struct Queues {
 #[derive(Debug, Default)]
 struct Queue {
     busy: usize,
-    /// Tick at which a place was given out last.
+    /// Tick at which a permit was given out last.
     served: u64,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Waiter>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct Waiter {
     since: u64,
-    turn: oneshot::Sender<Place>,
+    turn: oneshot::Sender<Permit>,
 }
 
-/// A place, returned when it is dropped.
+/// A permit, returned when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Permit {
     /// `None` once it is returned.
     shared: Option<Arc<Shared>>,
     node: Arc<str>,
 }
 
-impl Places {
-    /// Creates so many places, of which one node has a part at most.
-    pub(super) fn new(n_places: usize, per_node: usize) -> Self {
+impl FairSemaphore {
+    /// Creates so many permits, of which one node has a part at most.
+    pub(super) fn new(n_permits: usize, per_node: usize) -> Self {
         let queues = Queues {
-            free: n_places,
+            free: n_permits,
             tick: 0,
             by_node: HashMap::new(),
         };
@@ -63,39 +63,40 @@ impl Places {
         }))
     }
 
-    /// Waits for a place.
-    pub(super) async fn enter(&self, node: &str) -> Place {
+    /// Waits for a permit.
+    pub(super) async fn acquire(&self, node: &str) -> Permit {
         let node: Arc<str> = Arc::from(node);
-        let mut asking = Asking {
-            places: self,
-            turn: self.0.lock().ask(&node),
+        let mut guard = WaitGuard {
+            semaphore: self,
+            turn: self.0.lock().enqueue(&node),
             node,
             is_done: false,
         };
-        // After the queue has the request: if a place is free, this gives it to the request itself.
-        self.0.hand_out();
-        let place = (&mut asking.turn).await;
-        asking.is_done = true;
-        place.expect("who waits is only forgotten when it is gone")
+        // After the queue has the request: if a permit is free, this gives it to the request
+        // itself.
+        self.0.grant_permits();
+        let permit = (&mut guard.turn).await;
+        guard.is_done = true;
+        permit.expect("who waits is only forgotten when it is gone")
     }
 }
 
 /// A request that waits, removed from its queue when it is dropped.
-struct Asking<'a> {
-    places: &'a Places,
+struct WaitGuard<'a> {
+    semaphore: &'a FairSemaphore,
     node: Arc<str>,
-    turn: oneshot::Receiver<Place>,
+    turn: oneshot::Receiver<Permit>,
     is_done: bool,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            // From here on no place can be sent to this request. One that was sent already is
+            // From here on no permit can be sent to this request. One that was sent already is
             // dropped together with the receiver, which returns it; that takes the lock, and
             // happens after this function has released it.
             self.turn.close();
-            self.places.0.lock().forget_gone(&self.node);
+            self.semaphore.0.lock().remove_cancelled(&self.node);
         }
     }
 }
@@ -106,19 +107,19 @@ impl Shared {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives free places to those whose turn it is.
-    fn hand_out(self: &Arc<Self>) {
+    /// Gives free permits to those whose turn it is.
+    fn grant_permits(self: &Arc<Self>) {
         let mut queues = self.lock();
         while let Some((node, turn)) = queues.next(self.per_node) {
-            let place = Place {
+            let permit = Permit {
                 shared: Some(Arc::clone(self)),
                 node,
             };
-            // The request may have gone at this very moment. Then the place is returned here rather
-            // than by its drop, which would take the lock that is held.
-            if let Err(mut place) = turn.send(place) {
-                mem::take(&mut place.shared);
-                queues.give_back(&place.node);
+            // The request may have gone at this very moment. Then the permit is returned here
+            // rather than by its drop, which would take the lock that is held.
+            if let Err(mut permit) = turn.send(permit) {
+                mem::take(&mut permit.shared);
+                queues.release(&permit.node);
             }
         }
     }
@@ -126,19 +127,19 @@ impl Shared {
 
 impl Queues {
     /// Adds a request to its node's queue.
-    fn ask(&mut self, node: &Arc<str>) -> oneshot::Receiver<Place> {
+    fn enqueue(&mut self, node: &Arc<str>) -> oneshot::Receiver<Permit> {
         self.tick += 1;
         let (turn, receiver) = oneshot::channel();
         let queue = self.by_node.entry(Arc::clone(node)).or_default();
-        queue.waiting.push_back(Waiting {
+        queue.waiting.push_back(Waiter {
             since: self.tick,
             turn,
         });
         receiver
     }
 
-    /// Returns whose turn it is, if there is a place for anybody; the place counts as given out.
-    fn next(&mut self, per_node: usize) -> Option<(Arc<str>, oneshot::Sender<Place>)> {
+    /// Returns whose turn it is, if there is a permit for anybody; the permit counts as given out.
+    fn next(&mut self, per_node: usize) -> Option<(Arc<str>, oneshot::Sender<Permit>)> {
         if self.free == 0 {
             return None;
         }
@@ -161,17 +162,17 @@ impl Queues {
         Some((Arc::clone(node), first.turn))
     }
 
-    /// Returns a place of a node.
-    fn give_back(&mut self, node: &Arc<str>) {
+    /// Returns a permit of a node.
+    fn release(&mut self, node: &Arc<str>) {
         self.free += 1;
         if let Some(queue) = self.by_node.get_mut(node) {
             queue.busy -= 1;
         }
-        self.forget_gone(node);
+        self.remove_cancelled(node);
     }
 
     /// Forgets the requests of a node that wait no more, and the node if none is left.
-    fn forget_gone(&mut self, node: &Arc<str>) {
+    fn remove_cancelled(&mut self, node: &Arc<str>) {
         let Some(queue) = self.by_node.get_mut(node) else {
             return;
         };
@@ -182,12 +183,12 @@ impl Queues {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.take() {
-            // The lock is released between the two calls; `hand_out` takes it again.
-            shared.lock().give_back(&self.node);
-            shared.hand_out();
+            // The lock is released between the two calls; `grant_permits` takes it again.
+            shared.lock().release(&self.node);
+            shared.grant_permits();
         }
     }
 }
@@ -198,12 +199,12 @@ mod tests {
 
     use super::*;
 
-    /// The place, if there is one at once.
-    async fn now(entering: &mut (impl Future<Output = Place> + Unpin)) -> Option<Place> {
+    /// The permit, if there is one at once.
+    async fn now(entering: &mut (impl Future<Output = Permit> + Unpin)) -> Option<Permit> {
         std::future::poll_fn(|cx| {
             let poll = std::pin::Pin::new(&mut *entering).poll(cx);
             Poll::Ready(match poll {
-                Poll::Ready(place) => Some(place),
+                Poll::Ready(permit) => Some(permit),
                 Poll::Pending => None,
             })
         })
@@ -212,30 +213,30 @@ mod tests {
 
     #[tokio::test]
     async fn a_node_has_its_share_at_most_and_others_find_a_place_at_once() {
-        let places = Places::new(4, 2);
+        let semaphore = FairSemaphore::new(4, 2);
         let mut held = Vec::new();
         for _ in 0..2 {
-            held.push(places.enter("a").await);
+            held.push(semaphore.acquire("a").await);
         }
-        let mut third = Box::pin(places.enter("a"));
+        let mut third = Box::pin(semaphore.acquire("a"));
         assert!(now(&mut third).await.is_none());
-        held.push(places.enter("b").await);
-        held.push(places.enter("b").await);
+        held.push(semaphore.acquire("b").await);
+        held.push(semaphore.acquire("b").await);
         held.clear();
         assert!(now(&mut third).await.is_some());
     }
 
     #[tokio::test]
     async fn nodes_take_turns_however_many_of_one_wait() {
-        let places = Places::new(1, 1);
-        let held = places.enter("a").await;
+        let semaphore = FairSemaphore::new(1, 1);
+        let held = semaphore.acquire("a").await;
         let mut of_a = Vec::new();
         for _ in 0..3 {
-            let mut waiting = Box::pin(places.enter("a"));
+            let mut waiting = Box::pin(semaphore.acquire("a"));
             assert!(now(&mut waiting).await.is_none());
             of_a.push(waiting);
         }
-        let mut of_b = Box::pin(places.enter("b"));
+        let mut of_b = Box::pin(semaphore.acquire("b"));
         assert!(now(&mut of_b).await.is_none());
         drop(held);
         // Node a was served last.
@@ -248,21 +249,21 @@ mod tests {
 
     #[tokio::test]
     async fn who_stops_waiting_takes_no_place_and_leaves_nothing_behind() {
-        let places = Places::new(1, 1);
-        let held = places.enter("a").await;
+        let semaphore = FairSemaphore::new(1, 1);
+        let held = semaphore.acquire("a").await;
         for _ in 0..1000 {
-            let mut gone = Box::pin(places.enter("b"));
+            let mut gone = Box::pin(semaphore.acquire("b"));
             assert!(now(&mut gone).await.is_none());
         }
-        assert_eq!(places.0.lock().by_node.len(), 1);
-        let mut granted = Box::pin(places.enter("c"));
+        assert_eq!(semaphore.0.lock().by_node.len(), 1);
+        let mut granted = Box::pin(semaphore.acquire("c"));
         assert!(now(&mut granted).await.is_none());
         drop(held);
-        // The place was handed over, and its taker is gone.
+        // The permit was handed over, and its taker is gone.
         drop(granted);
-        let held = places.enter("d").await;
+        let held = semaphore.acquire("d").await;
         drop(held);
-        assert!(places.0.lock().by_node.is_empty());
-        assert_eq!(places.0.lock().free, 1);
+        assert!(semaphore.0.lock().by_node.is_empty());
+        assert_eq!(semaphore.0.lock().free, 1);
     }
 }

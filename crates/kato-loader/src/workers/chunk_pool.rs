@@ -5,12 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::chunk::Chunk;
 
 /// Some chunks whose memory can be filled again.
-pub(super) struct Spare {
+pub(super) struct ChunkPool {
     chunks: Mutex<Vec<Chunk>>,
     limit: usize,
 }
 
-impl Spare {
+impl ChunkPool {
     /// Creates a store that keeps at most `limit` chunks.
     pub(super) fn new(limit: usize) -> Self {
         Self {
@@ -25,7 +25,7 @@ impl Spare {
     }
 
     /// Keeps a chunk that was read, unless there are enough, or it is larger than most.
-    pub(super) fn give(&self, chunk: Chunk) {
+    pub(super) fn put(&self, chunk: Chunk) {
         let mut chunks = self.chunks();
         // A chunk that one long record has made large would hold its memory for good.
         if chunks.len() < self.limit && chunk.memory() <= 2 * super::CHUNK_BYTES {

@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{count_in, emotive_sums_in, merged};
 use crate::layout::{PATTERNS, SYMBOLS, TOTALS};
-use crate::learned::{Learned, Word};
 use crate::paths::Placed;
+use crate::pattern_delta::{CompactSymbol, PatternDelta};
 use crate::writer::Writer;
 
 /// The sub-document for what KATO has no place for.
-pub(crate) const OURS: &str = "kato_rs";
+pub(crate) const EXTENSION_FIELD: &str = "kato_rs";
 
 /// The counts of a document; of a pattern the first is its frequency.
 pub(crate) type Counts = [u64; 3];
 
 /// The part of a commit that concerns one document.
 #[derive(Debug, Clone)]
-pub(crate) enum Item {
-    Pattern(Learned),
-    Symbol(Word, SymbolSum),
+pub(crate) enum DocumentChange {
+    Pattern(PatternDelta),
+    Symbol(CompactSymbol, SymbolSum),
     Totals(Totals),
 }
 
@@ -52,12 +52,12 @@ pub(crate) struct Target {
     pub(crate) before: Option<Counts>,
     pub(crate) after: Counts,
     /// A pattern whose attributes are written, too.
-    merged: Option<Box<Learned>>,
+    merged: Option<Box<PatternDelta>>,
     /// The sums of a symbol.
     emotives: EmotiveMap,
 }
 
-impl Item {
+impl DocumentChange {
     /// Returns the collection of the document.
     pub(crate) fn collection(&self) -> &'static str {
         match self {
@@ -78,8 +78,8 @@ impl Item {
     /// Returns the document's key.
     pub(crate) fn key(&self) -> Cow<'_, str> {
         match self {
-            Self::Pattern(learned) => Cow::Owned(learned.name().to_string()),
-            Self::Symbol(word, _) => word.text(),
+            Self::Pattern(delta) => Cow::Owned(delta.name().to_string()),
+            Self::Symbol(symbol, _) => symbol.text(),
             Self::Totals(_) => Cow::Borrowed("totals"),
         }
     }
@@ -100,7 +100,7 @@ impl Item {
     /// Returns the counts that the commit adds.
     fn counts(&self) -> Counts {
         match self {
-            Self::Pattern(learned) => [learned.frequency, 0, 0],
+            Self::Pattern(delta) => [delta.frequency, 0, 0],
             Self::Symbol(_, sum) => [sum.counts.member_frequency, sum.counts.frequency, 0],
             Self::Totals(totals) => [totals.observations, totals.symbols, totals.member_symbols],
         }
@@ -115,11 +115,12 @@ impl Item {
         counts
     }
 
-    /// Returns whether the item must be merged with what the document holds, beyond adding numbers.
+    /// Returns whether the change must be merged with what the document holds, beyond adding
+    /// numbers.
     pub(crate) fn needs_merging(&self) -> bool {
         // Metadata and emotives follow rules that no update operator has: sorted unions, and
         // windows by position.
-        matches!(self, Self::Pattern(learned) if learned.attributes.is_some())
+        matches!(self, Self::Pattern(delta) if delta.attributes.is_some())
     }
 
     /// Returns whether counts are so large that adding them on the server may overflow.
@@ -131,13 +132,13 @@ impl Item {
             .any(|&count| count > u64::from(u32::MAX) << 16)
     }
 
-    /// Returns the bytes of the item's upsert, roughly and always the same.
+    /// Returns the bytes of the change's upsert, roughly and always the same.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::Pattern(learned) => learned.document_bytes(),
-            Self::Symbol(word, sum) => {
+            Self::Pattern(delta) => delta.document_bytes(),
+            Self::Symbol(symbol, sum) => {
                 let emotives = sum.emotives.keys().map(|key| key.len() as u64 + 32);
-                128 + 2 * word.text().len() as u64 + 2 * emotives.sum::<u64>()
+                128 + 2 * symbol.text().len() as u64 + 2 * emotives.sum::<u64>()
             }
             Self::Totals(_) => 256,
         }
@@ -161,8 +162,8 @@ impl Item {
             };
         }
         let merged = match self {
-            Self::Pattern(learned) if self.needs_merging() => {
-                Some(Box::new(merged(found, learned, limits)?))
+            Self::Pattern(delta) if self.needs_merging() => {
+                Some(Box::new(merged(found, delta, limits)?))
             }
             _ => None,
         };
@@ -198,21 +199,21 @@ impl Item {
             out.document("$inc", |out| {
                 let sign = if subtract { -1 } else { 1 };
                 for (field, count) in self.count_fields().iter().zip(self.counts()) {
-                    out.integer(field, sign * shown(count));
+                    out.integer(field, sign * saturated_i64(count));
                 }
                 if let Self::Symbol(_, sum) = self {
                     let sign = sign as f64;
                     write_sums(sum.emotives.iter().map(|(key, sum)| (key, sign * sum)), out);
                 }
             });
-            if let Self::Pattern(learned) = self {
+            if let Self::Pattern(delta) = self {
                 // As KATO's own upsert: the content, and empty emotives and metadata, only where
                 // there is no document yet.
                 out.document("$setOnInsert", |out| {
-                    write_content(learned, out);
+                    write_content(delta, out);
                     write_attributes(&Attributes::default(), out);
                 });
-                write_first_seen(learned, out);
+                write_first_seen(delta, out);
             }
         });
         out.boolean("upsert", true);
@@ -237,8 +238,8 @@ impl Item {
             let set = if is_new { "$setOnInsert" } else { "$set" };
             out.document(set, |out| {
                 let whole = target.merged.as_deref();
-                if is_new && let Self::Pattern(learned) = self {
-                    write_content(whole.unwrap_or(learned), out);
+                if is_new && let Self::Pattern(delta) = self {
+                    write_content(whole.unwrap_or(delta), out);
                     if whole.is_none() {
                         write_attributes(&Attributes::default(), out);
                     }
@@ -253,15 +254,15 @@ impl Item {
                 }
                 write_sums(target.emotives.iter().map(|(key, sum)| (key, *sum)), out);
             });
-            let is_plain_now = |merged: &Learned| !is_new && !has_ours(merged);
+            let is_plain_now = |merged: &PatternDelta| !is_new && !has_extension(merged);
             if target.merged.as_deref().is_some_and(is_plain_now) {
                 // What earlier builds kept there has its place in KATO's fields.
-                out.document("$unset", |out| out.text(OURS, ""));
+                out.document("$unset", |out| out.text(EXTENSION_FIELD, ""));
             }
-            if let Self::Pattern(learned) = self
+            if let Self::Pattern(delta) = self
                 && target.merged.is_none()
             {
-                write_first_seen(learned, out);
+                write_first_seen(delta, out);
             }
         });
         // A document that was found and is gone was removed by somebody else: it is not made again.
@@ -281,17 +282,17 @@ fn write_condition(field: &str, count: u64, out: &mut Writer) {
         });
         return;
     }
-    out.integer(field, shown(count));
+    out.integer(field, saturated_i64(count));
     if count > i64::MAX as u64 {
-        out.text(&format!("{OURS}.{field}"), &count.to_string());
+        out.text(&format!("{EXTENSION_FIELD}.{field}"), &count.to_string());
     }
 }
 
 /// Writes a first sighting, of which the server keeps the earliest.
-fn write_first_seen(learned: &Learned, out: &mut Writer) {
-    if let Some(seen) = learned.first_seen {
+fn write_first_seen(delta: &PatternDelta, out: &mut Writer) {
+    if let Some(seen) = delta.first_seen {
         out.document("$min", |out| {
-            out.binary(&format!("{OURS}.first_seen"), &seen_key(seen));
+            out.binary(&format!("{EXTENSION_FIELD}.first_seen"), &seen_key(seen));
         });
     }
 }
@@ -304,28 +305,30 @@ fn write_sums<'a>(sums: impl Iterator<Item = (&'a String, f64)>, out: &mut Write
 }
 
 /// Writes a pattern that was merged with what its document held, except for its content.
-fn write_whole(merged: &Learned, out: &mut Writer) {
-    out.integer("frequency", shown(merged.frequency));
+fn write_whole(merged: &PatternDelta, out: &mut Writer) {
+    out.integer("frequency", saturated_i64(merged.frequency));
     let attributes = merged.attributes.as_deref().cloned().unwrap_or_default();
     write_attributes(&attributes, out);
-    if has_ours(merged) {
-        out.document(OURS, |out| write_ours(merged, &attributes, out));
+    if has_extension(merged) {
+        out.document(EXTENSION_FIELD, |out| {
+            write_extension(merged, &attributes, out)
+        });
     }
 }
 
 /// Writes what never changes of a pattern: its events and its length.
-fn write_content(learned: &Learned, out: &mut Writer) {
+fn write_content(delta: &PatternDelta, out: &mut Writer) {
     out.array("pattern_data", |out| {
-        for (event_idx, event) in learned.events().enumerate() {
+        for (event_idx, event) in delta.events().enumerate() {
             out.array_at(event_idx, |out| {
-                for (idx, word) in event.iter().enumerate() {
-                    out.text_at(idx, &word.text());
+                for (idx, symbol) in event.iter().enumerate() {
+                    out.text_at(idx, &symbol.text());
                 }
             });
         }
     });
     // Symbols and not events, as in KATO.
-    out.integer("length", learned.symbols.len() as i64);
+    out.integer("length", delta.symbols.len() as i64);
 }
 
 /// Returns whether the key of an emotive can stand in KATO's own place: servers refuse the others,
@@ -368,7 +371,7 @@ fn fits(attributes: &Attributes) -> bool {
 }
 
 /// Returns whether there is something that KATO has no place for.
-fn has_ours(merged: &Learned) -> bool {
+fn has_extension(merged: &PatternDelta) -> bool {
     let attributes = merged.attributes.as_deref();
     merged.frequency > i64::MAX as u64
         || merged.first_seen.is_some()
@@ -379,7 +382,7 @@ fn has_ours(merged: &Learned) -> bool {
 }
 
 /// Writes what KATO has no place for.
-fn write_ours(merged: &Learned, attributes: &Attributes, out: &mut Writer) {
+fn write_extension(merged: &PatternDelta, attributes: &Attributes, out: &mut Writer) {
     if merged.frequency > i64::MAX as u64 {
         out.text("frequency", &merged.frequency.to_string());
     }
@@ -409,15 +412,15 @@ fn write_ours(merged: &Learned, attributes: &Attributes, out: &mut Writer) {
 }
 
 /// Returns a count as the database shows it: its integers end earlier than ours.
-fn shown(count: u64) -> i64 {
+fn saturated_i64(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// Writes a count, and as text beside it what the database's integers do not hold.
 fn write_count(field: &str, count: u64, out: &mut Writer) {
-    out.integer(field, shown(count));
+    out.integer(field, saturated_i64(count));
     if count > i64::MAX as u64 {
-        out.text(&format!("{OURS}.{field}"), &count.to_string());
+        out.text(&format!("{EXTENSION_FIELD}.{field}"), &count.to_string());
     }
 }
 

@@ -21,11 +21,11 @@ use crate::scan;
 use crate::server::{Server, durable};
 use crate::sessions::Sessions;
 use crate::staged::{Source, blobs_filter};
-use crate::{extras, staged};
+use crate::{documents_and_vectors, staged};
 
 /// The shared state of an open store.
 #[derive(Debug)]
-pub(crate) struct Core {
+pub(crate) struct StoreState {
     pub(crate) engine: Engine,
     pub(crate) server: Arc<Server>,
     /// The run's database.
@@ -41,7 +41,7 @@ pub(crate) struct Core {
     pub(crate) sessions: Arc<Sessions>,
     /// The state as of the last commit. Whoever reads from the server holds the lock shared, a
     /// commit holds it alone.
-    pub(crate) live: RwLock<Live>,
+    pub(crate) commit_state: RwLock<CommitState>,
     /// Scans that later commits must not show in.
     pub(crate) scans: Mutex<Vec<Weak<scan::Source>>>,
     /// Bytes of staged blobs that are kept in memory.
@@ -50,16 +50,16 @@ pub(crate) struct Core {
 
 /// The state that the last commit left.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct CommitState {
     pub(crate) checkpoint: Value,
     pub(crate) commit: i64,
     /// Whether a commit may be decided that is not applied, or whose decision is unknown.
-    pub(crate) unsettled: bool,
+    pub(crate) needs_recovery: bool,
 }
 
-impl Core {
+impl StoreState {
     /// Runs a conversation with the server while the calling thread waits.
-    pub(crate) fn ask<T, F>(&self, conversation: impl FnOnce(Arc<Server>) -> F) -> T
+    pub(crate) fn block_on<T, F>(&self, conversation: impl FnOnce(Arc<Server>) -> F) -> T
     where
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
@@ -75,9 +75,9 @@ impl Core {
     }
 
     /// Removes blobs that no commit names, in the background.
-    pub(crate) fn tidy(&self, filter: Document) {
+    pub(crate) fn spawn_blob_cleanup(&self, filter: Document) {
         let journal = self.server.collection(&self.database, JOURNAL);
-        self.engine.spawn_to_the_end(async move {
+        self.engine.spawn_to_completion(async move {
             let delete = journal.delete_many(filter).into_future();
             // What stays behind is removed by the next writer.
             let _ = tokio::time::timeout(std::time::Duration::from_secs(10), delete).await;
@@ -85,33 +85,39 @@ impl Core {
     }
 
     /// Locks commits out while something is read, after finishing one that could not be finished.
-    pub(crate) fn readable(&self) -> Result<RwLockReadGuard<'_, Live>, StoreError> {
+    pub(crate) fn lock_for_read(&self) -> Result<RwLockReadGuard<'_, CommitState>, StoreError> {
         loop {
-            let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
-            if !live.unsettled {
-                return Ok(live);
+            let commit_state = self
+                .commit_state
+                .read()
+                .unwrap_or_else(PoisonError::into_inner);
+            if !commit_state.needs_recovery {
+                return Ok(commit_state);
             }
             // The lock cannot be turned into that of a writer, and the next commit may fail in
             // between: look again.
-            drop(live);
-            drop(self.writable()?);
+            drop(commit_state);
+            drop(self.lock_for_write()?);
         }
     }
 
     /// Locks everybody else out, after finishing a commit that could not be finished.
-    pub(crate) fn writable(&self) -> Result<RwLockWriteGuard<'_, Live>, StoreError> {
-        let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
-        if live.unsettled {
-            self.recover(&mut live)?;
+    pub(crate) fn lock_for_write(&self) -> Result<RwLockWriteGuard<'_, CommitState>, StoreError> {
+        let mut commit_state = self
+            .commit_state
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if commit_state.needs_recovery {
+            self.recover(&mut commit_state)?;
         }
-        Ok(live)
+        Ok(commit_state)
     }
 
     /// Finishes what the record says is pending, and takes over what it says is committed.
-    pub(crate) fn recover(&self, live: &mut Live) -> Result<(), StoreError> {
+    pub(crate) fn recover(&self, commit_state: &mut CommitState) -> Result<(), StoreError> {
         let lease = Arc::clone(self.writer()?);
         let database = self.database.clone();
-        let record = self.ask(|server| async move { read(&server, &database).await })?;
+        let record = self.block_on(|server| async move { read(&server, &database).await })?;
         let Some(record) = record else {
             return Err(StoreError::Missing {
                 path: self.server.path(&self.database),
@@ -121,16 +127,17 @@ impl Core {
         if record.owner.as_ref().map(|owner| owner.id) != Some(lease.id) {
             return Err(self.lease_lost());
         }
-        (live.checkpoint, live.commit) = (record.checkpoint(&self.server)?, record.commit);
+        (commit_state.checkpoint, commit_state.commit) =
+            (record.checkpoint(&self.server)?, record.commit);
         if let Some(pending) = record.pending {
             self.read_scans_ahead()?;
             // The batches were dropped with the call that failed: their blobs are read from the
             // journal.
             let remote = pending.staged.iter().cloned().map(Source::remote);
             let sources: Vec<Source> = remote.collect();
-            self.carry_out(&pending, &sources, true)?;
+            self.apply_commit(&pending, &sources, true)?;
         }
-        live.unsettled = false;
+        commit_state.needs_recovery = false;
         Ok(())
     }
 
@@ -154,7 +161,7 @@ impl Core {
     /// Decides a commit with one update of the run's record, then carries it out.
     pub(crate) fn commit(
         &self,
-        live: &mut Live,
+        commit_state: &mut CommitState,
         action: Action,
         batches: Vec<staged::Staged>,
         checkpoint: Value,
@@ -170,7 +177,7 @@ impl Core {
             self.read_scans_ahead()?;
         }
         let pending = Pending {
-            number: live.commit + 1,
+            number: commit_state.commit + 1,
             token: ObjectId::new(),
             action,
             staged: batches.iter().map(|staged| staged.record.clone()).collect(),
@@ -180,13 +187,13 @@ impl Core {
         // From here on the record may name the blobs, whatever is answered, so dropping the batches
         // must not delete them.
         batches.iter().for_each(staged::Staged::keep);
-        let decided = self.decide(lease.id, &pending, is_more, &checkpoint);
+        let decided = self.write_commit_record(lease.id, &pending, is_more, &checkpoint);
         match decided {
             Ok(()) => {}
             Err(error) => {
                 if error.is_transient() {
                     // The update may have got through: the next call asks the record.
-                    live.unsettled = true;
+                    commit_state.needs_recovery = true;
                 } else if !matches!(error, StoreError::LeaseLost { .. }) {
                     batches.iter().for_each(staged::Staged::abandon);
                 }
@@ -197,18 +204,18 @@ impl Core {
         }
         // Decided and durable: the checkpoint holds even if applying the commit takes more than
         // this call.
-        (live.checkpoint, live.commit) = (checkpoint, pending.number);
+        (commit_state.checkpoint, commit_state.commit) = (checkpoint, pending.number);
         if is_more {
             let sources: Vec<Source> = batches.into_iter().map(staged::Staged::source).collect();
-            match self.carry_out(&pending, &sources, false) {
+            match self.apply_commit(&pending, &sources, false) {
                 Err(error) if error.is_transient() => {
                     // No reason to fail a commit that is decided: whoever reads or writes next
                     // applies the rest first.
                     tracing::warn!(%error, "a commit is decided and not yet applied");
-                    live.unsettled = true;
+                    commit_state.needs_recovery = true;
                 }
                 Err(error) => {
-                    live.unsettled = true;
+                    commit_state.needs_recovery = true;
                     return Err(error);
                 }
                 Ok(()) => {}
@@ -219,7 +226,7 @@ impl Core {
 
     /// Decides a commit: updates the record, if this writer still owns it and knows its last
     /// commit.
-    fn decide(
+    fn write_commit_record(
         &self,
         owner: ObjectId,
         pending: &Pending,
@@ -244,8 +251,8 @@ impl Core {
             set.insert("pending", pending);
         }
         let database = self.database.clone();
-        let decided = self.ask(move |server| async move {
-            let decide = || async {
+        let decided = self.block_on(move |server| async move {
+            let write_record = || async {
                 let records = records(&server, &database).clone_with_type::<Document>();
                 // One document and one condition, so that owner, position and content change
                 // together or not at all. A writer that was replaced meanwhile matches nothing.
@@ -260,7 +267,7 @@ impl Core {
                 let again = doc! {"_id": RUN, "owner.id": owner, "token": token};
                 Ok(records.find_one(again).await?.is_some())
             };
-            server.retry("commit", decide).await
+            server.retry("commit", write_record).await
         });
         if decided? {
             Ok(())
@@ -270,7 +277,7 @@ impl Core {
     }
 
     /// Applies a commit that is decided, and notes in the record that it is applied.
-    fn carry_out(
+    fn apply_commit(
         &self,
         pending: &Pending,
         sources: &[Source],
@@ -280,7 +287,7 @@ impl Core {
             Action::Clear => {
                 let (nodes, sharded) = (self.nodes.clone(), self.sharded);
                 let database = self.database.clone();
-                self.ask(move |server| async move {
+                self.block_on(move |server| async move {
                     for node in &nodes {
                         clear_node(&server, &node.database, sharded).await?;
                     }
@@ -291,7 +298,7 @@ impl Core {
                 // Bulks are counted exactly once by themselves; documents and vectors may be
                 // written any number of times.
                 bulks::apply_all(self, pending, sources, replay)?;
-                extras::apply(self, sources)?;
+                documents_and_vectors::apply(self, sources)?;
             }
         }
         self.finish(pending)
@@ -304,7 +311,7 @@ impl Core {
         collection: &'static str,
         delete: Document,
     ) -> Result<(), StoreError> {
-        self.ask(move |server| async move {
+        self.block_on(move |server| async move {
             let delete = || async {
                 let command = doc! {
                     "delete": collection,
@@ -322,7 +329,7 @@ impl Core {
     fn finish(&self, pending: &Pending) -> Result<(), StoreError> {
         let owner = self.writer()?.id;
         let (database, number) = (self.database.clone(), pending.number);
-        let finished = self.ask(move |server| async move {
+        let finished = self.block_on(move |server| async move {
             let finish = || async {
                 let records = records(&server, &database);
                 let ours = doc! {"_id": RUN, "owner.id": owner, "commit": number};
@@ -338,10 +345,10 @@ impl Core {
         // What a failure leaves here goes with the next commit or the next opening.
         let ids: Vec<ObjectId> = pending.staged.iter().map(|staged| staged.id).collect();
         if !ids.is_empty() {
-            self.tidy(blobs_filter(&ids));
+            self.spawn_blob_cleanup(blobs_filter(&ids));
             let applied = self.server.collection(&self.database, APPLIED);
             let older = doc! {"_id": {"$lt": bulk_id(number + 1, "")}};
-            self.engine.spawn_to_the_end(async move {
+            self.engine.spawn_to_completion(async move {
                 let _ = applied.delete_many(older).await;
             });
         }
@@ -350,10 +357,13 @@ impl Core {
 }
 
 /// Returns the part of a record that a store keeps up to date.
-pub(crate) fn live_of(record: &RunRecord, server: &Server) -> Result<Live, StoreError> {
-    Ok(Live {
+pub(crate) fn commit_state_of(
+    record: &RunRecord,
+    server: &Server,
+) -> Result<CommitState, StoreError> {
+    Ok(CommitState {
         checkpoint: record.checkpoint(server)?,
         commit: record.commit,
-        unsettled: record.pending.is_some(),
+        needs_recovery: record.pending.is_some(),
     })
 }
