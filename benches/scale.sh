@@ -56,10 +56,10 @@ for number in "$repeats" "$workers"; do
 done
 
 like="$(realpath -- "$like")"
-cargo build --quiet --release --manifest-path "$root/Cargo.toml" -p kato-examples --example train --example make_corpus
+cargo build --quiet --release --manifest-path "$root/Cargo.toml" -p kato-cli
 target="$(cargo metadata --manifest-path "$root/Cargo.toml" --format-version 1 --no-deps |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')"
-examples="$target/release/examples"
+program="$target/release/kato"
 
 work="$(mktemp -d "$parent/kato-scale.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
@@ -67,14 +67,14 @@ trap 'rm -rf "$work"' EXIT
 # Trains once and appends the report with the peak resident set to $work/runs.jsonl.
 train_once() {
     local size="$1" corpus="$2"
-    python3 - "$size" "$work/runs.jsonl" "$examples/train" "$corpus" \
+    python3 - "$size" "$work/runs.jsonl" "$program" train "$corpus" \
         --kb "$work/kb" --levels 5,7,9 --workers "$workers" --quiet --json <<'PY'
 import json, os, resource, subprocess, sys
 
 size, runs, *command = sys.argv[1:]
 report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 report["size"] = size
-report["corpus_bytes"] = os.path.getsize(command[1])
+report["corpus_bytes"] = os.path.getsize(command[2])
 # Of the one child there was; Linux counts in kilobytes.
 report["peak_rss_bytes"] = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 with open(runs, "a", encoding="utf-8") as out:
@@ -86,7 +86,7 @@ PY
 load_before="$(cut -d ' ' -f 1 /proc/loadavg)"
 for size in $sizes; do
     corpus="$work/corpus.jsonl"
-    "$examples/make_corpus" --like "$like" --bytes "$size" --seed 1 --out "$corpus"
+    "$program" corpus --like "$like" --bytes "$size" --seed 1 --out "$corpus"
     for ((run = 1; run <= repeats; run++)); do
         echo "$size: training $run of $repeats" >&2
         train_once "$size" "$corpus"

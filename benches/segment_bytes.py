@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where the bytes of a knowledge base go: bytes a pattern by level and by part.
 
-    cargo run --release --example train -- TEXT --kb KB --workers 1
+    kato train TEXT --kb KB --workers 1
     python3 benches/segment_bytes.py KB
 
 Reads the footers of the segments that the last commit names; docs/storage-engine.md uses the result.

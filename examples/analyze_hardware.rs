@@ -1,132 +1,21 @@
-//! Finds out what this machine can do, and what speed of training to expect of it.
+//! Finds out what this machine can do, and what a training on it will be bounded by.
 //!
-//! ```text
-//! cargo run --release --example analyze_hardware                       # under a minute
-//! cargo run --release --example analyze_hardware -- --quick --json     # under ten seconds
-//! cargo run --release --example analyze_hardware -- --mongodb mongodb://127.0.0.1:27017 --kato http://127.0.0.1:8000
-//! ```
+//! Run, while nothing else does: `cargo run --release --example analyze_hardware --features hardware -- /data`
 
-use std::path::PathBuf;
-use std::process::ExitCode;
-use std::sync::Mutex;
+use std::io::{self, Write};
 
-use anyhow::{Context, Result, ensure};
-use clap::Parser;
-use kato_examples::exit::exit_code;
-use kato_examples::hardware::{Analysis, show_step};
-use kato_examples::inspect::show;
-use kato_examples::interrupt::on_interrupt;
-use kato_examples::meter::Meter;
-use kato_hardware::{Backend, Cancellation, HardwareAnalyzer, StepEvent, Workload};
-use kato_scheduler::StopSignal;
+use kato::hardware::{HardwareAnalyzer, Workload};
 
-/// Finds out what this machine can do: processor, memory, limits, disks, graphics processors, network; measures memory, naming,
-/// tokenizing, the disk, the embedded store, and a MongoDB and a KATO server where they are given; rates the machine; and predicts the
-/// speed of a training and what bounds it.
-///
-/// Every figure says how it was obtained: direct or through a cache, how many observations, how far they spread, what a hypervisor or a
-/// quota took meanwhile. What could not be measured is unknown, with the reason. Let nothing else run meanwhile.
-///
-/// Writes a file that is removed again into --directory, and a database of its own, dropped again, into the MongoDB; teaches the KATO
-/// server nothing.
-///
-/// With --json the result is one JSON object on standard output: the machine, benchmarks, rating, predictions; what is unknown is
-/// {"unknown": "reason"}.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
-#[derive(Debug, Parser)]
-#[command(name = "analyze_hardware")]
-struct Args {
-    /// Measure the disk below this directory.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    directory: PathBuf,
-    /// Take less than ten seconds, with figures that spread more.
-    #[arg(long)]
-    quick: bool,
-    /// Measure this MongoDB too.
-    #[arg(long, value_name = "URI")]
-    mongodb: Option<String>,
-    /// Measure this KATO server too.
-    #[arg(long, value_name = "URL")]
-    kato: Option<String>,
-    /// Predict a training of so many samples.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
-    samples: u64,
-    /// Symbols of a pattern in the training that is predicted.
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    chunk_size: usize,
-    /// Its levels.
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    levels: usize,
-    /// Tokens of its samples.
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    tokens: u64,
-    /// Decides texts and places of the measurements.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Print one JSON object to standard output.
-    #[arg(long)]
-    json: bool,
-    /// Show no progress.
-    #[arg(long, short)]
-    quiet: bool,
-}
-
-/// Steps of an analysis without services.
-const STEPS: u64 = 11;
-
-fn main() -> ExitCode {
-    let stop = StopSignal::default();
-    exit_code(run(&Args::parse(), &stop), &stop)
-}
-
-fn run(args: &Args, stop: &StopSignal) -> Result<()> {
-    let cancellation = Cancellation::new();
-    let (stopping, cancelling) = (stop.clone(), cancellation.clone());
-    on_interrupt(move || {
-        stopping.stop();
-        cancelling.cancel();
-    })
-    .context("failed to listen for Ctrl-C")?;
-
-    let n_steps = STEPS + u64::from(args.mongodb.is_some()) + u64::from(args.kato.is_some());
-    let meter = Mutex::new((Meter::new(args.quiet), 0));
-    let mut analyzer = HardwareAnalyzer::builder()
-        .directory(&args.directory)
-        .quick(args.quick)
-        .seed(args.seed)
-        .cancellation(cancellation)
-        .on_step(move |event| {
-            if let Ok(mut shown) = meter.lock() {
-                let (meter, done) = &mut *shown;
-                show_step(meter, event, *done, n_steps);
-                *done += u64::from(matches!(event, StepEvent::Finished { .. }));
-                if *done == n_steps {
-                    meter.finish();
-                }
-            }
-        });
-    if let Some(uri) = &args.mongodb {
-        analyzer = analyzer.mongodb(uri);
-    }
-    if let Some(url) = &args.kato {
-        analyzer = analyzer.kato(url);
-    }
-    let profile = analyzer.build()?.analyze_full();
-    ensure!(!stop.is_stopped(), "interrupted before all was measured");
-
-    let workload =
-        Workload::new(args.samples, args.chunk_size, args.levels).tokens_per_sample(args.tokens);
-    let mut backends = vec![Backend::Embedded];
-    backends.extend(args.mongodb.as_ref().map(|_| Backend::MongoDb));
-    backends.extend(args.kato.as_ref().map(|_| Backend::Kato));
-    let predictions = backends
-        .into_iter()
-        .map(|backend| profile.predict(&workload.clone().backend(backend)))
-        .collect::<Result<Vec<_>, _>>()?;
-    let analysis = Analysis {
-        profile,
-        predictions,
-    };
-    show(&analysis, args.json)
+fn main() -> anyhow::Result<()> {
+    let directory = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
+    let profile = HardwareAnalyzer::builder()
+        .directory(directory)
+        .quick(true)
+        .build()?
+        .analyze_full();
+    // A million documents, patterns of 8 symbols, 4 levels.
+    let workload = Workload::new(1_000_000, 8, 4);
+    let prediction = profile.predict(&workload)?;
+    write!(io::stdout(), "{profile}\n{prediction}")?;
+    Ok(())
 }

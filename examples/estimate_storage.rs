@@ -1,258 +1,46 @@
-//! Estimates what a run will store before it is started.
+//! Estimates what a run will store from a look at some of its documents.
 //!
-//! ```text
-//! cargo run --release --example estimate_storage -- corpus.jsonl --samples 1000000
-//! cargo run --release --example estimate_storage -- wikitext --samples 1800000 --levels 8,8,8 --plot plots
-//! cargo run --release --example estimate_storage -- --from-run my-kb --samples 1000000     # a finished run instead of a sample
-//! ```
+//! Run: `cargo run --release --example estimate_storage --features estimate -- corpus.jsonl 1000000`
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use clap::{CommandFactory, Parser, ValueEnum};
-use kato_estimator::{
-    Calibration, EstimateError, GrowthLaw, Model, SeedModel, StorageEngine, StorageEstimator,
-    Target,
-};
-use kato_examples::corpus::ByteSize;
-use kato_examples::estimation::{Estimate, Observed, run_record, sample};
-use kato_examples::exit::exit_code;
-use kato_examples::inspect::show;
-use kato_examples::interrupt::stop_on_interrupt;
-use kato_examples::learning::LearningArgs;
-use kato_examples::meter::Meter;
-use kato_examples::repository;
-use kato_examples::source::{SOURCE_HELP, SourceArgs};
-use kato_learner::{HierarchicalConceptLearner, Recording};
-use kato_scheduler::StopSignal;
+use kato::estimator::{Calibration, Hierarchy, SampleBuilder, StorageEstimator, Target};
+use kato::prelude::*;
 
-/// Estimates what a run will store before it is started: learn calls, distinct patterns and bytes of every level, with intervals.
-///
-/// Looks at documents of the corpus, drawn at random, and counts what they teach by the rules of training. Learn calls follow from
-/// that; distinct patterns from laws of growth that are fitted to it; bytes from what each store takes for a pattern. The intervals hold
-/// the truth in 90 of 100 cases. A target that is too many times the sample is refused: look at more documents, or --force it.
-///
-/// With --json the result is one JSON object on standard output: observed (what was looked at), level_estimates, total_patterns, bytes;
-/// each figure with value, low, high and method.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
-#[derive(Debug, Parser)]
-#[command(name = "estimate_storage", after_long_help = SOURCE_HELP)]
-struct Args {
-    /// The corpus; see below. Default: this repository's README and docs.
-    #[arg(value_name = "SOURCE", conflicts_with = "from_run")]
-    sources: Vec<PathBuf>,
-    /// Documents of the run.
-    #[arg(long, value_name = "N", required_unless_present = "text_size")]
-    samples: Option<NonZeroU64>,
-    /// Size of the run's text: closer than a number of documents, as these differ in length.
-    #[arg(long, value_name = "SIZE", conflicts_with = "from_run")]
-    text_size: Option<ByteSize>,
-    /// Look at so many documents of the corpus at most.
-    #[arg(long, value_name = "N", default_value = "20000")]
-    look_at: NonZeroU64,
-    /// Decides which documents those are. From standard input they are the first.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Estimate from a finished run instead, by the directory of its knowledge base. Of several, with the same levels and rules, the
-    /// largest counts, and the others tell the error.
-    #[arg(long, value_name = "DIR")]
-    from_run: Vec<PathBuf>,
-    #[command(flatten)]
-    learning: LearningArgs,
-    /// The store whose bytes are told.
-    #[arg(long, value_name = "STORE", value_enum, default_value_t = Engine::Embedded)]
-    engine: Engine,
-    /// For embedded: learning threads of the run. Each leaves a part of its own, and a pattern may be in several. Default: one per core.
-    #[arg(long, value_name = "N")]
-    workers: Option<NonZeroUsize>,
-    /// For embedded: the run's memory for what is not yet written. Default as that of `train`.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
-    memory: ByteSize,
-    /// For embedded: the size after its parts are merged into one, the least that it can be.
-    #[arg(long)]
-    compact: bool,
-    /// How distinct patterns are estimated.
-    #[arg(long, value_name = "LAW", value_enum, default_value_t = Law::Ensemble)]
-    model: Law,
-    /// Share of cases in which the intervals are to hold the truth.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9)]
-    confidence: f64,
-    /// Estimate however far the target is from what was looked at.
-    #[arg(long)]
-    force: bool,
-    /// Write plots of growth and of frequencies, as SVG and PNG, into this directory.
-    #[arg(long, value_name = "DIR")]
-    plot: Option<PathBuf>,
-    /// Print one JSON object to standard output.
-    #[arg(long)]
-    json: bool,
-    /// Show no progress.
-    #[arg(long, short)]
-    quiet: bool,
-    #[command(flatten)]
-    source: SourceArgs,
-}
+/// Documents to look at.
+const LOOK_AT: usize = 1000;
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Engine {
-    /// A directory, as `train` makes by default.
-    Embedded,
-    /// A MongoDB, as `train --backend mongodb:` fills it; data and indexes, before compression.
-    Mongodb,
-    /// A stock KATO's MongoDB; data before compression, without indexes.
-    StockKato,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Law {
-    /// Several laws of growth together.
-    Ensemble,
-    /// Pitman and Yor's process, by maximum likelihood.
-    PitmanYor,
-    /// By the share of patterns that were learned once.
-    Slope,
-    /// Heaps' law, from the growth within the sample.
-    Heaps,
-    /// No further repeats: an upper bound.
-    Linear,
-    /// The original's formula, which knows nothing of the corpus and is far off.
-    Seed,
-}
-
-impl Law {
-    fn growth_law(self) -> Option<GrowthLaw> {
-        match self {
-            Self::PitmanYor => Some(GrowthLaw::PitmanYor),
-            Self::Slope => Some(GrowthLaw::Slope),
-            Self::Heaps => Some(GrowthLaw::Heaps),
-            Self::Linear => Some(GrowthLaw::Linear),
-            Self::Ensemble | Self::Seed => None,
-        }
-    }
-}
-
-fn cores() -> NonZeroUsize {
-    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
-fn main() -> ExitCode {
-    let args = Args::parse();
-    let checked = args.source.check(&mut Args::command());
-    checked.unwrap_or_else(|error| error.exit());
-    let stop = StopSignal::default();
-    exit_code(run(args, &stop), &stop)
-}
-
-fn run(mut args: Args, stop: &StopSignal) -> Result<()> {
-    stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
-    let learner = args.learning.learner(Recording::default())?;
-    let is_sampled = args.from_run.is_empty();
-    let (model, observed) = match (args.model, is_sampled) {
-        (Law::Seed, _) => (Model::Seed(seed_model(&learner)?), None),
-        (law, true) => {
-            let (calibration, whole_corpus) = from_sample(&mut args, &learner, stop)?;
-            let observed = Observed::of(&calibration, whole_corpus);
-            let model = Model::Calibrated(Box::new(calibration), law.growth_law());
-            (model, Some(observed))
-        }
-        (law, false) => {
-            let calibration = from_runs(&args.from_run)?;
-            let observed = Observed::of(&calibration, false);
-            let model = Model::Calibrated(Box::new(calibration), law.growth_law());
-            (model, Some(observed))
-        }
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let sources = match arguments.next() {
+        Some(source) => vec![PathBuf::from(source)],
+        None => kato_examples::own_text(),
     };
-    let estimator = StorageEstimator::builder()
-        .model(model)
-        .engine(match args.engine {
-            Engine::Embedded if args.compact => StorageEngine::embedded(),
-            Engine::Embedded => {
-                let workers = args.workers.unwrap_or_else(cores).get() as u64;
-                StorageEngine::embedded_of_run(workers, args.memory.0)
-            }
-            Engine::Mongodb => StorageEngine::mongodb(),
-            Engine::StockKato => StorageEngine::stock_kato(),
-        })
-        .confidence(args.confidence)
-        .force(args.force)
+    let documents = arguments.next().map_or(Ok(100), |text| text.parse())?;
+
+    // In random order, as the first documents of a corpus are seldom like the others.
+    let loader = StreamingDatasetLoader::builder()
+        .with_inputs(sources)
+        .with_order(Order::shuffled(1))
         .build()?;
-    let target = match (args.samples, args.text_size) {
-        (None, None) => bail!("say how large the run is: --samples N"),
-        (Some(samples), None) => Target::samples(samples.get()),
-        (None, Some(size)) => Target::text_bytes(size.0),
-        (Some(samples), Some(size)) => Target::samples(samples.get()).with_text_bytes(size.0),
-    };
-    let breakdown = estimator.estimate(target).map_err(|error| match &error {
-        EstimateError::TooFar { .. } if is_sampled => anyhow::Error::from(error).context(
-            "look at more documents with --look-at N, or estimate all the same with --force",
-        ),
-        EstimateError::TooFar { .. } => anyhow::Error::from(error)
-            .context("take a longer run, or estimate all the same with --force"),
-        _ => error.into(),
-    })?;
-    if let Some(dir) = &args.plot {
-        breakdown.write_plots(dir)?;
+    let tokenizer = kato::tokenizer::gpt2();
+    let mut sample = SampleBuilder::new(Hierarchy::new([5, 7, 9])?);
+    for document in loader.take(LOOK_AT) {
+        let document = document?;
+        // Chunks do not reach over paragraphs.
+        let paragraphs = document.text.split("\n\n");
+        let paragraphs = paragraphs
+            .map(|paragraph| tokenizer.encode(paragraph))
+            .collect::<Result<Vec<_>, _>>()?;
+        sample.add(&paragraphs, document.text.len() as u64);
     }
-    let estimate = Estimate {
-        observed,
-        breakdown,
-    };
-    show(&estimate, args.json)
-}
-
-/// The formula for the learner's number of levels and the chunk size of its lowest.
-fn seed_model(learner: &HierarchicalConceptLearner) -> Result<SeedModel> {
-    let nodes = learner.nodes();
-    let chunk_size = nodes.first().map_or(0, |node| node.chunk_size);
-    Ok(SeedModel::new(nodes.len(), chunk_size, 1.0)?)
-}
-
-/// Looks at documents; also says whether these are all.
-fn from_sample(
-    args: &mut Args,
-    learner: &HierarchicalConceptLearner,
-    stop: &StopSignal,
-) -> Result<(Calibration, bool)> {
-    let sources = match args.sources.is_empty() {
-        false => args.sources.clone(),
-        true => repository::own_text(),
-    };
-    if sources.is_empty() {
-        bail!("this copy of the program has no text of its own: name a source");
-    }
-    if sources.iter().all(|source| source.as_os_str() != "-") {
-        args.source.draw_by(args.seed);
-    }
-    let mut loader = args.source.resolve(&sources)?.builder().build()?;
-    let mut meter = Meter::new(args.quiet);
-    let sample = sample(&mut loader, learner, args.look_at, stop, &mut meter)?;
-    let whole_corpus = loader.is_exhausted() && sample.documents == loader.counts().documents;
-    Ok((Calibration::from_sample(&sample), whole_corpus))
-}
-
-fn from_runs(dirs: &[PathBuf]) -> Result<Calibration> {
-    let records = dirs
-        .iter()
-        .map(|dir| run_record(dir))
-        .collect::<Result<Vec<_>>>()?;
-    Ok(match records.as_slice() {
-        [record] => Calibration::from_run(record)?,
-        records => {
-            let first = records.first().context("name a run")?;
-            if let Some(at) = records
-                .iter()
-                .position(|record| record.hierarchy != first.hierarchy)
-            {
-                bail!(
-                    "{} and {} have other levels or rules: estimate from one of them",
-                    dirs[0].display(),
-                    dirs[at].display()
-                );
-            }
-            Calibration::from_history(records, &first.hierarchy)?
-        }
-    })
+    let estimate = StorageEstimator::builder()
+        .calibration(Calibration::from_sample(&sample.finish()?))
+        // However far beyond what was looked at; the intervals say what that is worth.
+        .force(true)
+        .build()?
+        .estimate(Target::samples(documents))?;
+    write!(io::stdout(), "{estimate}")?;
+    Ok(())
 }

@@ -1,77 +1,35 @@
-//! Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what would come next.
+//! Asks every level of a knowledge base what a text resembles, and what would come next.
 //!
-//! ```text
-//! cargo run --release --example predict -- --kb my-kb --text "The cat sat"
-//! cargo run --release --example predict -- --kb my-kb --node node0 --stm '[["The"],["Ġcat"]]' --json
-//! ```
+//! Run: `cargo run --release --example predict -- "Everything that" kato-kb`
 
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::io::{self, Write};
 
-use anyhow::Result;
-use clap::{ArgGroup, Parser};
-use kato_examples::exit::exit_code;
-use kato_examples::inspect::show;
-use kato_examples::open::open;
-use kato_examples::prediction::{PredictionView, Question, configured};
-use kato_scheduler::StopSignal;
+use kato::prelude::*;
 
-/// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what would come next.
-///
-/// A text is cut into chunks and taken up through the levels as training did; the node is asked in the state it is in then:
-/// on level 0 the tokens of the last chunk, above it the names gathered since the last full chunk. --stm asks for any state.
-///
-/// With --json one object on standard output: node, patterns, state, milliseconds, and KATO's predictions and
-/// future_potentials.
-///
-/// Exit codes: 0 done, also without predictions; 1 error, 2 wrong usage.
-#[derive(Debug, Parser)]
-#[command(group(ArgGroup::new("question").required(true)))]
-struct Args {
-    /// Directory of the knowledge base.
-    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
-    kb: PathBuf,
-    /// Node to ask.
-    #[arg(long, value_name = "NAME", default_value = "node0")]
-    node: String,
-    /// Text that leads to the state.
-    #[arg(long, group = "question")]
-    text: Option<String>,
-    /// The state itself: a JSON list of events, each a list of symbols.
-    #[arg(long, value_name = "JSON", group = "question")]
-    stm: Option<String>,
-    /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
-    #[arg(long, value_name = "JSON")]
-    config: Option<String>,
-    /// Show this many predictions and futures. Default: 10, and all with --json.
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Print one JSON object to standard output.
-    #[arg(long)]
-    json: bool,
-}
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let text = arguments
+        .next()
+        .unwrap_or_else(|| "Everything that".to_owned());
+    let kb = kato::open(arguments.next().as_deref().unwrap_or("kato-kb"))?;
 
-fn main() -> ExitCode {
-    let args = Args::parse();
-    exit_code(run(&args), &StopSignal::default())
-}
-
-fn run(args: &Args) -> Result<()> {
-    let mut hierarchy = open(&args.kb)?;
-    let node = hierarchy.engine().node(&args.node)?;
-    if let Some(changes) = &args.config {
-        let level = node.node_idx();
-        let base = hierarchy.config(level).cloned().unwrap_or_default();
-        hierarchy = hierarchy.with_config(level, configured(&base, changes)?)?;
+    let activation = kb.activate(text.as_str(), &ActivationOptions::default())?;
+    let mut out = io::stdout().lock();
+    for level in &activation.levels {
+        writeln!(out, "{}: {} events observed", level.node, level.state.len())?;
+        for prediction in level.predictions.predictions.iter().take(3) {
+            // What is still to come of the pattern, down to its tokens.
+            let future = kb.unravel_events(level.level, &prediction.future)?;
+            let future = future.tokens().collect::<Vec<_>>().concat();
+            writeln!(
+                out,
+                "  {} similarity {:.2}, learned {} times, next {:?}",
+                prediction.name,
+                prediction.similarity,
+                prediction.frequency,
+                future.replace('Ġ', " ")
+            )?;
+        }
     }
-    let question = match (&args.text, &args.stm) {
-        (_, Some(json)) => Question::Stm(json),
-        (text, None) => Question::Text(text.as_deref().unwrap_or_default()),
-    };
-    let default = if args.json { usize::MAX } else { 10 };
-    let limit = args.limit.unwrap_or(default);
-    show(
-        &PredictionView::of(&hierarchy, &node, &question, limit)?,
-        args.json,
-    )
+    Ok(())
 }

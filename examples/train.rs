@@ -1,267 +1,49 @@
-//! Trains a concept hierarchy from text into a knowledge base on the disk.
+//! Trains a hierarchy from text into a knowledge base, or goes on where that was stopped.
 //!
 //! ```text
-//! cargo run --release --example train                                  # this repository's own text
-//! cargo run --release --example train -- corpus.jsonl --kb my-kb       # your own
-//! cargo run --release --example train -- corpus.jsonl --kb my-kb --resume
-//! cargo run --release --example train -- hf://Salesforce/wikitext/wikitext-103-raw-v1 --shuffle 1 --max-rows 100000
-//! cargo run --release --example train -- 0.7*openwebtext 0.3*wikitext   # a mixture of datasets by their keys
-//! cargo run --release --example train -- corpus.jsonl --backend kato:http://127.0.0.1:8000 --run wikitext
-//! cargo run --release --example train -- corpus.jsonl --backend mongodb://127.0.0.1:27017 --run wikitext
-//! cargo run --release --example train -- corpus.jsonl --profile --report run.html     # where does the time go?
+//! cargo run --release --example train                          # this repository's text, into kato-kb
+//! cargo run --release --example train -- corpus.jsonl my-kb    # your own
 //! ```
 
-#![expect(clippy::print_stderr, reason = "a program tells its user how to go on")]
+use std::io::{self, Write};
+use std::path::PathBuf;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::Duration;
+use kato::{StreamingDatasetLoader, Training};
 
-use anyhow::{Context, Result, bail};
-use clap::{CommandFactory, Parser};
-use kato_examples::corpus::ByteSize;
-use kato_examples::interrupt::{INTERRUPTED, stop_on_interrupt};
-use kato_examples::learning::LearningArgs;
-use kato_examples::repository;
-use kato_examples::source::{SOURCE_HELP, SourceArgs, Sources};
-use kato_examples::training::destination::DestinationArgs;
-use kato_examples::training::errors::ErrorArgs;
-use kato_examples::training::flags;
-use kato_examples::training::profile::ProfileArgs;
-use kato_examples::training::reporter::{ProgressMode, Reporter};
-use kato_examples::training::seconds::seconds;
-use kato_examples::training::summary::summary;
-use kato_learner::Recording;
-use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
-use kato_scheduler::{
-    Checkpoint, Distribution, RunConfiguration, StopSignal, TrainingOptions, Workers,
-    loader_at_checkpoint,
-};
-use serde_json::Value;
-
-/// Trains a concept hierarchy from text into a knowledge base on the disk, the nodes of a KATO server, or a MongoDB.
-///
-/// Reads plain text, JSON Lines, CSV and Parquet, also compressed with gzip or zstd, from disk, the Hugging Face Hub, web
-/// servers and object stores. A run can be stopped at any moment, by
-/// Ctrl-C or even kill -9, and goes on with the same command and --resume to the same result. Look into the knowledge base
-/// with `inspect`, also while it is being trained.
-///
-/// With --json one JSON object on standard output tells the result: samples, errors, tokens, rates, the levels with their
-/// patterns, what the rules left out, bytes on the disk, and where the time went: starved_share is the part of it that learning
-/// waited for documents; with --profile also what bounds the run, under the key profile. Progress goes to standard error.
-///
-/// Exit codes: 0 done, 1 error, 2 wrong usage, 3 done but samples failed (with --fail-on-errors), 130 interrupted and ready to be
-/// resumed.
-#[derive(Debug, Parser)]
-#[command(name = "train", after_long_help = SOURCE_HELP)]
-struct Args {
-    /// What to learn from; see below. Default: this repository's README and docs; with --resume the files of the run, at the
-    /// revisions that they had.
-    #[arg(value_name = "SOURCE")]
-    sources: Vec<PathBuf>,
-    #[command(flatten)]
-    learning: LearningArgs,
-    /// Record the document and token at which each pattern was first seen.
-    #[arg(long)]
-    provenance: bool,
-    /// Record a document's title, author and book index with its first pattern on every level.
-    #[arg(long)]
-    metadata: bool,
-    #[command(flatten)]
-    destination: DestinationArgs,
-    /// Go on where an interrupted run ended.
-    #[arg(long)]
-    resume: bool,
-    /// Learning threads: a number, or auto: in this process one per core, over a network as many as pay, found out while the run
-    /// goes on. The result is the same for any number.
-    #[arg(long, value_name = "N|auto", default_value = "auto")]
-    workers: Workers,
-    /// Which worker learns which sample: work-stealing, round-robin or contiguous. The result is the same.
-    #[arg(long, value_name = "HOW", default_value = "work-stealing")]
-    distribution: Distribution,
-    /// End after this many documents of the corpus.
-    #[arg(long, value_name = "N")]
-    max_samples: Option<u64>,
-    /// Hold out this share of the documents, chosen by hash, for `evaluate`: 0.05 is every twentieth.
-    #[arg(long, value_name = "SHARE")]
-    hold_out: Option<f64>,
-    /// Decides which documents are held out.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "hold_out")]
-    seed: u64,
-    #[command(flatten)]
-    errors: ErrorArgs,
-    /// Memory for what is learned and not yet written; the process takes about twice this and another 100 MB.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
-    memory: ByteSize,
-    /// Memory of the process above which the run slows down instead of growing.
-    #[arg(long, value_name = "SIZE")]
-    memory_ceiling: Option<ByteSize>,
-    /// Seconds between commits at most: a crash costs no more work than this.
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
-    commit_interval: Duration,
-    /// Print one JSON object with the result to standard output.
-    #[arg(long)]
-    json: bool,
-    /// How progress is shown on standard error: silent, summary (a line every ten seconds), bar (where standard error is no
-    /// terminal, lines), detailed (the bar, and a line for every commit), json (an object a line, each with the key event).
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = ProgressMode::Bar)]
-    progress: ProgressMode,
-    /// Show no progress: the same as --progress silent.
-    #[arg(long, short)]
-    quiet: bool,
-    #[command(flatten)]
-    profile: ProfileArgs,
-    #[command(flatten)]
-    source: SourceArgs,
-}
-
-/// Exit code of a run that is done although samples failed.
-const FAILED_SAMPLES: u8 = 3;
-
-fn main() -> Result<ExitCode> {
-    let mut args = Args::parse();
-    if args.errors.skip_errors {
-        args.source.skip_bad();
-    }
-    args.source
-        .check(&mut Args::command())
-        .unwrap_or_else(|error| error.exit());
-    let checked = args.destination.check(args.resume);
-    checked.unwrap_or_else(|error| error.format(&mut Args::command()).exit());
-    run(&args).map_err(|error| flags::named(&error))
-}
-
-fn run(args: &Args) -> Result<ExitCode> {
-    let stop = StopSignal::default();
-    let is_stopped = {
-        let stop = stop.clone();
-        move || stop.is_stopped()
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let sources = match arguments.next() {
+        Some(source) => vec![source],
+        None => kato_examples::own_text(),
     };
-    let probe = args.profile.probe();
-    let learner = args.learning.learner(Recording {
-        provenance: args.provenance,
-        metadata: args.metadata,
-    })?;
-    let configuration = RunConfiguration::of(&learner).with_split(split(args));
-    // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run reads what was opened here:
-    // listing a remote source twice would take twice as long, and could find two revisions.
-    let opened = match args.resume && args.destination.has_position()? {
-        true => None,
-        false => {
-            let loader = loader(args)?.with_interrupt(is_stopped.clone());
-            Some(loader.with_probe(probe.clone()).build()?)
-        }
-    };
-    let mut options = options(args)?;
-    options.probe = probe.clone();
-    options.stop = stop;
-    stop_on_interrupt(options.stop.clone()).context("failed to listen for Ctrl-C")?;
+    let kb = arguments.next().unwrap_or_else(|| PathBuf::from("kato-kb"));
 
-    let resumed = |checkpoint: &Value| -> Result<StreamingDatasetLoader> {
-        let builder = match Checkpoint::from_json(checkpoint)? {
-            Some(run) if args.sources.is_empty() => limited(args, args.source.again(&run.corpus)?),
-            _ => loader(args)?,
-        };
-        let builder = builder.with_interrupt(is_stopped.clone());
-        Ok(loader_at_checkpoint(
-            builder.with_probe(probe.clone()),
-            checkpoint,
-        )?)
-    };
-    let mut destination = args
-        .destination
-        .open(&learner, &configuration, args.resume, &probe)?;
-    let mut loader = opened.map_or_else(|| resumed(&destination.checkpoint()), Ok)?;
-    let mut reporter = Reporter::new(match args.quiet {
-        true => ProgressMode::Silent,
-        false => args.progress,
-    });
-    let mut profiling = args
-        .profile
-        .start(&probe, Path::new(&destination.place()))?;
-    let on_event = |event| {
-        reporter.show(&event);
-        if let Some(profiling) = &mut profiling {
-            profiling.note(&event);
-        }
-    };
-    let report = destination.train(&mut loader, &learner, &options, on_event);
-    reporter.finish();
-    let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
-    let report = report?;
-    let profile = profile.transpose()?;
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        let mut value = destination.to_json(&report)?;
-        if let Some(profile) = &profile {
-            value["profile"] = profile.to_json()?;
-        }
-        writeln!(out, "{value}")?;
-    } else {
-        let ledger = args.destination.ledger();
-        write!(out, "{}", summary(&report, &destination.place(), &ledger))?;
-        write!(out, "{}", destination.summary(&report))?;
-        if let Some(profile) = &profile {
-            write!(out, "{}", profile.text())?;
-        }
-    }
-    if options.stop.is_stopped() && !report.complete {
-        eprintln!(
-            "interrupted; everything learned is safe. Go on with the same command and --resume."
-        );
-        return Ok(ExitCode::from(INTERRUPTED));
-    }
-    if args.errors.fail_on_errors && report.errors > 0 {
-        return Ok(ExitCode::from(FAILED_SAMPLES));
-    }
-    Ok(ExitCode::SUCCESS)
-}
+    let corpus = StreamingDatasetLoader::builder().with_inputs(sources);
+    let report = Training::new(&kb)
+        .with_corpus(corpus)
+        // Phrases of five tokens, seven phrases, nine of those.
+        .with_chunk_sizes([5, 7, 9])
+        .with_progress()
+        .run()?;
 
-fn options(args: &Args) -> Result<TrainingOptions> {
-    let mut options = TrainingOptions::default();
-    options.num_workers = args.workers;
-    options.distribution = args.distribution;
-    options.memory_budget =
-        usize::try_from(args.memory.0).context("--memory is too large for this machine")?;
-    options.memory_ceiling = args.memory_ceiling.map(|ceiling| ceiling.0);
-    options.commit_interval = args.commit_interval;
-    args.errors.apply(&mut options);
-    options.ledger = args.source.skips_bad().then(|| args.destination.ledger());
-    Ok(options)
-}
-
-/// The documents that are learned; all without --hold-out.
-fn split(args: &Args) -> Option<Split> {
-    let share = args.hold_out?;
-    Some(Split::training(share, args.seed))
-}
-
-fn sources(args: &Args) -> Result<Sources> {
-    if !args.sources.is_empty() {
-        return args.source.resolve(&args.sources);
+    let mut out = io::stdout().lock();
+    writeln!(
+        out,
+        "{} documents, {} tokens, {:.1} s, {:.0} tokens/s",
+        report.samples_processed, report.tokens, report.total_time_seconds, report.tokens_per_sec
+    )?;
+    for level in &report.levels {
+        let patterns = level.unique_patterns.unwrap_or(0);
+        let (node, calls) = (&level.node, level.observations);
+        writeln!(
+            out,
+            "{node}: {calls} chunks learned, {patterns} different ones"
+        )?;
     }
-    let own_text = repository::own_text();
-    if own_text.is_empty() {
-        bail!("this copy of the program has no text of its own: name a source to learn from");
-    }
-    args.source.resolve(&own_text)
-}
-
-fn loader(args: &Args) -> Result<StreamingDatasetLoaderBuilder> {
-    Ok(limited(args, sources(args)?.builder()))
-}
-
-/// The documents of a corpus that are to be learned.
-fn limited(
-    args: &Args,
-    mut builder: StreamingDatasetLoaderBuilder,
-) -> StreamingDatasetLoaderBuilder {
-    if let Some(split) = split(args) {
-        builder = builder.with_split(split);
-    }
-    if let Some(max_samples) = args.max_samples {
-        builder = builder.with_max_documents(max_samples);
-    }
-    builder
+    writeln!(out, "\nThe knowledge is in {}. Ask it:", kb.display())?;
+    writeln!(
+        out,
+        "  cargo run --release --example predict -- \"Everything that\""
+    )?;
+    Ok(())
 }

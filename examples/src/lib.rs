@@ -1,31 +1,10 @@
-//! What the example binaries share: sources of text and views of them, the corpus generator, the views of a knowledge base
-//! and of what it answers, progress, signals.
+//! What the examples share: the text that they learn where none is named.
 
-pub mod analysis;
-pub mod backend;
-pub mod bench_workers;
-pub mod corpus;
-pub mod datasets;
-pub mod estimation;
-pub mod evaluate;
-pub mod exit;
-pub mod generation;
-pub mod hardware;
-pub mod inspect;
-pub mod interrupt;
-pub mod knowledge_base;
-pub mod learning;
-pub mod meter;
-pub mod open;
-pub mod prediction;
-pub mod report;
-pub mod repository;
-pub mod runs;
-pub mod source;
-pub mod tokens;
-pub mod training;
+use std::path::PathBuf;
 
-/// The README's example is compiled and run as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;
+/// Returns this repository's own text: its README and its guides.
+#[must_use]
+pub fn own_text() -> Vec<PathBuf> {
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    vec![root.join("README.md"), root.join("docs")]
+}

@@ -2,8 +2,8 @@
 //! observation, many sessions at once.
 //!
 //! ```sh
-//! cargo build --release --examples
-//! cargo run --release -p kato-benches --bin wire_load -- --serve target/release/examples/serve
+//! cargo build --release -p kato-cli
+//! cargo run --release -p kato-benches --bin wire_load -- --program target/release/kato
 //! ```
 //!
 //! Starts a server of its own on a temporary directory, with the default durability, and loads it
@@ -32,9 +32,9 @@ const CHUNK: u64 = 5;
 /// Load a server over loopback.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The `serve` example.
+    /// The program `kato`.
     #[arg(long)]
-    serve: PathBuf,
+    program: PathBuf,
     /// Further arguments of the server.
     #[arg(long, num_args = 0.., allow_hyphen_values = true)]
     serve_args: Vec<String>,
@@ -63,13 +63,14 @@ impl Server {
     /// Starts the server and waits until it listens.
     fn start(arguments: &Arguments) -> Result<Self> {
         let data = tempfile::tempdir()?;
-        let mut child = Command::new(&arguments.serve)
+        let mut child = Command::new(&arguments.program)
+            .arg("serve")
             .args(["--addr", "127.0.0.1:0", "--data"])
             .arg(data.path().join("data"))
             .args(&arguments.serve_args)
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("failed to start {}", arguments.serve.display()))?;
+            .with_context(|| format!("failed to start {}", arguments.program.display()))?;
         let mut line = String::new();
         let stdout = child.stdout.take().context("the server has no output")?;
         BufReader::new(stdout).read_line(&mut line)?;

@@ -1,0 +1,43 @@
+//! Snapshots, comparisons and clean-ups as text for people.
+
+mod cleanup;
+mod comparison;
+mod snapshot;
+
+pub(crate) use cleanup::Cleanup;
+
+/// A number with few digits, or a dash where nothing was counted.
+fn number(number: Option<f64>) -> String {
+    match number {
+        None => "–".to_owned(),
+        Some(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            let sign = if number < 0.0 { "-" } else { "" };
+            format!("{sign}{}", indicatif::HumanCount(number.abs() as u64))
+        }
+        Some(number) => format!("{number:.3}"),
+    }
+}
+
+/// A share as per cent.
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", 100.0 * share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_nothing_is_a_dash() {
+        for (given, expected) in [
+            (None, "–"),
+            (Some(0.0), "0"),
+            (Some(-1234.0), "-1,234"),
+            (Some(0.123_45), "0.123"),
+            (Some(f64::MAX), &format!("{:.3}", f64::MAX)),
+        ] {
+            assert_eq!(number(given), expected);
+        }
+        assert_eq!(percent(Some(-0.333)), "-33.3 %");
+    }
+}

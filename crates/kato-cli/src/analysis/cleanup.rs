@@ -1,0 +1,76 @@
+//! A clean-up as a table of nodes.
+
+use kato_analysis::{CleanupPlan, NodeCleanup, References};
+use serde::Serialize;
+
+use super::number;
+use crate::inspect::View;
+use crate::inspect::layout::table;
+
+/// What a clean-up would do, or did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Cleanup {
+    /// The store.
+    pub(crate) kb: String,
+    /// Patterns learned less often go.
+    pub(crate) threshold: u64,
+    /// What happened where a pattern that is too rare is part of another.
+    pub(crate) references: References,
+    /// Patterns that go, of all nodes.
+    pub(crate) removed: u64,
+    /// Whether they are gone.
+    pub(crate) applied: bool,
+    /// The nodes, from the bottom of the hierarchy up.
+    pub(crate) nodes: Vec<NodeCleanup>,
+}
+
+impl Cleanup {
+    /// What a plan would do.
+    #[must_use]
+    pub(crate) fn planned(
+        kb: String,
+        threshold: u64,
+        references: References,
+        plan: &CleanupPlan,
+    ) -> Self {
+        Self {
+            kb,
+            threshold,
+            references,
+            removed: plan.removed(),
+            applied: false,
+            nodes: plan.nodes().to_vec(),
+        }
+    }
+}
+
+impl View for Cleanup {
+    fn text(&self, _width: usize) -> String {
+        let count = |count: u64| number(Some(count as f64));
+        let row = |node: &NodeCleanup| {
+            let counts = [
+                node.patterns,
+                node.below_threshold,
+                node.kept_by_reference,
+                node.removed_by_cascade,
+                node.removed,
+                node.left(),
+                node.observations_removed,
+            ];
+            let name = std::iter::once(node.node.clone());
+            name.chain(counts.map(count)).collect()
+        };
+        let rows: Vec<Vec<String>> = self.nodes.iter().map(row).collect();
+        let header = [
+            "node",
+            "patterns",
+            "rare",
+            "kept",
+            "cascaded",
+            "go",
+            "stay",
+            "learn calls that go",
+        ];
+        table(&header, &rows)
+    }
+}

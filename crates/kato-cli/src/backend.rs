@@ -1,0 +1,149 @@
+//! Where knowledge lies, as an argument names it.
+
+use std::env;
+use std::fmt;
+use std::io::{Write, stderr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use kato_store::EmbeddedStore;
+
+/// Variable that holds the address of a MongoDB, so that no password stands on a command line.
+pub(crate) const MONGODB_URI: &str = "KATO_MONGODB_URI";
+
+/// A place for knowledge.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Backend {
+    /// A directory of this machine.
+    Embedded(PathBuf),
+    /// A KATO server.
+    Kato(String),
+    /// A MongoDB.
+    Mongodb(String),
+}
+
+/// What is wrong with the name of a place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "use embedded:DIR, kato:URL, or mongodb:URI (mongodb alone takes the URI from {MONGODB_URI}, which is not set)"
+)]
+pub(crate) struct InvalidBackend;
+
+impl FromStr for Backend {
+    type Err = InvalidBackend;
+
+    fn from_str(text: &str) -> Result<Self, InvalidBackend> {
+        let not_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        // `mongodb://host` is an address already; `mongodb:mongodb://host` is one behind its kind.
+        if text.starts_with("mongodb://") || text.starts_with("mongodb+srv://") {
+            return Ok(Self::Mongodb(text.to_owned()));
+        }
+        match text.split_once(':') {
+            None if text == "mongodb" => env::var(MONGODB_URI)
+                .map(Self::Mongodb)
+                .map_err(|_| InvalidBackend),
+            Some(("mongodb", uri)) => not_empty(uri).map(Self::Mongodb).ok_or(InvalidBackend),
+            Some(("kato", url)) => not_empty(url).map(Self::Kato).ok_or(InvalidBackend),
+            Some(("embedded", dir)) => not_empty(dir)
+                .map(|dir| Self::Embedded(dir.into()))
+                .ok_or(InvalidBackend),
+            _ => Err(InvalidBackend),
+        }
+    }
+}
+
+impl Backend {
+    /// What [`FromStr`] takes, or a directory by its path alone.
+    ///
+    /// # Errors
+    ///
+    /// When it begins as another place does, and is none.
+    pub(crate) fn or_directory(text: &str) -> Result<Self, InvalidBackend> {
+        let kind = text.split(':').next().unwrap_or_default();
+        match text.parse() {
+            Err(InvalidBackend) if !matches!(kind, "embedded" | "kato" | "mongodb" | "") => {
+                Ok(Self::Embedded(text.into()))
+            }
+            parsed => parsed,
+        }
+    }
+}
+
+/// Without credentials.
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded(dir) => write!(f, "embedded:{}", dir.display()),
+            Self::Kato(url) => write!(f, "kato:{}", without_credentials(url)),
+            Self::Mongodb(uri) => f.write_str(&without_credentials(uri)),
+        }
+    }
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// An address without its user, password and options.
+fn without_credentials(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let hosts = authority.rsplit('@').next().unwrap_or_default();
+    match scheme {
+        "" => hosts.to_owned(),
+        scheme => format!("{scheme}://{hosts}"),
+    }
+}
+
+/// Tells when a store had to go back to an older commit.
+pub(crate) fn warn_of_recovery(store: &EmbeddedStore) {
+    if let Some(recovery) = store.recovered() {
+        // A closed standard error must not end the program.
+        drop(writeln!(stderr(), "warning: {recovery}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_named_in_one_way_and_shown_without_credentials() {
+        for (text, shown) in [
+            ("embedded:a/b", "embedded:a/b"),
+            (
+                "kato:http://user:secret@localhost:8000/x",
+                "kato:http://localhost:8000",
+            ),
+            (
+                "mongodb://u:p@host:27017,other/?tls=true",
+                "mongodb://host:27017,other",
+            ),
+            ("mongodb:mongodb+srv://u:p@host/db", "mongodb+srv://host"),
+        ] {
+            let backend: Backend = text.parse().unwrap();
+            assert_eq!(
+                (backend.to_string(), format!("{backend:?}")),
+                (shown.to_owned(), shown.to_owned())
+            );
+        }
+        for text in ["", "my-kb", "embedded:", "kato:", "mongodb:", "redis:x"] {
+            assert!(text.parse::<Backend>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_directory_may_be_named_by_its_path_alone() {
+        for dir in ["my-kb", "a/b", "C:\\kb", "redis:x"] {
+            let place = Backend::or_directory(dir).unwrap();
+            assert_eq!(place, Backend::Embedded(dir.into()));
+        }
+        let place = Backend::or_directory("embedded:my-kb").unwrap();
+        assert_eq!(place, Backend::Embedded("my-kb".into()));
+        for text in ["", "embedded:", "kato:", "mongodb:"] {
+            assert!(Backend::or_directory(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! How training scales with the number of workers: one measurement, and the table of many.
+
+mod backend;
+mod measure;
+mod table;
+
+pub(crate) use backend::{InvalidMeasuredBackend, MeasuredBackend};
+pub(crate) use measure::Bench;
+pub(crate) use table::Table;

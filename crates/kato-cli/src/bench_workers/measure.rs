@@ -1,0 +1,124 @@
+//! One measurement: a run of its own, trained and removed.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use kato_client::{KatoClient, SessionOptions};
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::{StreamingDatasetLoader, TextUnit};
+use kato_model::RunName;
+use kato_mongodb::{MongoRuns, MongoStore};
+use kato_remote::RemoteBackend;
+use kato_scheduler::{
+    Distribution, RunConfiguration, StopSignal, TrainingOptions, TrainingReport, Workers,
+    train_parallel, train_parallel_with,
+};
+use kato_store::EmbeddedStore;
+use uuid::Uuid;
+
+use super::MeasuredBackend;
+
+/// What is trained.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    /// The hierarchy.
+    pub(crate) learner: HierarchicalConceptLearner,
+    /// Files to learn from.
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Samples of each measurement at most.
+    pub(crate) samples: u64,
+    /// Which worker learns which sample.
+    pub(crate) distribution: Distribution,
+    /// Ends the measurement.
+    pub(crate) stop: StopSignal,
+}
+
+impl Bench {
+    /// Trains a new run into a backend and removes it.
+    ///
+    /// # Errors
+    ///
+    /// When the backend cannot be reached, the run cannot be trained or removed, or was interrupted.
+    pub(crate) fn measure(
+        &self,
+        backend: &MeasuredBackend,
+        workers: NonZeroUsize,
+    ) -> Result<TrainingReport> {
+        let report = match backend {
+            MeasuredBackend::Embedded => self.embedded(workers),
+            MeasuredBackend::Kato(url) => self.kato(url, workers),
+            MeasuredBackend::Mongodb(uri) => self.mongodb(uri, workers),
+        };
+        let report = report.with_context(|| format!("with {workers} workers"))?;
+        if self.stop.is_stopped() {
+            bail!("interrupted");
+        }
+        Ok(report)
+    }
+
+    fn loader(&self) -> Result<StreamingDatasetLoader> {
+        let builder = StreamingDatasetLoader::builder()
+            .with_inputs(&self.inputs)
+            .with_text_unit(TextUnit::Paragraphs)
+            .with_max_documents(self.samples);
+        Ok(builder.build()?)
+    }
+
+    fn options(&self, workers: NonZeroUsize) -> TrainingOptions {
+        let mut options = TrainingOptions::default();
+        options.num_workers = Workers::Exactly(workers);
+        options.distribution = self.distribution;
+        options.stop = self.stop.clone();
+        options
+    }
+
+    fn configuration(&self) -> RunConfiguration {
+        RunConfiguration::of(&self.learner)
+    }
+
+    fn embedded(&self, workers: NonZeroUsize) -> Result<TrainingReport> {
+        let dir = tempfile::tempdir()?;
+        let configuration = self.configuration().to_json();
+        let nodes = self.learner.node_names();
+        let store = EmbeddedStore::create(&dir.path().join("kb"), &nodes, configuration)?;
+        let (mut loader, options) = (self.loader()?, self.options(workers));
+        let report = train_parallel(&mut loader, &self.learner, &store, &options, |_event| {});
+        Ok(report?)
+    }
+
+    fn kato(&self, url: &str, workers: NonZeroUsize) -> Result<TrainingReport> {
+        let dir = tempfile::tempdir()?;
+        let run = unique();
+        let client = || KatoClient::builder(url, SessionOptions::new(run.as_str()));
+        let connections = workers.saturating_mul(self.learner.nodes().len().try_into()?);
+        let state = dir.path().join("bench.kato-run.json");
+        let backend = RemoteBackend::builder(client(), run.clone(), state)
+            .connections(connections)
+            .create(&self.learner, &self.configuration())?;
+        let (mut loader, options) = (self.loader()?, self.options(workers));
+        let report =
+            train_parallel_with(&mut loader, &self.learner, &backend, &options, |_event| {});
+        for node in backend.node_ids() {
+            let client = KatoClient::builder(url, SessionOptions::new(node));
+            kato_client::blocking::KatoClient::new(client)?.clear_all()?;
+        }
+        Ok(report?)
+    }
+
+    fn mongodb(&self, uri: &str, workers: NonZeroUsize) -> Result<TrainingReport> {
+        let run = unique();
+        let configuration = self.configuration().to_json();
+        let nodes = self.learner.node_names();
+        let store = MongoStore::builder(uri, run.clone()).create(&nodes, configuration)?;
+        let (mut loader, options) = (self.loader()?, self.options(workers));
+        let report = train_parallel(&mut loader, &self.learner, &store, &options, |_event| {});
+        drop(store);
+        MongoRuns::connect(uri)?.delete(&run)?;
+        Ok(report?)
+    }
+}
+
+fn unique() -> RunName {
+    RunName::from_random(Uuid::new_v4().as_u64_pair().0)
+}

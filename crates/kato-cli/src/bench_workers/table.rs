@@ -1,0 +1,148 @@
+//! Measurements of all backends and numbers of workers, side by side.
+
+use std::num::NonZeroUsize;
+
+use anyhow::{Result, ensure};
+use kato_scheduler::{LevelReport, TrainingReport};
+use serde::Serialize;
+
+use super::{Bench, MeasuredBackend};
+use crate::inspect::View;
+
+/// The table.
+#[derive(Debug, Serialize)]
+pub(crate) struct Table {
+    /// Cores of this machine that the process may use.
+    cores: usize,
+    /// Samples of each measurement.
+    samples: u64,
+    distribution: &'static str,
+    rows: Vec<Row>,
+}
+
+/// One backend with one number of workers.
+#[derive(Debug, Serialize)]
+struct Row {
+    backend: String,
+    workers: usize,
+    /// Median over the repetitions.
+    samples_per_sec: f64,
+    slowest: f64,
+    fastest: f64,
+    /// Against the first number of workers.
+    speed_up: f64,
+    /// Speed-up by workers, both against the first row of the backend.
+    efficiency: f64,
+}
+
+impl Table {
+    /// Measures everything `repeat` times, in turn.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bench::measure`], and when two measurements learned something else.
+    pub(crate) fn measure(
+        bench: &Bench,
+        backends: &[MeasuredBackend],
+        workers: &[NonZeroUsize],
+        repeat: NonZeroUsize,
+    ) -> Result<Self> {
+        let mut rates = vec![vec![Vec::new(); workers.len()]; backends.len()];
+        let mut first: Option<TrainingReport> = None;
+        for _ in 0..repeat.get() {
+            for (backend, rates) in backends.iter().zip(&mut rates) {
+                for (workers, rates) in workers.iter().zip(rates) {
+                    let report = bench.measure(backend, *workers)?;
+                    rates.push(report.rate_samples_per_sec);
+                    let first = first.get_or_insert_with(|| report.clone());
+                    ensure!(
+                        is_same(first, &report),
+                        "{backend} with {workers} workers learned {}, and before it was {}",
+                        in_words(&report),
+                        in_words(first)
+                    );
+                }
+            }
+        }
+        let mut rows = Vec::new();
+        for (backend, rates) in backends.iter().zip(rates) {
+            let mut base: Option<(f64, f64)> = None;
+            for (workers, mut rates) in workers.iter().zip(rates) {
+                rates.sort_by(f64::total_cmp);
+                let median = rates[rates.len() / 2];
+                let n = workers.get() as f64;
+                let (base_rate, base_workers) = *base.get_or_insert((median, n));
+                let speed_up = median / base_rate.max(f64::MIN_POSITIVE);
+                rows.push(Row {
+                    backend: backend.to_string(),
+                    workers: workers.get(),
+                    samples_per_sec: median,
+                    slowest: rates.first().copied().unwrap_or_default(),
+                    fastest: rates.last().copied().unwrap_or_default(),
+                    speed_up,
+                    efficiency: speed_up / (n / base_workers),
+                });
+            }
+        }
+        Ok(Self {
+            cores: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+            samples: first.map_or(0, |report| report.samples_processed),
+            distribution: bench.distribution.name(),
+            rows,
+        })
+    }
+}
+
+/// Whether two measurements learned the same, as far as the backends tell.
+fn is_same(a: &TrainingReport, b: &TrainingReport) -> bool {
+    let is_same_level = |(a, b): (&LevelReport, &LevelReport)| {
+        let patterns = a.unique_patterns.zip(b.unique_patterns);
+        a.observations == b.observations && patterns.is_none_or(|(a, b)| a == b)
+    };
+    a.samples_processed == b.samples_processed && a.levels.iter().zip(&b.levels).all(is_same_level)
+}
+
+fn in_words(report: &TrainingReport) -> String {
+    let level = |level: &LevelReport| {
+        let patterns = level.unique_patterns;
+        let patterns = patterns.map_or_else(String::new, |n| format!(" of {n} patterns"));
+        format!("{} learn calls{patterns}", level.observations)
+    };
+    let levels: Vec<String> = report.levels.iter().map(level).collect();
+    let samples = report.samples_processed;
+    format!("{samples} samples ({})", levels.join(", "))
+}
+
+impl View for Table {
+    fn text(&self, _width: usize) -> String {
+        let Self {
+            cores,
+            samples,
+            distribution,
+            rows,
+        } = self;
+        let mut text = format!("{samples} samples, {distribution}, {cores} cores\n");
+        let width = rows
+            .iter()
+            .map(|row| row.backend.len())
+            .max()
+            .unwrap_or(0)
+            .max(7);
+        text += &format!(
+            "{:<width$}  workers  samples/s  (slowest to fastest)  speed-up  efficiency\n",
+            "backend"
+        );
+        for row in rows {
+            let spread = format!("({:.0} to {:.0})", row.slowest, row.fastest);
+            text += &format!(
+                "{:<width$}  {:>7}  {:>9.0}  {spread:>20}  {:>8.2}  {:>8.0} %\n",
+                row.backend,
+                row.workers,
+                row.samples_per_sec,
+                row.speed_up,
+                100.0 * row.efficiency
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,89 @@
+//! Sizes as people write them: `100MB`, `4GiB`.
+
+use std::str::FromStr;
+
+/// A number of bytes; parses from a whole number with an optional unit.
+///
+/// Units: `B`, `kB`, `MB`, `GB`, `TB` (powers of 1000) and `KiB`, `MiB`, `GiB`, `TiB` (powers of 1024), in any case,
+/// with or without a blank before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ByteSize(pub(crate) u64);
+
+/// A text that is no size.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no size: write a whole number of bytes below 16 EiB with an optional unit, such as 500kB, 100MB or 4GiB"
+)]
+pub(crate) struct ParseByteSizeError(String);
+
+impl FromStr for ByteSize {
+    type Err = ParseByteSizeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let unit = text[digits.len()..].trim().to_ascii_lowercase();
+        let factor = match unit.as_str() {
+            "" | "b" => Some(1),
+            "kb" => Some(1_000),
+            "mb" => Some(1_000_000),
+            "gb" => Some(1_000_000_000),
+            "tb" => Some(1_000_000_000_000),
+            "kib" => Some(1 << 10),
+            "mib" => Some(1 << 20),
+            "gib" => Some(1 << 30),
+            "tib" => Some(1_u64 << 40),
+            _ => None,
+        };
+        let count = digits.trim().parse::<u64>().ok();
+        count
+            .zip(factor)
+            .and_then(|(count, factor)| count.checked_mul(factor))
+            .map(Self)
+            .ok_or_else(|| ParseByteSizeError(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_parse() {
+        for (text, n_bytes) in [
+            ("0", 0),
+            ("17", 17),
+            ("17b", 17),
+            ("3kB", 3_000),
+            (" 3 KIB ", 3_072),
+            ("100MB", 100_000_000),
+            ("2mib", 2 << 20),
+            ("1GB", 1_000_000_000),
+            ("4GiB", 4 << 30),
+            ("1TB", 1_000_000_000_000),
+            ("1TiB", 1 << 40),
+        ] {
+            assert_eq!(text.parse(), Ok(ByteSize(n_bytes)), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "",
+            "MB",
+            "-1",
+            "1.5GB",
+            "1 XB",
+            "1GBs",
+            "99999999TiB",
+            "99999999999999999999",
+        ] {
+            let error = text.parse::<ByteSize>().unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .starts_with(&format!("`{text}` is no size"))
+            );
+        }
+    }
+}

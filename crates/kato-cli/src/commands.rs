@@ -1,0 +1,18 @@
+//! The subcommands, a module each: flags, help, and what they do with both.
+
+pub(crate) mod analyze;
+pub(crate) mod bench;
+pub(crate) mod cleanup;
+pub(crate) mod completions;
+pub(crate) mod corpus;
+pub(crate) mod datasets;
+pub(crate) mod estimate;
+pub(crate) mod evaluate;
+pub(crate) mod generate;
+pub(crate) mod hardware;
+pub(crate) mod inspect;
+pub(crate) mod man;
+pub(crate) mod predict;
+pub(crate) mod runs;
+pub(crate) mod serve;
+pub(crate) mod train;

@@ -1,0 +1,102 @@
+//! Takes a snapshot of a knowledge base: how its levels are made of each other, in numbers; compares two snapshots.
+//!
+//! ```text
+//! kato analyze --kb my-kb
+//! kato analyze --kb my-kb --snapshot before.json
+//! kato analyze --compare before.json after.json
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use indicatif::ProgressBar;
+use kato_analysis::{Comparison, Snapshot, SnapshotOptions};
+use kato_scheduler::StopSignal;
+
+use crate::exit::exit_code;
+use crate::inspect::show;
+use crate::knowledge_base::{Access, KnowledgeBaseArgs};
+use crate::program;
+
+/// Takes a snapshot of a knowledge base: how often its patterns were learned, and how its levels are made of each other.
+///
+/// The first table has a line for each node: distinct patterns and their share of all, learn calls, mean, median and largest
+/// frequency, the share learned once, entropy of a learn call in bits, tokens of the corpus for each pattern. The second has a
+/// line for each pair of neighbouring nodes: patterns and learn calls of the lower node for each of the upper, coverage (the
+/// share of the lower node's patterns that are part of another), different parents of a pattern (mean, p90, largest), children of
+/// a pattern (mean, standard deviation), references to patterns that are not there, bits that parent and child say of each
+/// other, and the mean Jaccard index of children over pairs of patterns. None of these numbers is good or bad in itself.
+///
+/// With --compare two snapshots are compared level by level, and it is told whether they are of the same knowledge, whatever
+/// kind of store held it. With --json either is one JSON object on standard output; a snapshot is what --snapshot writes.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    knowledge_base: KnowledgeBaseArgs,
+    /// How many of the most frequent patterns of each node the snapshot lists, in its JSON.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Pairs of patterns that the Jaccard index is averaged over.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pairs: usize,
+    /// Seed for drawing the pairs.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Write the snapshot to FILE as JSON as well; FILE is replaced.
+    #[arg(long, value_name = "FILE")]
+    snapshot: Option<PathBuf>,
+    /// Compare two snapshots instead.
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["BEFORE", "AFTER"],
+        conflicts_with_all = ["kb", "run", "top", "pairs", "seed", "snapshot"]
+    )]
+    compare: Option<Vec<PathBuf>>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    if args.compare.is_none() {
+        let checked = args.knowledge_base.check();
+        checked.unwrap_or_else(|error| error.format(&mut program::subcommand("analyze")).exit());
+    }
+    exit_code(run(args), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    if let Some([before, after]) = args.compare.as_deref() {
+        let comparison = Comparison::of(&read(before)?, &read(after)?);
+        return show(&comparison, args.json);
+    }
+    let store = args.knowledge_base.open(Access::Read)?;
+    let reading = format!("reading {}", args.knowledge_base);
+    let spinner = ProgressBar::new_spinner().with_message(reading);
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let options = SnapshotOptions {
+        top: args.top,
+        pairs: args.pairs,
+        seed: args.seed,
+        ..SnapshotOptions::default()
+    };
+    let snapshot = Snapshot::of(store.as_ref(), &options)?;
+    spinner.finish_and_clear();
+    if let Some(file) = &args.snapshot {
+        let json = serde_json::to_string(&snapshot)? + "\n";
+        fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    show(&snapshot, args.json)
+}
+
+fn read(file: &Path) -> Result<Snapshot> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Snapshot::from_json(&text).with_context(|| file.display().to_string())
+}

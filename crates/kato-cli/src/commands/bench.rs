@@ -1,0 +1,104 @@
+//! Measures how training scales with the number of workers, per backend.
+//!
+//! ```text
+//! kato bench                                       # this repository's text, embedded
+//! kato bench corpus.jsonl --samples 20000
+//! kato bench corpus.jsonl --backends embedded,kato:http://127.0.0.1:8000,mongodb://127.0.0.1:27017
+//! ```
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use kato_learner::HierarchicalConceptLearner;
+use kato_scheduler::{Distribution, StopSignal};
+
+use crate::bench_workers::{Bench, MeasuredBackend, Table};
+use crate::exit::exit_code;
+use crate::inspect::show;
+use crate::interrupt::stop_on_interrupt;
+use crate::repository;
+
+/// Measures how training scales with the number of workers, per backend.
+///
+/// Trains the same samples again and again, each time into a run of its own that is removed afterwards: for every backend and every
+/// number of workers, in turn, so that a slow moment of the machine meets all of them. The table has samples per second (median over
+/// the repetitions, smallest and largest), speed-up against one worker, and efficiency: speed-up by workers. More workers than
+/// cores cannot make a backend in this process faster.
+///
+/// Every repetition's knowledge is compared with that of the first: the same learn calls and distinct patterns on every level, or it
+/// is an error.
+///
+/// With --json the result is one JSON object on standard output: cores, samples, distribution, and rows, each with backend, workers,
+/// samples_per_sec, slowest, fastest, speed_up and efficiency (1 is ideal).
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Files to learn from. Default: this repository's README and docs.
+    #[arg(value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    /// Samples of each measurement at most.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    samples: u64,
+    /// Numbers of workers.
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "1,2,4,8"
+    )]
+    workers: Vec<NonZeroUsize>,
+    /// Backends: embedded (in a temporary directory), kato:URL, mongodb:URI (mongodb alone takes the URI from KATO_MONGODB_URI).
+    #[arg(
+        long,
+        value_name = "BACKEND,…",
+        value_delimiter = ',',
+        default_value = "embedded"
+    )]
+    backends: Vec<MeasuredBackend>,
+    /// Which worker learns which sample: work-stealing, round-robin or contiguous.
+    #[arg(long, value_name = "HOW", default_value = "work-stealing")]
+    distribution: Distribution,
+    /// Measurements of each.
+    #[arg(long, value_name = "N", default_value = "3")]
+    repeat: NonZeroUsize,
+    /// Chunk size of each level.
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "5,7,9"
+    )]
+    levels: Vec<usize>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    let stop = StopSignal::default();
+    exit_code(run(args, &stop), &stop)
+}
+
+fn run(args: &Args, stop: &StopSignal) -> Result<()> {
+    stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+    let inputs = match args.inputs.is_empty() {
+        true => repository::own_text(),
+        false => args.inputs.clone(),
+    };
+    ensure!(!inputs.is_empty(), "name a file to learn from");
+    let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+        .chunk_sizes(args.levels.iter().copied())
+        .build()?;
+    let bench = Bench {
+        learner,
+        inputs,
+        samples: args.samples,
+        distribution: args.distribution,
+        stop: stop.clone(),
+    };
+    let table = Table::measure(&bench, &args.backends, &args.workers, args.repeat)?;
+    show(&table, args.json)
+}

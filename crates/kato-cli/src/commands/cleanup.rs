@@ -1,0 +1,123 @@
+//! Forgets the rare patterns of a knowledge base without leaving its hierarchy in pieces.
+//!
+//! ```text
+//! kato cleanup --kb my-kb --threshold 2 --dry-run
+//! kato cleanup --kb my-kb --threshold 2 --references cascade
+//! ```
+
+use std::io::{self, IsTerminal, Write, stderr, stdin};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use kato_analysis::{CleanupOptions, CleanupPlan, References};
+use kato_scheduler::StopSignal;
+
+use crate::analysis::Cleanup;
+use crate::exit::exit_code;
+use crate::inspect::show;
+use crate::knowledge_base::{Access, KnowledgeBaseArgs};
+use crate::program;
+
+/// Forgets the patterns of a knowledge base that were learned less often than --threshold, in one commit.
+///
+/// First it shows what would go: for each node the patterns there are, those that are rare, the rare ones that are kept because
+/// of a reference, the others that go because of one, how many go and stay, and the learn calls that go with them. Then it
+/// asks. Where standard input is no terminal, it needs --yes. Nearly all patterns of real text are learned once: look before
+/// you leap, and keep a copy.
+///
+/// The position of the training stays: a run that is resumed afterwards goes on where it was, and counts what was forgotten
+/// and comes again from one.
+///
+/// With --json the result is one JSON object on standard output: kb, threshold, references, removed, applied, and nodes, each
+/// with node, patterns, observations, below_threshold, kept_by_reference, removed_by_cascade, removed, observations_removed.
+///
+/// Exit codes: 0 done, also when nothing was to go or the answer was no, 1 error, 2 wrong usage.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    knowledge_base: KnowledgeBaseArgs,
+    /// Forget patterns learned less often than this.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    threshold: u64,
+    /// What happens where a rare pattern is part of one that stays.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Policy::Keep)]
+    references: Policy,
+    /// Node that the threshold counts for, such as node0; may be repeated. Default: all.
+    #[arg(long = "node", value_name = "NAME")]
+    nodes: Vec<String>,
+    /// Only show what would go.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Policy {
+    /// It stays as well.
+    Keep,
+    /// Both go, and what they are part of.
+    Cascade,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    let checked = args.knowledge_base.check();
+    checked.unwrap_or_else(|error| error.format(&mut program::subcommand("cleanup")).exit());
+    exit_code(run(args), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    let access = if args.dry_run {
+        Access::Read
+    } else {
+        Access::Write
+    };
+    let store = args.knowledge_base.open(access)?;
+    let references = match args.references {
+        Policy::Keep => References::Keep,
+        Policy::Cascade => References::Cascade,
+    };
+    let options = CleanupOptions {
+        nodes: (!args.nodes.is_empty()).then(|| args.nodes.clone()),
+        ..CleanupOptions::new(args.threshold, references)
+    };
+    let plan = CleanupPlan::of(store.as_ref(), &options)?;
+    let mut cleanup = Cleanup::planned(
+        args.knowledge_base.to_string(),
+        args.threshold,
+        references,
+        &plan,
+    );
+    if !args.json {
+        show(&cleanup, false)?;
+    }
+    if !args.dry_run && cleanup.removed > 0 && (args.yes || agreed(cleanup.removed)?) {
+        plan.apply(store.as_ref())?;
+        cleanup.applied = true;
+    }
+    if args.json {
+        return show(&cleanup, true);
+    }
+    let outcome = match (cleanup.applied, cleanup.removed) {
+        (true, _) => "They are gone.",
+        (false, 0) => "There is nothing to forget.",
+        (false, _) => "Nothing was changed.",
+    };
+    Ok(writeln!(io::stdout(), "\n{outcome}")?)
+}
+
+/// Asks, if there is somebody to ask.
+fn agreed(removed: u64) -> Result<bool> {
+    if !stdin().is_terminal() {
+        bail!("nobody is there to ask: say --yes to forget, or --dry-run to look");
+    }
+    write!(stderr(), "\nForget {removed} patterns? Type yes: ")?;
+    let mut answer = String::new();
+    stdin().read_line(&mut answer)?;
+    Ok(answer.trim() == "yes")
+}

@@ -1,0 +1,28 @@
+//! Prints a script that completes commands and flags in a shell.
+//!
+//! ```text
+//! kato completions bash > ~/.local/share/bash-completion/completions/kato
+//! ```
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap_complete::Shell;
+use kato_scheduler::StopSignal;
+
+use crate::exit::exit_code;
+use crate::program;
+
+/// Prints a script that completes this program's commands and flags in a shell.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut program::command(), "kato", &mut script);
+    let written = io::stdout().write_all(&script);
+    exit_code(written.map_err(Into::into), &StopSignal::default())
+}

@@ -1,0 +1,85 @@
+//! Makes text of any size that resembles a sample, as JSON Lines for tests of scale.
+//!
+//! Run: `kato corpus --like sample.txt --bytes 100MB --seed 1 --out corpus.jsonl`
+
+use std::fs::File;
+use std::io::{self, Write, stderr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use kato_corpus::{CorpusError, CorpusModel, CorpusStats, write_corpus};
+use kato_scheduler::StopSignal;
+
+use crate::byte_size::ByteSize;
+use crate::exit::exit_code;
+
+/// Makes text of any size that resembles a sample.
+///
+/// Writes one JSON object per line, {"id": "s<seed>-<index>", "text": "..."}, of about 2.1 kB (500 GPT-2 tokens) each.
+/// The same sample, seed and version give the same bytes on every platform; a smaller corpus is the beginning of a
+/// larger one.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 when the corpus is complete, or when its reader wants no more; 1 when the sample \
+                        cannot be used or the corpus cannot be written; 2 when the arguments are wrong."
+)]
+pub(crate) struct Args {
+    /// Text file to resemble; its first 64 MiB are used
+    #[arg(long, value_name = "FILE")]
+    like: PathBuf,
+    /// Size of the corpus, such as 500kB, 100MB or 4GiB; it gets up to one document longer
+    #[arg(long, value_name = "N")]
+    bytes: ByteSize,
+    /// Number that selects one of many corpora of the same kind
+    #[arg(long, value_name = "S")]
+    seed: u64,
+    /// File to write, overwritten if it exists [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    let model = CorpusModel::read(&args.like)
+        .with_context(|| format!("no corpus made like {}", args.like.display()))?;
+    let started = Instant::now();
+    let written = match &args.out {
+        Some(path) => {
+            let mut file =
+                File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+            write_corpus(&model, args.seed, args.bytes.0, &mut file)
+                .with_context(|| format!("{} is incomplete", path.display()))?
+        }
+        None => write_to_stdout(&model, args)?,
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    let rate = written.n_bytes as f64 / 1e6 / seconds.max(1e-9);
+    let (n_documents, n_bytes) = (written.n_documents, written.n_bytes);
+    // A closed standard error must not fail what is done.
+    drop(writeln!(
+        stderr(),
+        "{n_documents} documents, {n_bytes} bytes, {rate:.0} MB/s"
+    ));
+    Ok(())
+}
+
+/// A reader that closes the pipe has what it wants, as in `kato corpus … | head`: that is no failure.
+fn write_to_stdout(model: &CorpusModel, args: &Args) -> Result<CorpusStats> {
+    let mut stdout = io::stdout().lock();
+    match write_corpus(model, args.seed, args.bytes.0, &mut stdout) {
+        Err(CorpusError::Write {
+            source,
+            n_documents,
+            n_bytes,
+        }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(CorpusStats {
+            n_documents,
+            n_bytes,
+        }),
+        written => Ok(written?),
+    }
+}

@@ -1,0 +1,228 @@
+//! Looks at datasets before training on them: what there is, what a source holds, some of its documents, its statistics.
+//!
+//! ```text
+//! kato datasets list
+//! kato datasets info wikitext
+//! kato datasets head corpus.jsonl -n 3
+//! kato datasets sample hf://Salesforce/wikitext/wikitext-2-raw-v1:test --seed 7
+//! kato datasets stats corpus/ --text-unit line
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Subcommand;
+use indicatif::ProgressBar;
+use kato_scheduler::StopSignal;
+
+use crate::datasets::{DatasetInfo, DatasetList, DatasetStats, Documents, Rate};
+use crate::exit::exit_code;
+use crate::inspect::show;
+use crate::interrupt::stop_on_interrupt;
+use crate::meter::Meter;
+use crate::program;
+use crate::source::{SOURCE_HELP, SourceArgs};
+
+/// Looks at datasets before training on them: what there is, what a source holds, some of its documents, its statistics.
+///
+/// With --json every answer is one JSON object on standard output; progress goes to standard error.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SOURCE_HELP)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The datasets that have a key, with the time that learning each takes.
+    List(ListArgs),
+    /// What a source consists of: files, sizes, validators, revision, rows, time; nothing is read but footers.
+    Info(InfoArgs),
+    /// The first documents of a source.
+    Head(HeadArgs),
+    /// Documents from a random place of a source, in random order.
+    ///
+    /// One stretch of about 8 MiB of text is read; --window reads more of them and draws from all.
+    Sample(SampleArgs),
+    /// Rows, documents, lengths and speed; reads all, or --max-rows.
+    ///
+    /// Records that cannot be read are skipped and counted, unless --on-bad says otherwise. An interrupted run tells what it
+    /// has found so far.
+    Stats(StatsArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    rate: RateArgs,
+    /// TOML file with datasets of your own. Default: the one that KATO_DATASETS names.
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct InfoArgs {
+    #[command(flatten)]
+    from: FromArgs,
+    #[command(flatten)]
+    rate: RateArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct HeadArgs {
+    #[command(flatten)]
+    from: FromArgs,
+    #[command(flatten)]
+    shown: ShownArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct SampleArgs {
+    #[command(flatten)]
+    from: FromArgs,
+    #[command(flatten)]
+    shown: ShownArgs,
+    /// Decides the place and the order.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        conflicts_with = "shuffle"
+    )]
+    seed: u64,
+}
+
+#[derive(Debug, clap::Args)]
+struct StatsArgs {
+    #[command(flatten)]
+    from: FromArgs,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct FromArgs {
+    /// What to read; see below.
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<PathBuf>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    args: SourceArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShownArgs {
+    /// How many documents.
+    #[arg(short, value_name = "N", default_value_t = 5)]
+    n: usize,
+    /// Show whole texts, not a line of each.
+    #[arg(long)]
+    full: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct RateArgs {
+    /// Samples learned a second. Default: measured in about a second on this machine, by learning synthetic documents of
+    /// 2.1 kB (500 GPT-2 tokens) into memory with the default settings of `kato train`.
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
+}
+
+pub(crate) fn main(args: &mut Args) -> ExitCode {
+    if let Err(error) = args.command.complete() {
+        error.exit();
+    }
+    let stop = StopSignal::default();
+    exit_code(run(&args.command, &stop), &stop)
+}
+
+impl Command {
+    /// Fills in what a command reads by default.
+    fn complete(&mut self) -> Result<(), clap::Error> {
+        let from = match self {
+            Self::List(_) => return Ok(()),
+            Self::Info(args) => &mut args.from,
+            Self::Head(args) => {
+                args.from.args.read_little();
+                &mut args.from
+            }
+            Self::Sample(args) => {
+                args.from.args.shuffle_by(args.seed);
+                args.from.args.read_little();
+                &mut args.from
+            }
+            Self::Stats(args) => {
+                args.from.args.skip_bad();
+                &mut args.from
+            }
+        };
+        from.args.check(&mut program::subcommand("datasets"))
+    }
+}
+
+fn run(command: &Command, stop: &StopSignal) -> Result<()> {
+    match command {
+        Command::List(args) => {
+            let registry = crate::source::registry(args.registry.as_deref())?;
+            let list = waiting("measuring", || {
+                Ok(DatasetList::of(&registry, args.rate.get()?))
+            })?;
+            show(&list, args.json)
+        }
+        Command::Info(InfoArgs { from, rate }) => {
+            let sources = from.args.resolve(&from.sources)?;
+            let info = waiting("listing", || DatasetInfo::of(&sources, || rate.get()))?;
+            show(&info, from.json)
+        }
+        Command::Head(HeadArgs { from, shown }) => documents(from, shown),
+        Command::Sample(SampleArgs { from, shown, .. }) => documents(from, shown),
+        Command::Stats(StatsArgs { from, quiet }) => {
+            stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+            let sources = from.args.resolve(&from.sources)?;
+            let mut meter = Meter::new(*quiet);
+            let stats = DatasetStats::read(&sources, stop, &mut meter);
+            meter.finish();
+            show(&stats?, from.json)?;
+            if stop.is_stopped() {
+                bail!("interrupted; the rest was not read");
+            }
+            Ok(())
+        }
+    }
+}
+
+fn documents(from: &FromArgs, shown: &ShownArgs) -> Result<()> {
+    let sources = from.args.resolve(&from.sources)?;
+    let documents = waiting("reading", || Documents::read(&sources, shown.n, shown.full))?;
+    show(&documents, from.json)
+}
+
+impl RateArgs {
+    fn get(&self) -> Result<Rate> {
+        match self.rate {
+            Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Rate::given(rate)),
+            Some(rate) => bail!("--rate {rate}: give a positive number of samples a second"),
+            None => Rate::measure(),
+        }
+    }
+}
+
+/// Shows on a terminal that something is going on.
+fn waiting<T>(what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let spinner = ProgressBar::new_spinner().with_message(what);
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let outcome = work();
+    spinner.finish_and_clear();
+    outcome
+}

@@ -1,0 +1,107 @@
+//! Evaluates a knowledge base on documents that it has not seen, beside an n-gram model of the same training documents.
+//!
+//! ```text
+//! kato train corpus.jsonl --kb my-kb --hold-out 0.05
+//! kato evaluate --kb my-kb
+//! ```
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use kato_evaluation::{EvaluationOptions, EvaluationReport, evaluate};
+use kato_scheduler::StopSignal;
+
+use crate::evaluate::{EvaluationReporter, TrainedRun};
+use crate::exit::exit_code;
+use crate::inspect::show;
+use crate::interrupt::stop_on_interrupt;
+
+/// Evaluates a knowledge base on documents that it has not seen: those that `kato train --hold-out` left out, or others.
+///
+/// For each level: which share of the chunks it knows exactly, recognises (a prediction of similarity 0.5 or more) or finds
+/// nothing for; which share of the symbols it does not know; and, given the beginning of a chunk, how often the next symbol
+/// (a token, or the name of a chunk) is its first answer, among the first 5, or among the first 10. No answer is a wrong
+/// one. For tokens: bits per token, beside an n-gram model of the same training documents.
+///
+/// With --json one JSON object on standard output tells all counts. Progress goes to standard error.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where the training corpus lies now, if it was moved. Default: where it was.
+    #[arg(value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Directory of the knowledge base.
+    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
+    kb: PathBuf,
+    /// Evaluate this file or directory instead, which must be no part of the corpus; can be given several times.
+    #[arg(long, value_name = "FILE")]
+    unseen: Vec<PathBuf>,
+    /// Evaluate no more than this many documents.
+    #[arg(long, value_name = "N")]
+    max_documents: Option<u64>,
+    /// Ask each level about this many questions; what is more is sampled evenly. A question takes a millisecond or two of a
+    /// core at a million patterns.
+    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    max_questions: u64,
+    /// Predictions of an answer.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    max_predictions: u64,
+    /// Tokens of the longest n-grams of the baseline.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    ngram_order: usize,
+    /// Decides which questions are sampled and how confidence intervals are resampled.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Threads. Default: one per core. The result is the same for any number.
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    let stop = StopSignal::default();
+    exit_code(run(args, &stop), &stop)
+}
+
+fn run(args: &Args, stop: &StopSignal) -> Result<()> {
+    stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+    show(&report(args, stop)?, args.json)
+}
+
+fn report(args: &Args, stop: &StopSignal) -> Result<EvaluationReport> {
+    let run = TrainedRun::open(&args.kb)?;
+    let corpora = run.corpora(&args.inputs, &args.unseen)?;
+    let mut options = EvaluationOptions::default();
+    options.max_documents = args.max_documents;
+    options.max_questions = args.max_questions;
+    options.session.max_predictions = args.max_predictions;
+    options.ngram_order = args.ngram_order;
+    options.seed = args.seed;
+    options.threads = args.workers;
+    let mut reporter = EvaluationReporter::new(args.quiet);
+    let report = evaluate(
+        &run.engine()?,
+        run.learner(),
+        &corpora,
+        &options,
+        |progress| {
+            reporter.show(progress);
+            if stop.is_stopped() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        },
+    );
+    reporter.finish();
+    Ok(report?)
+}

@@ -1,0 +1,111 @@
+//! Continues a text with what a trained knowledge base learned, and tells where every word is from.
+//!
+//! ```text
+//! kato generate --kb my-kb --prompt "The cat sat"
+//! kato generate --kb my-kb --prompt "The cat sat" --explain
+//! kato generate --kb my-kb --prompt "The" --strategy sample --seed 7 --bridge
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use kato_hierarchy::{GenerationOptions, Strategy};
+use kato_scheduler::StopSignal;
+
+use crate::exit::exit_code;
+use crate::generation::GenerationView;
+use crate::inspect::show;
+use crate::open::open;
+
+/// Continues a text with what a trained knowledge base learned, and tells where every word is from.
+///
+/// Step by step the highest level that knows how the text goes on says so, and its future is unravelled to tokens. An empty
+/// answer is an answer: the last line tells why it ended. Documents are told where training ran with --provenance.
+///
+/// With --json one object on standard output: text, whole_text, prompt_tokens, tokens, end, patterns, milliseconds, and spans,
+/// each with text, tokens, level, node, pattern, fit, score, n_choices, is_bridge, chain, parts, source and prediction.
+///
+/// Exit codes: 0 done, also with an empty answer; 1 error, 2 wrong usage.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Directory of the knowledge base.
+    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
+    kb: PathBuf,
+    /// The text to continue.
+    #[arg(long, value_name = "TEXT")]
+    prompt: String,
+    /// End after this many tokens.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    max_tokens: usize,
+    /// How one of several continuations is chosen.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Choose::Greedy)]
+    strategy: Choose,
+    /// Draw from this many, for top-n.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    top: usize,
+    /// Heat, for sample: the lower, the more often the best.
+    #[arg(long, value_name = "T", default_value_t = 1.0)]
+    temperature: f64,
+    /// Sequences that are followed, for beam.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    width: usize,
+    /// Seed of the draws, for top-n and sample; the same seed gives the same text.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Take futures of this level only, counted from 0. Default: the highest that has one.
+    #[arg(long, value_name = "N")]
+    level: Option<usize>,
+    /// Go on where what was learned ends, from patterns that hold the last tokens somewhere.
+    #[arg(long)]
+    bridge: bool,
+    /// End after this text; can be given several times.
+    #[arg(long, value_name = "TEXT")]
+    stop: Vec<String>,
+    /// Tell of every span which patterns and documents it is from.
+    #[arg(long)]
+    explain: bool,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Choose {
+    /// The best.
+    Greedy,
+    /// One of the best, each as likely.
+    TopN,
+    /// Any, the better the likelier.
+    Sample,
+    /// The best sequence of several that are followed.
+    Beam,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    let seed = args.seed;
+    let mut options = GenerationOptions::default()
+        .with_max_tokens(args.max_tokens)
+        .with_strategy(match args.strategy {
+            Choose::Greedy => Strategy::Greedy,
+            Choose::TopN => Strategy::TopN { n: args.top, seed },
+            Choose::Sample => Strategy::Sample {
+                temperature: args.temperature,
+                seed,
+            },
+            Choose::Beam => Strategy::Beam { width: args.width },
+        });
+    options.level = args.level;
+    options.bridges = args.bridge;
+    options.stop.clone_from(&args.stop);
+    let hierarchy = open(&args.kb)?;
+    show(
+        &GenerationView::of(&hierarchy, &args.prompt, &options, args.explain)?,
+        args.json,
+    )
+}

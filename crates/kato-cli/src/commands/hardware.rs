@@ -1,0 +1,131 @@
+//! Finds out what this machine can do, and what speed of training to expect of it.
+//!
+//! ```text
+//! kato hardware                       # under a minute
+//! kato hardware --quick --json     # under ten seconds
+//! kato hardware --mongodb mongodb://127.0.0.1:27017 --kato http://127.0.0.1:8000
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result, ensure};
+use kato_hardware::{Backend, Cancellation, HardwareAnalyzer, StepEvent, Workload};
+use kato_scheduler::StopSignal;
+
+use crate::exit::exit_code;
+use crate::hardware::{Analysis, show_step};
+use crate::inspect::show;
+use crate::interrupt::on_interrupt;
+use crate::meter::Meter;
+
+/// Finds out what this machine can do: processor, memory, limits, disks, graphics processors, network; measures memory, naming,
+/// tokenizing, the disk, the embedded store, and a MongoDB and a KATO server where they are given; rates the machine; and predicts the
+/// speed of a training and what bounds it.
+///
+/// Every figure says how it was obtained: direct or through a cache, how many observations, how far they spread, what a hypervisor or a
+/// quota took meanwhile. What could not be measured is unknown, with the reason. Let nothing else run meanwhile.
+///
+/// Writes a file that is removed again into --directory, and a database of its own, dropped again, into the MongoDB; teaches the KATO
+/// server nothing.
+///
+/// With --json the result is one JSON object on standard output: the machine, benchmarks, rating, predictions; what is unknown is
+/// {"unknown": "reason"}.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Measure the disk below this directory.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+    /// Take less than ten seconds, with figures that spread more.
+    #[arg(long)]
+    quick: bool,
+    /// Measure this MongoDB too.
+    #[arg(long, value_name = "URI")]
+    mongodb: Option<String>,
+    /// Measure this KATO server too.
+    #[arg(long, value_name = "URL")]
+    kato: Option<String>,
+    /// Predict a training of so many samples.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    samples: u64,
+    /// Symbols of a pattern in the training that is predicted.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    chunk_size: usize,
+    /// Its levels.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    levels: usize,
+    /// Tokens of its samples.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    tokens: u64,
+    /// Decides texts and places of the measurements.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Steps of an analysis without services.
+const STEPS: u64 = 11;
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    let stop = StopSignal::default();
+    exit_code(run(args, &stop), &stop)
+}
+
+fn run(args: &Args, stop: &StopSignal) -> Result<()> {
+    let cancellation = Cancellation::new();
+    let (stopping, cancelling) = (stop.clone(), cancellation.clone());
+    on_interrupt(move || {
+        stopping.stop();
+        cancelling.cancel();
+    })
+    .context("failed to listen for Ctrl-C")?;
+
+    let n_steps = STEPS + u64::from(args.mongodb.is_some()) + u64::from(args.kato.is_some());
+    let meter = Mutex::new((Meter::new(args.quiet), 0));
+    let mut analyzer = HardwareAnalyzer::builder()
+        .directory(&args.directory)
+        .quick(args.quick)
+        .seed(args.seed)
+        .cancellation(cancellation)
+        .on_step(move |event| {
+            if let Ok(mut shown) = meter.lock() {
+                let (meter, done) = &mut *shown;
+                show_step(meter, event, *done, n_steps);
+                *done += u64::from(matches!(event, StepEvent::Finished { .. }));
+                if *done == n_steps {
+                    meter.finish();
+                }
+            }
+        });
+    if let Some(uri) = &args.mongodb {
+        analyzer = analyzer.mongodb(uri);
+    }
+    if let Some(url) = &args.kato {
+        analyzer = analyzer.kato(url);
+    }
+    let profile = analyzer.build()?.analyze_full();
+    ensure!(!stop.is_stopped(), "interrupted before all was measured");
+
+    let workload =
+        Workload::new(args.samples, args.chunk_size, args.levels).tokens_per_sample(args.tokens);
+    let mut backends = vec![Backend::Embedded];
+    backends.extend(args.mongodb.as_ref().map(|_| Backend::MongoDb));
+    backends.extend(args.kato.as_ref().map(|_| Backend::Kato));
+    let predictions = backends
+        .into_iter()
+        .map(|backend| profile.predict(&workload.clone().backend(backend)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let analysis = Analysis {
+        profile,
+        predictions,
+    };
+    show(&analysis, args.json)
+}

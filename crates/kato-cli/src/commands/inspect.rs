@@ -1,0 +1,123 @@
+//! Looks into a knowledge base: statistics, histograms, patterns traced down to their tokens, export and import.
+//!
+//! ```text
+//! kato inspect --kb my-kb
+//! kato inspect --kb my-kb --pattern b98534b3
+//! kato inspect --kb my-kb --node node0 --export node0.jsonl
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::error::ErrorKind;
+use indicatif::ProgressBar;
+use kato_scheduler::{RunConfiguration, StopSignal};
+use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
+
+use crate::backend::warn_of_recovery;
+use crate::exit::exit_code;
+use crate::inspect::{Decoder, Histograms, Overview, PatternView, export, find, import, show};
+use crate::interrupt::stop_on_interrupt;
+use crate::program;
+
+/// Looks into a knowledge base: how often its patterns were learned, what they say, and what they are made of.
+///
+/// Without --histogram, --pattern, --export or --import it shows an overview: the run, a table of its nodes, and their most
+/// frequent patterns as text. Reading works also while a training process writes, and shows its last commit; --import needs
+/// the knowledge base for itself.
+///
+/// With --json every view is one JSON object on standard output. Overview: kb, complete, commits, disk_bytes,
+/// bytes_per_pattern, corpus, tokenizer, tokenizer_problem, changed_settings, and nodes, each with node, chunk_size, totals,
+/// statistics and top. Histogram: nodes, each with node and statistics, which holds the histogram. Pattern: document, name,
+/// node, frequency, text, first_seen, metadata, emotives and events; a symbol of an event is a string, an object like this
+/// one, or {"unknown": name}. Export: node, exported, file. Import: node, imported, new_patterns, observations.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Directory of the knowledge base.
+    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
+    kb: PathBuf,
+    /// Node to look at, such as node0. Default: all; the lowest for --export and --import.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// How many of the most frequent patterns to list for each node.
+    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "mode")]
+    top: usize,
+    /// Draw how many patterns were learned how often.
+    #[arg(long, group = "mode")]
+    histogram: bool,
+    /// Trace a pattern down to its tokens; the first 6 digits of its name are enough if no other begins with them.
+    #[arg(long, value_name = "NAME", group = "mode")]
+    pattern: Option<String>,
+    /// Write the patterns of a node to FILE as JSON Lines, `-` for standard output. FILE is replaced when all is written.
+    #[arg(long, value_name = "FILE", group = "mode")]
+    export: Option<PathBuf>,
+    /// Add exported patterns from FILE, `-` for standard input, to a node: frequencies add up. All are added or none.
+    #[arg(long, value_name = "FILE", group = "mode")]
+    import: Option<PathBuf>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    let to_stdout = args.export.as_deref() == Some(Path::new("-"));
+    if to_stdout && args.json {
+        let message = "--json and --export - would both write to standard output";
+        program::subcommand("inspect")
+            .error(ErrorKind::ArgumentConflict, message)
+            .exit();
+    }
+    let stop = StopSignal::default();
+    exit_code(run(args, &stop), &stop)
+}
+
+fn run(args: &Args, stop: &StopSignal) -> Result<()> {
+    if let Some(file) = &args.import {
+        stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+        let store = EmbeddedStore::open(&args.kb)?;
+        warn_of_recovery(&store);
+        return show(&import(&one_node(&store, args)?, file, stop)?, args.json);
+    }
+    let store = EmbeddedStore::open_read_only(&args.kb)?;
+    warn_of_recovery(&store);
+    if let Some(file) = &args.export {
+        stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+        let exported = export(&one_node(&store, args)?, file, stop)?;
+        return if file == Path::new("-") {
+            Ok(())
+        } else {
+            show(&exported, args.json)
+        };
+    }
+    if let Some(name) = &args.pattern {
+        let trace = find(&store, args.node.as_deref(), name)?;
+        let decoder = Decoder::of(
+            RunConfiguration::from_json(store.configuration())
+                .ok()
+                .as_ref(),
+        );
+        return show(&PatternView::of(&trace, &store, &decoder)?, args.json);
+    }
+    let spinner = ProgressBar::new_spinner();
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let reading = |node: &str| spinner.set_message(format!("reading {node}"));
+    if args.histogram {
+        let histograms = Histograms::of(&store, args.node.as_deref(), reading)?;
+        spinner.finish_and_clear();
+        return show(&histograms, args.json);
+    }
+    let overview = Overview::of(&store, args.node.as_deref(), args.top, reading)?;
+    spinner.finish_and_clear();
+    show(&overview, args.json)
+}
+
+fn one_node<'a>(store: &'a EmbeddedStore, args: &Args) -> Result<KnowledgeBase<'a>> {
+    Ok(match &args.node {
+        Some(node) => KnowledgeBase::of(store, node)?,
+        None => KnowledgeBase::at(store, 0)?,
+    })
+}

@@ -1,0 +1,44 @@
+//! Writes the manual: a page for the program and one for each command.
+//!
+//! ```text
+//! kato man --out ~/.local/share/man/man1
+//! ```
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap_mangen::Man;
+use kato_scheduler::StopSignal;
+
+use crate::exit::exit_code;
+use crate::program;
+
+/// Prints the program's manual page, or writes one for each command as well.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Write the pages of the program and its commands into this directory instead: kato.1, kato-train.1 and so on.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    let Some(dir) = &args.out else {
+        let mut page = Vec::new();
+        Man::new(program::command()).render(&mut page)?;
+        return Ok(io::stdout().write_all(&page)?);
+    };
+    write_all(dir).with_context(|| format!("cannot write the manual to {}", dir.display()))
+}
+
+fn write_all(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir)?;
+    clap_mangen::generate_to(program::command(), dir)?;
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what would come next.
+//!
+//! ```text
+//! kato predict --kb my-kb --text "The cat sat"
+//! kato predict --kb my-kb --node node0 --stm '[["The"],["Ġcat"]]' --json
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ArgGroup;
+use kato_scheduler::StopSignal;
+
+use crate::exit::exit_code;
+use crate::inspect::show;
+use crate::open::open;
+use crate::prediction::{PredictionView, Question, configured};
+
+/// Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what would come next.
+///
+/// A text is cut into chunks and taken up through the levels as training did; the node is asked in the state it is in then:
+/// on level 0 the tokens of the last chunk, above it the names gathered since the last full chunk. --stm asks for any state.
+///
+/// With --json one object on standard output: node, patterns, state, milliseconds, and KATO's predictions and
+/// future_potentials.
+///
+/// Exit codes: 0 done, also without predictions; 1 error, 2 wrong usage.
+#[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("question").required(true)))]
+pub(crate) struct Args {
+    /// Directory of the knowledge base.
+    #[arg(long, value_name = "DIR", default_value = "kato-kb")]
+    kb: PathBuf,
+    /// Node to ask.
+    #[arg(long, value_name = "NAME", default_value = "node0")]
+    node: String,
+    /// Text that leads to the state.
+    #[arg(long, group = "question")]
+    text: Option<String>,
+    /// The state itself: a JSON list of events, each a list of symbols.
+    #[arg(long, value_name = "JSON", group = "question")]
+    stm: Option<String>,
+    /// KATO's session settings as a JSON object, such as {"recall_threshold": 0.3}.
+    #[arg(long, value_name = "JSON")]
+    config: Option<String>,
+    /// Show this many predictions and futures. Default: 10, and all with --json.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print one JSON object to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    let mut hierarchy = open(&args.kb)?;
+    let node = hierarchy.engine().node(&args.node)?;
+    if let Some(changes) = &args.config {
+        let level = node.node_idx();
+        let base = hierarchy.config(level).cloned().unwrap_or_default();
+        hierarchy = hierarchy.with_config(level, configured(&base, changes)?)?;
+    }
+    let question = match (&args.text, &args.stm) {
+        (_, Some(json)) => Question::Stm(json),
+        (text, None) => Question::Text(text.as_deref().unwrap_or_default()),
+    };
+    let default = if args.json { usize::MAX } else { 10 };
+    let limit = args.limit.unwrap_or(default);
+    show(
+        &PredictionView::of(&hierarchy, &node, &question, limit)?,
+        args.json,
+    )
+}

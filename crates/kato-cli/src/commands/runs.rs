@@ -1,0 +1,137 @@
+//! Manages training runs: lists, shows, renames, clones, exports, imports and deletes them.
+//!
+//! ```text
+//! kato runs list --in my-runs
+//! kato runs clone wiki wiki_tuned --in my-runs
+//! kato runs export wiki wiki-export --in my-runs
+//! ```
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+use kato_model::RunName;
+use kato_scheduler::StopSignal;
+
+use crate::backend::Backend;
+use crate::exit::exit_code;
+use crate::inspect::show;
+use crate::runs::{Deleted, Exported, RunList, RunView, confirm, runs_in};
+
+/// Manages training runs: lists, shows, renames, clones, exports, imports and deletes them.
+///
+/// A run is a knowledge base in the directory given by --in or one level deeper, or a file NAME.kato-run.json of a run whose nodes
+/// are on a KATO server; in a MongoDB, every run there. RUN is its name, its id or the beginning of one, or its directory. Reading
+/// works also while a run is trained, and shows its last commit; a change needs the run for itself, and is done as a whole or not at
+/// all, also when this program is killed.
+///
+/// With --json every answer is one JSON object on standard output. list, discover: runs, an array of runs. show, record, rename, clone,
+/// import: a run, with manifest (its run.json), location, is_recorded, disk_bytes and problem. export: exported, the directory, and
+/// manifest. delete: deleted, the run as it was.
+///
+/// Exit codes: 0 done, 1 error, 2 wrong usage.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+    /// Directory around the knowledge bases, or mongodb:URI (mongodb alone takes the URI from KATO_MONGODB_URI).
+    #[arg(
+        long = "in",
+        value_name = "DIR|mongodb:URI",
+        default_value = ".",
+        global = true,
+        value_parser = Backend::or_directory
+    )]
+    place: Backend,
+    /// Print one JSON object to standard output.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// All runs, one a line.
+    List,
+    /// The runs that nobody recorded, one a line.
+    Discover,
+    /// Everything known of a run.
+    Show {
+        /// Name, id or directory.
+        run: String,
+    },
+    /// Write the run.json of a run that has none, and give it an id; in a MongoDB, the same in its record.
+    Record {
+        /// Name, id or directory.
+        run: String,
+    },
+    /// Give a run another name; its directory stays.
+    Rename {
+        /// Name, id or directory.
+        run: String,
+        /// The new name: 1 to 32 letters, digits and underscores.
+        name: RunName,
+    },
+    /// Copy a run into one of its own, which can be trained on. Shares the files of what was learned so far.
+    Clone {
+        /// Name, id or directory.
+        run: String,
+        /// The name of the copy: 1 to 32 letters, digits and underscores.
+        name: RunName,
+    },
+    /// Write a run to a new directory: run.json, the patterns of each level as JSON Lines, and the position.
+    Export {
+        /// Name, id or directory.
+        run: String,
+        /// The directory, which must not exist.
+        #[arg(value_name = "OUT")]
+        out: PathBuf,
+    },
+    /// Make a run from an exported one.
+    Import {
+        /// The directory that `export` wrote.
+        #[arg(value_name = "EXPORT")]
+        export: PathBuf,
+        /// The run's name here. Default: the name that it had.
+        #[arg(long, value_name = "NAME")]
+        name: Option<RunName>,
+    },
+    /// Delete a run with all that it learned. Asks for its name.
+    Delete {
+        /// Name, id or directory.
+        run: String,
+        /// Do not ask.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    let runs = runs_in(&args.place)?;
+    let json = args.json;
+    match &args.command {
+        Command::List => show(&RunList::new(runs.list()?), json),
+        Command::Discover => show(&RunList::new(runs.discover()?), json),
+        Command::Show { run } => show(&RunView(runs.show(run)?), json),
+        Command::Record { run } => show(&RunView(runs.record(run)?), json),
+        Command::Rename { run, name } => show(&RunView(runs.rename(run, name)?), json),
+        Command::Clone { run, name } => show(&RunView(runs.clone_run(run, name)?), json),
+        Command::Export { run, out } => show(&Exported::of(&runs.export(run, out)?), json),
+        Command::Import { export, name } => {
+            show(&RunView(runs.import(export, name.as_ref())?), json)
+        }
+        Command::Delete { run, yes } => {
+            let run = runs.show(run)?;
+            if !yes {
+                confirm(&run)?;
+            }
+            // By its id: the run that was shown, and no other that has got its name meanwhile.
+            let deleted = runs.delete(run.manifest.id.as_str())?;
+            show(&Deleted { deleted }, json)
+        }
+    }
+}

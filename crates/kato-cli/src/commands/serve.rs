@@ -1,0 +1,219 @@
+//! Runs a server that speaks KATO's HTTP API over the engine.
+//!
+//! ```text
+//! kato serve --data ./knowledge
+//! kato serve --in-memory --addr 127.0.0.1:0
+//! ```
+
+use std::io::{Write, stderr, stdout};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use kato_scheduler::StopSignal;
+use kato_server::{Server, ServerBuilder};
+use kato_service::{Service, ServiceOptions};
+use tokio::sync::Notify;
+
+use crate::byte_size::ByteSize;
+use crate::exit::exit_code;
+use crate::interrupt::on_interrupt;
+use crate::tokens::read_tokens;
+
+/// Runs a server that speaks KATO's HTTP API (3.10.1, and what the 2025-10 generation has beyond it) over the engine.
+///
+/// Any KATO client can be pointed at it. It says `listening on http://…` on standard output once it answers; logs go to
+/// standard error. Look at /docs with a browser, at /metrics/prometheus with Prometheus, and into DIR/nodes/… with `kato inspect`.
+///
+/// Ctrl-C or SIGTERM stops it: running requests are answered, and everything acknowledged is in the stores. A second one ends the
+/// process at once, and so may a kill: what was acknowledged is there at the next start.
+///
+/// Exit codes: 0 stopped, 1 error, 2 wrong usage, 130 ended by a second signal.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Directory of sessions and knowledge; made if it is not there. One server at a time.
+    #[arg(long, value_name = "DIR", required_unless_present = "in_memory")]
+    data: Option<PathBuf>,
+    /// Keep everything in memory; it is gone when the server stops.
+    #[arg(long, conflicts_with = "data")]
+    in_memory: bool,
+    /// Where to listen. Port 0 takes any that is free. Other machines reach the server only if this is not loopback.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
+    addr: SocketAddr,
+    /// File with one bearer token a line; requests must carry one of them, except to / and /health.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Speak HTTPS with this certificate, PEM with those that lead to its root.
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// Key of the certificate, PEM.
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// When a write is acknowledged.
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Durability::Disk)]
+    durability: Durability,
+    /// Seconds that a session lives without a write, where its maker says nothing.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    session_ttl: u64,
+    /// Seconds that any session lives at most without a write, whatever its maker asks for.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30 * 24 * 60 * 60)]
+    max_session_ttl: u64,
+    /// Sessions at most. When there are as many, a new one takes the place of the least recently used one, if nobody used that
+    /// for as long as --session-ttl.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    max_sessions: usize,
+    /// Go on without what is found lost, for good: a damaged end of the journal, lessons of a node. DIR/LOSSES lists it.
+    #[arg(long, conflicts_with = "in_memory")]
+    accept_losses: bool,
+    /// Let POST /admin/backups copy the running server into a new directory below this one, named by the time. Whoever may use the
+    /// server may do so.
+    #[arg(long, value_name = "DIR", conflicts_with = "in_memory")]
+    backups: Option<PathBuf>,
+    /// Refuse requests larger than this.
+    #[arg(long, value_name = "SIZE", default_value = "100MiB")]
+    max_body: ByteSize,
+    /// Memory for the bodies of all requests and what is read out of them; one that takes more is refused, another one waits for room.
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    max_request_memory: ByteSize,
+    /// Memory for all answers that clients have not read yet; reads that would need more are refused.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    max_answer_memory: ByteSize,
+    /// Memory for all that sessions remember; beyond it nothing more is observed.
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    max_session_memory: ByteSize,
+    /// Requests in flight at most; others are told to come back later.
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    max_requests: usize,
+    /// Answer those that ask for the server by this name, too, and not by an address or as localhost alone; matters only without a
+    /// token. Several times for several names.
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Let web pages of this origin (such as http://localhost:3000) use the server. Several times for several origins.
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Let every web page use the server, as KATO does: without a token, any page that anybody visits whose browser reaches the server
+    /// may read all that was learned, teach, and clear nodes.
+    #[arg(long, conflicts_with_all = ["allow_origin", "allow_host"])]
+    allow_all_origins: bool,
+    /// Threads for the short requests of one node; half as many are for what takes long, and twice as many for all nodes
+    /// together. Default: twice the cores.
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+    /// Seconds that a thread works for one prediction; then it is ended and answered with status 504.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    prediction_timeout: u64,
+    /// Be a stock KATO to all clients: no batches of learns, no idempotency keys.
+    #[arg(long)]
+    no_extensions: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Durability {
+    /// What was learned is on the disk: it survives a power cut.
+    Disk,
+    /// It was handed to the operating system: it survives a kill.
+    Os,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    exit_code(run(args), &StopSignal::default())
+}
+
+fn run(args: &Args) -> Result<()> {
+    let service = open(args)?;
+    let server = configure(Server::builder(service), args)?;
+    let stop = Arc::new(Notify::new());
+    let stopping = Arc::clone(&stop);
+    // A permit is kept, so a signal before the server waits for it is not lost.
+    on_interrupt(move || stop.notify_one()).context("failed to listen for signals")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("failed to start the threads of the server")?;
+    runtime.block_on(async {
+        let server = server.bind().await?;
+        // A closed standard output must not end a server.
+        drop(writeln!(
+            stdout(),
+            "listening on {}://{}",
+            scheme(args),
+            server.local_addr()
+        ));
+        server
+            .serve(async move { stopping.notified().await })
+            .await?;
+        Ok(())
+    })
+}
+
+fn open(args: &Args) -> Result<Service> {
+    let options = ServiceOptions::default()
+        .with_durability(match args.durability {
+            Durability::Disk => kato_service::Durability::Disk,
+            Durability::Os => kato_service::Durability::Os,
+        })
+        .with_session_ttl(args.session_ttl)
+        .with_max_session_ttl(args.max_session_ttl)
+        .with_max_sessions(args.max_sessions)
+        .with_accept_losses(args.accept_losses)
+        .with_max_session_memory(bytes("--max-session-memory", args.max_session_memory)?);
+    Ok(match &args.data {
+        Some(dir) => Service::open(dir, options)?,
+        None => Service::in_memory(options),
+    })
+}
+
+fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
+    let mut server = server
+        .with_addr(args.addr)
+        .with_max_body_bytes(bytes("--max-body", args.max_body)?)
+        .with_max_request_memory(bytes("--max-request-memory", args.max_request_memory)?)
+        .with_max_answer_memory(bytes("--max-answer-memory", args.max_answer_memory)?)
+        .with_cors(args.allow_all_origins)
+        .with_max_concurrent_requests(args.max_requests)
+        .with_prediction_timeout(Duration::from_secs(args.prediction_timeout))
+        .with_extensions(!args.no_extensions);
+    if let Some(workers) = args.workers {
+        server = server.with_workers(workers.get());
+    }
+    if args.no_extensions {
+        server = server.with_generation_2025_10(false);
+    }
+    #[cfg(feature = "tls")]
+    if let (Some(certificate), Some(key)) = (&args.tls_certificate, &args.tls_key) {
+        server = server.with_tls(certificate, key);
+    }
+    if let Some(dir) = &args.backups {
+        server = server.with_backups(dir);
+    }
+    let hosts = args.allow_host.iter();
+    server = hosts.fold(server, ServerBuilder::with_allowed_host);
+    let origins = args.allow_origin.iter();
+    server = origins.fold(server, ServerBuilder::with_allowed_origin);
+    if let Some(file) = &args.token_file {
+        server = read_tokens(file)?
+            .into_iter()
+            .fold(server, ServerBuilder::with_token);
+    }
+    Ok(server)
+}
+
+fn scheme(args: &Args) -> &'static str {
+    #[cfg(feature = "tls")]
+    if args.tls_certificate.is_some() {
+        return "https";
+    }
+    let _ = args;
+    "http"
+}
+
+fn bytes(option: &str, size: ByteSize) -> Result<usize> {
+    usize::try_from(size.0).with_context(|| format!("{option} is too large"))
+}

@@ -1,0 +1,17 @@
+//! Looking at datasets before training on them: the registry, what a source holds, some of its documents, its statistics.
+
+mod documents;
+mod info;
+mod lengths;
+mod list;
+mod network;
+mod rate;
+mod stats;
+
+pub(crate) use documents::{Documents, ShownDocument};
+pub(crate) use info::{DatasetInfo, Estimate, FileInfo, SourceInfo};
+pub(crate) use lengths::{LengthRange, Lengths};
+pub(crate) use list::{DatasetList, ListedDataset};
+pub(crate) use network::Network;
+pub(crate) use rate::Rate;
+pub(crate) use stats::DatasetStats;

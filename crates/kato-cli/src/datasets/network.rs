@@ -1,0 +1,47 @@
+//! What reading took over the network.
+
+use indicatif::{HumanBytes, HumanCount};
+use serde::Serialize;
+
+use crate::remote::FetchFigures;
+
+/// Requests and bytes of one program run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Network {
+    /// HTTP requests, redirects and repetitions included.
+    pub(crate) requests: u64,
+    /// Transfers that were begun again.
+    pub(crate) retries: u64,
+    /// Bytes of files received.
+    pub(crate) bytes_received: u64,
+    /// Bytes that the cache had.
+    pub(crate) cache_bytes: u64,
+}
+
+impl From<FetchFigures> for Network {
+    fn from(figures: FetchFigures) -> Self {
+        Self {
+            requests: figures.requests,
+            retries: figures.retries,
+            bytes_received: figures.bytes_received,
+            cache_bytes: figures.cache_bytes,
+        }
+    }
+}
+
+impl Network {
+    pub(super) fn in_words(self) -> String {
+        let mut text = format!(
+            "{} requests, {} received",
+            HumanCount(self.requests),
+            HumanBytes(self.bytes_received)
+        );
+        if self.retries > 0 {
+            text += &format!(", {} transfers begun again", HumanCount(self.retries));
+        }
+        if self.cache_bytes > 0 {
+            text += &format!(", {} from the cache", HumanBytes(self.cache_bytes));
+        }
+        text
+    }
+}

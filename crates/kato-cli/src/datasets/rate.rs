@@ -1,0 +1,75 @@
+//! How many samples a second this machine learns: as the user says, or measured in about a second.
+
+use std::io::Cursor;
+use std::time::Duration;
+
+use anyhow::Result;
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::{Format, StreamingDatasetLoader};
+use kato_scheduler::{RunConfiguration, TrainingEvent, TrainingOptions, train_parallel};
+use kato_store::MemoryStore;
+use serde::Serialize;
+
+use crate::corpus::{CorpusModel, write_corpus};
+
+/// How long is measured; less where the text ends before.
+const MEASURED: Duration = Duration::from_secs(1);
+/// Synthetic text that is made for it: more than is learned in that time on small machines.
+const TEXT_BYTES: u64 = 16 << 20;
+/// What the text is like.
+const SAMPLE: &str = include_str!("../../../docs/architecture.md");
+
+/// Samples learned in a second.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Rate {
+    /// Samples a second.
+    pub(crate) samples_per_second: f64,
+    /// Where the figure is from, in words.
+    pub(crate) source: String,
+}
+
+impl Rate {
+    /// A rate that the user knows.
+    #[must_use]
+    pub(crate) fn given(samples_per_second: f64) -> Self {
+        Self {
+            samples_per_second,
+            source: "as given".to_owned(),
+        }
+    }
+
+    /// Learns synthetic documents of about 2.1 kB (500 tokens) into memory, with the settings that `kato train` has by default.
+    ///
+    /// # Errors
+    ///
+    /// When learning fails, which would be a bug.
+    pub(crate) fn measure() -> Result<Self> {
+        let mut text = Vec::new();
+        write_corpus(&CorpusModel::from_text(SAMPLE)?, 1, TEXT_BYTES, &mut text)?;
+        let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+            .chunk_sizes([5, 7, 9])
+            .build()?;
+        let mut loader = StreamingDatasetLoader::builder()
+            .with_reader("measured.jsonl", Cursor::new(text))
+            .with_format(Format::JsonLines)
+            .build()?;
+        let configuration = RunConfiguration::of(&learner).to_json();
+        let store = MemoryStore::new(&learner.node_names(), configuration);
+        let options = TrainingOptions::default();
+        let stop = options.stop.clone();
+        let report = train_parallel(&mut loader, &learner, &store, &options, |event| {
+            if let TrainingEvent::Progress(progress) = event
+                && progress.elapsed >= MEASURED
+            {
+                stop.stop();
+            }
+        })?;
+        Ok(Self {
+            samples_per_second: report.rate_samples_per_sec,
+            source: format!(
+                "measured now: {} synthetic documents of 2.1 kB learned into memory in {:.1} s with {} threads",
+                report.session_samples, report.total_time_seconds, report.num_workers
+            ),
+        })
+    }
+}

@@ -1,0 +1,197 @@
+//! Statistics of a source: every row is read, or as many as asked for.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use kato_loader::{BadRecord, Counts, StreamingDatasetLoader};
+use kato_scheduler::StopSignal;
+use serde::Serialize;
+
+use super::lengths::{LengthCounts, Lengths};
+use super::network::Network;
+use crate::inspect::View;
+use crate::inspect::layout::one_line;
+use crate::meter::{Meter, Pace};
+use crate::remote::Fetcher;
+use crate::source::Sources;
+
+/// Text that is taken from the loader at once, in bytes.
+const BATCH_BYTES: usize = 512 << 10;
+/// Bad records that are shown.
+const MAX_BAD_RECORDS: usize = 10;
+/// Columns of one of them.
+const MAX_RECORD_COLUMNS: usize = 500;
+
+/// What was found in a source.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct DatasetStats {
+    /// What became of the rows.
+    #[serde(flatten)]
+    pub(crate) counts: Counts,
+    /// Whether the source was read to its end.
+    pub(crate) complete: bool,
+    /// Bytes of the documents' text.
+    pub(crate) text_bytes: u64,
+    /// Characters of the documents' text.
+    pub(crate) characters: u64,
+    /// Lengths of the documents; `None` when there are none.
+    pub(crate) lengths: Option<Lengths>,
+    /// Bytes of the files that were read.
+    pub(crate) bytes_read: u64,
+    /// Wall-clock seconds.
+    pub(crate) seconds: f64,
+    /// Bytes of text a second.
+    pub(crate) text_bytes_per_second: f64,
+    /// What it took over the network; `None` where nothing is remote.
+    pub(crate) network: Option<Network>,
+    /// The first of the records that could not be read.
+    pub(crate) bad_records: Vec<BadRecord>,
+}
+
+impl DatasetStats {
+    /// Reads a source to its end, to the limit that `sources` has, or until a stop is asked for.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened, and when a record is bad and bad records are not to be skipped.
+    pub(crate) fn read(sources: &Sources, stop: &StopSignal, meter: &mut Meter) -> Result<Self> {
+        let start = Instant::now();
+        let mut loader = sources.builder().build()?;
+        let mut reading = Reading::default();
+        while !stop.is_stopped() && reading.next(&mut loader)? {
+            let elapsed = start.elapsed();
+            let (done, total) = match sources.max_rows() {
+                Some(rows) => (loader.counts().records, Some(rows)),
+                None => (loader.bytes_read(), loader.total_bytes()),
+            };
+            let facts = || facts(&loader, sources, Pace { done, elapsed }, total);
+            meter.update(done, total, facts);
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Self {
+            counts: loader.counts(),
+            complete: loader.is_exhausted(),
+            text_bytes: reading.text_bytes,
+            characters: reading.characters,
+            lengths: reading.lengths.lengths(),
+            bytes_read: loader.bytes_read(),
+            seconds,
+            text_bytes_per_second: reading.text_bytes as f64 / seconds.max(1e-9),
+            network: sources.fetcher().map(|fetcher| fetcher.figures().into()),
+            bad_records: reading.bad_records,
+        })
+    }
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Reading {
+    text_bytes: u64,
+    characters: u64,
+    lengths: LengthCounts,
+    bad_records: Vec<BadRecord>,
+}
+
+impl Reading {
+    /// Reads a batch of documents; false at the end.
+    fn next(&mut self, loader: &mut StreamingDatasetLoader) -> Result<bool> {
+        let batch = loader.next_batch(BATCH_BYTES)?;
+        let room = MAX_BAD_RECORDS - self.bad_records.len();
+        let bad_records = loader.take_bad_records().into_iter();
+        self.bad_records.extend(bad_records.take(room));
+        let Some(batch) = batch else {
+            return Ok(false);
+        };
+        for document in batch.iter() {
+            let characters = document.text.chars().count() as u64;
+            self.characters += characters;
+            self.lengths.add(characters);
+        }
+        self.text_bytes += batch.text_bytes() as u64;
+        Ok(true)
+    }
+}
+
+/// What is worth knowing on the way, the most important first.
+fn facts(
+    loader: &StreamingDatasetLoader,
+    sources: &Sources,
+    pace: Pace,
+    total: Option<u64>,
+) -> Vec<String> {
+    let left = total.and_then(|total| pace.time_for(total.saturating_sub(pace.done)));
+    let mut facts: Vec<String> = left
+        .map(|left| format!("{} left", HumanDuration(left)))
+        .into_iter()
+        .collect();
+    let counts = loader.counts();
+    facts.push(format!("{} rows", HumanCount(counts.records)));
+    let bytes = Pace {
+        done: loader.bytes_read(),
+        ..pace
+    };
+    let read = HumanBytes(bytes.done);
+    facts.push(match bytes.megabytes() {
+        Some(speed) => format!("{read} read at {speed}"),
+        None => format!("{read} read"),
+    });
+    facts.push(format!("{} documents", HumanCount(counts.documents)));
+    if counts.bad > 0 {
+        facts.push(format!("{} bad", HumanCount(counts.bad)));
+    }
+    let figures = sources.fetcher().map(Fetcher::figures);
+    facts.extend(figures.map(|figures| format!("{} requests", HumanCount(figures.requests))));
+    facts
+}
+
+impl View for DatasetStats {
+    fn text(&self, width: usize) -> String {
+        let counts = &self.counts;
+        let mut text = format!(
+            "{} rows, {} documents",
+            HumanCount(counts.records),
+            HumanCount(counts.documents)
+        );
+        let left_out = [
+            (counts.passed_over, "passed over"),
+            (counts.not_sampled, "not in the sample"),
+            (counts.blank, "blank"),
+            (counts.short, "too short"),
+            (counts.filtered, "filtered"),
+            (counts.bad, "bad"),
+        ];
+        for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            text += &format!(", {} {what}", HumanCount(count));
+        }
+        text += if self.complete {
+            "; that is all\n"
+        } else {
+            "; there are more\n"
+        };
+        text += &format!(
+            "{} of text, {} characters\n",
+            HumanBytes(self.text_bytes),
+            HumanCount(self.characters)
+        );
+        if let Some(lengths) = &self.lengths {
+            text += &lengths.in_lines(counts.documents, width);
+        }
+        text += &format!(
+            "{} of files read in {:.1} s: {:.1} MB of text/s\n",
+            HumanBytes(self.bytes_read),
+            self.seconds,
+            self.text_bytes_per_second / 1e6
+        );
+        if let Some(network) = self.network {
+            text += &format!("{}\n", network.in_words());
+        }
+        if !self.bad_records.is_empty() {
+            text += "the first bad records:\n";
+        }
+        for record in &self.bad_records {
+            text += &format!("  {}\n", one_line(&record.to_string(), MAX_RECORD_COLUMNS));
+        }
+        text
+    }
+}

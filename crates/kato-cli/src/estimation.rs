@@ -1,0 +1,73 @@
+//! Estimating what a run will store: from a sample of the corpus, or from finished runs.
+
+mod record;
+mod runs_of_tokens;
+mod sample;
+
+use kato_estimator::{Calibration, HeldOut, StorageBreakdown};
+use serde::Serialize;
+
+use crate::inspect::View;
+
+pub(crate) use record::run_record;
+pub(crate) use runs_of_tokens::{TokenRuns, hierarchy};
+pub(crate) use sample::sample;
+
+/// What a run will store, and what that was seen from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Estimate {
+    /// What was looked at; `None` for a formula.
+    pub(crate) observed: Option<Observed>,
+    /// What will be stored.
+    #[serde(flatten)]
+    pub(crate) breakdown: StorageBreakdown,
+}
+
+/// What an estimate rests on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Observed {
+    /// Documents.
+    pub(crate) documents: u64,
+    /// Bytes of their text, where known.
+    pub(crate) text_bytes: Option<u64>,
+    /// Whether these documents are the whole corpus.
+    pub(crate) whole_corpus: bool,
+    /// How well parts of it predict the rest.
+    pub(crate) held_out: Vec<HeldOut>,
+}
+
+impl Observed {
+    /// What a calibration rests on.
+    #[must_use]
+    pub(crate) fn of(calibration: &Calibration, whole_corpus: bool) -> Self {
+        Self {
+            documents: calibration.samples,
+            text_bytes: calibration.text_bytes,
+            whole_corpus,
+            held_out: calibration.held_out.clone(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("From {} documents", self.documents);
+        if self.whole_corpus {
+            text += ", the whole corpus";
+        }
+        let errors = self.held_out.iter().map(|held_out| held_out.error().abs());
+        if let Some(worst) = errors.reduce(f64::max) {
+            text += &format!(
+                "; {} parts of them were predicted from the rest within {:.1} %",
+                self.held_out.len(),
+                100.0 * worst
+            );
+        }
+        text + ".\n"
+    }
+}
+
+impl View for Estimate {
+    fn text(&self, _width: usize) -> String {
+        let observed = self.observed.as_ref().map(Observed::text);
+        format!("{}\n{}", self.breakdown, observed.unwrap_or_default())
+    }
+}

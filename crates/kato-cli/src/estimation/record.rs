@@ -1,0 +1,50 @@
+//! What a finished run has learned, read from its knowledge base.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use kato_estimator::{RunLevel, RunRecord};
+use kato_learner::HierarchicalConceptLearner;
+use kato_scheduler::{Checkpoint, RunConfiguration};
+use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
+
+use super::runs_of_tokens::hierarchy;
+use crate::backend::warn_of_recovery;
+use crate::open::tokenizer_of;
+
+/// Reads the record of the run that made a knowledge base.
+///
+/// # Errors
+///
+/// When there is none, it cannot be read, or it was not made by `kato train`.
+pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
+    let store = EmbeddedStore::open_read_only(kb)?;
+    warn_of_recovery(&store);
+    let foreign = || {
+        format!(
+            "{} does not tell how it was trained: train it with `kato train`",
+            kb.display()
+        )
+    };
+    let run = RunConfiguration::from_json(store.configuration()).with_context(foreign)?;
+    let checkpoint = Checkpoint::from_json(&store.checkpoint())?.with_context(foreign)?;
+    ensure!(
+        checkpoint.counters.samples > 0,
+        "{} has learned nothing yet",
+        kb.display()
+    );
+    let learner = HierarchicalConceptLearner::builder(tokenizer_of(&run)?)
+        .config(run.learner)
+        .build()?;
+    let mut record = RunRecord::new(hierarchy(&learner)?, checkpoint.counters.samples);
+    for node in KnowledgeBase::all(&store) {
+        let statistics = node.statistics()?;
+        let frequencies = statistics
+            .histogram
+            .iter()
+            .map(|count| (count.frequency, count.patterns))
+            .collect();
+        record = record.level(RunLevel::new(frequencies));
+    }
+    Ok(record)
+}

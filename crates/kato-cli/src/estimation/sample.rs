@@ -1,0 +1,53 @@
+//! A sample of a corpus, read and counted.
+
+use std::num::NonZeroU64;
+
+use anyhow::{Context, Result, ensure};
+use indicatif::HumanCount;
+use kato_estimator::{CorpusSample, SampleBuilder};
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::StreamingDatasetLoader;
+use kato_scheduler::StopSignal;
+
+use super::runs_of_tokens::{TokenRuns, hierarchy};
+use crate::meter::Meter;
+
+/// Text that is taken from the loader at once, in bytes.
+const BATCH_BYTES: usize = 512 << 10;
+
+/// Counts the first documents of a loader, up to so many. Take a loader whose order is random.
+///
+/// # Errors
+///
+/// When a document cannot be read or tokenized, when there is none, and when it was interrupted.
+pub(crate) fn sample(
+    loader: &mut StreamingDatasetLoader,
+    learner: &HierarchicalConceptLearner,
+    most: NonZeroU64,
+    stop: &StopSignal,
+    meter: &mut Meter,
+) -> Result<CorpusSample> {
+    let mut runs = TokenRuns::new(learner);
+    let mut counted = SampleBuilder::new(hierarchy(learner)?);
+    let mut n_documents = 0;
+    while n_documents < most.get()
+        && let Some(batch) = loader.next_batch(BATCH_BYTES)?
+    {
+        ensure!(
+            !stop.is_stopped(),
+            "interrupted before the sample was complete"
+        );
+        for document in batch.iter().take((most.get() - n_documents) as usize) {
+            let tokens = runs
+                .of(document.text)
+                .with_context(|| format!("document {}", document.id()))?;
+            counted.add(tokens, document.text.len() as u64);
+            n_documents += 1;
+        }
+        meter.update(n_documents, Some(most.get()), || {
+            vec![format!("{} documents looked at", HumanCount(n_documents))]
+        });
+    }
+    meter.finish();
+    Ok(counted.finish()?)
+}

@@ -1,0 +1,8 @@
+//! Evaluating a knowledge base: which documents it was not trained on, progress, and the report as a table.
+
+mod progress;
+mod run;
+mod table;
+
+pub(crate) use progress::EvaluationReporter;
+pub(crate) use run::TrainedRun;

@@ -1,0 +1,114 @@
+//! Showing how far an evaluation is: a bar on a terminal, a line every ten seconds elsewhere.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
+use kato_evaluation::{Phase, Progress};
+
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Shows progress on standard error; standard output stays free for the report.
+#[derive(Debug)]
+pub(crate) struct EvaluationReporter {
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Bar(ProgressBar),
+    Lines(Instant),
+    Silent,
+}
+
+impl EvaluationReporter {
+    /// A bar if standard error is a terminal, lines otherwise, nothing if `silent`.
+    #[must_use]
+    pub(crate) fn new(silent: bool) -> Self {
+        let kind = if silent {
+            Kind::Silent
+        } else if stderr().is_terminal() {
+            let style = ProgressStyle::with_template("{bar:20} {percent:>3} %  {wide_msg}");
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+            Kind::Bar(ProgressBar::new(0).with_style(style))
+        } else {
+            Kind::Lines(Instant::now())
+        };
+        Self { kind }
+    }
+
+    /// Shows how far the evaluation is.
+    pub(crate) fn show(&mut self, progress: &Progress) {
+        match &mut self.kind {
+            Kind::Bar(bar) => {
+                bar.set_length(progress.total.unwrap_or(progress.done).max(1));
+                bar.set_position(progress.done);
+                bar.set_message(in_words(progress));
+            }
+            Kind::Lines(last) if last.elapsed() >= LINE_INTERVAL => {
+                *last = Instant::now();
+                // A closed standard error must not end an evaluation.
+                drop(writeln!(stderr(), "{}", in_words(progress)));
+            }
+            Kind::Lines(_) | Kind::Silent => {}
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        if let Kind::Bar(bar) = &self.kind {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn in_words(progress: &Progress) -> String {
+    let rate = progress.done as f64 / progress.elapsed.as_secs_f64().max(1e-3);
+    let bytes = format!("{}/s", HumanBytes(rate as u64));
+    let (what, rate) = match progress.phase {
+        Phase::Baseline => ("training the n-gram baseline", bytes),
+        Phase::Coverage => ("looking up held-out chunks", bytes),
+        _ => (
+            "predicting",
+            format!("{} questions/s", HumanCount(rate as u64)),
+        ),
+    };
+    let mut text = format!("{what}, {rate}");
+    if let Some(left) = time_left(progress) {
+        text += &format!(", {} left", HumanDuration(left));
+    }
+    text
+}
+
+/// At the pace so far; `None` while that is not known.
+fn time_left(progress: &Progress) -> Option<Duration> {
+    let left = progress.total?.checked_sub(progress.done)?;
+    if progress.done == 0 || progress.elapsed < Duration::from_secs(1) {
+        return None;
+    }
+    Duration::try_from_secs_f64(progress.elapsed.as_secs_f64() * left as f64 / progress.done as f64)
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_is_told_with_rate_and_time_left() {
+        let progress = progress_of(Phase::Predictions, 250, Some(1000), 5);
+        assert_eq!(
+            in_words(&progress),
+            "predicting, 50 questions/s, 15 seconds left"
+        );
+        let progress = progress_of(Phase::Baseline, 4096, None, 2);
+        assert_eq!(
+            in_words(&progress),
+            "training the n-gram baseline, 2.00 KiB/s"
+        );
+    }
+
+    fn progress_of(phase: Phase, done: u64, total: Option<u64>, seconds: u64) -> Progress {
+        Progress::new(phase, done, total, Duration::from_secs(seconds))
+    }
+}

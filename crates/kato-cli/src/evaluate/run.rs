@@ -1,0 +1,174 @@
+//! A training run as its knowledge base remembers it, with the documents that it held out.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use kato_engine::Engine;
+use kato_evaluation::Corpora;
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::{
+    CorpusIdentity, OnBadRecord, StreamingDatasetLoader, StreamingDatasetLoaderBuilder,
+};
+use kato_scheduler::{Checkpoint, RunConfiguration};
+use kato_store::{EmbeddedStore, PatternStore};
+
+use crate::backend::warn_of_recovery;
+use crate::open::tokenizer_of;
+use crate::remote::{self, Fetcher, Location};
+
+/// A knowledge base, and all that is needed to ask it about documents.
+#[derive(Debug)]
+pub(crate) struct TrainedRun {
+    store: Arc<EmbeddedStore>,
+    learner: HierarchicalConceptLearner,
+    run: RunConfiguration,
+    checkpoint: Checkpoint,
+}
+
+impl TrainedRun {
+    /// Opens a knowledge base for reading.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, nothing was trained into it, or its tokenizer has changed.
+    pub(crate) fn open(kb: &Path) -> Result<Self> {
+        let store = Arc::new(EmbeddedStore::open_read_only(kb)?);
+        warn_of_recovery(&store);
+        let run = RunConfiguration::from_json(store.configuration())
+            .context("the knowledge base does not say how it was trained")?;
+        let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {
+            bail!("nothing was trained into {} yet", kb.display());
+        };
+        let tokenizer = tokenizer_of(&run)?;
+        let learner = HierarchicalConceptLearner::builder(tokenizer)
+            .config(run.learner.clone())
+            .build()?;
+        Ok(Self {
+            store,
+            learner,
+            run,
+            checkpoint,
+        })
+    }
+
+    /// The learner of the training.
+    #[must_use]
+    pub(crate) fn learner(&self) -> &HierarchicalConceptLearner {
+        &self.learner
+    }
+
+    /// The nodes, ready to predict; reads the whole knowledge base.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(crate) fn engine(&self) -> Result<Engine> {
+        let store: Arc<EmbeddedStore> = Arc::clone(&self.store);
+        Ok(Engine::open(store)?)
+    }
+
+    /// The documents of the training, and those that it has not seen: `unseen`, or else those that it held out.
+    ///
+    /// `inputs` say where the corpus lies now; empty where it has not been moved.
+    ///
+    /// # Errors
+    ///
+    /// When the corpus cannot be read again or is another one, when no document was held out and none is given, and when
+    /// one that is given is part of the corpus.
+    pub(crate) fn corpora(
+        &self,
+        inputs: &[PathBuf],
+        unseen: &[PathBuf],
+    ) -> Result<Corpora<'static>> {
+        let corpus = self.corpus_now(inputs)?;
+        let trained = self.checkpoint.cursor.documents();
+        let split = self.run.split;
+        let fetcher = fetcher_for(&corpus)?;
+        let side = move |is_training: bool| {
+            let mut builder = lenient(StreamingDatasetLoader::builder_of(&corpus));
+            if let Some(fetcher) = &fetcher {
+                builder = remote::with_fetcher(builder, fetcher);
+            }
+            let builder = builder.with_max_documents(trained);
+            match split {
+                Some(split) if is_training => builder.with_split(split),
+                Some(split) => builder.with_split(split.complement()),
+                None => builder,
+            }
+        };
+        let held_out = side.clone();
+        let training = move || side(true).build();
+        if unseen.is_empty() {
+            if split.is_none() {
+                bail!(
+                    "the knowledge base has seen all documents of its corpus: train one with --hold-out, or name documents that \
+                     it has not seen with --unseen"
+                );
+            }
+            return Ok(Corpora::new(training, move || held_out(false).build()));
+        }
+        let (options, unseen) = (self.checkpoint.corpus.clone(), unseen.to_vec());
+        let unseen = move || {
+            lenient(StreamingDatasetLoader::builder_like(&options).with_inputs(unseen.clone()))
+                .build()
+        };
+        self.check_unseen(&unseen()?.identity())?;
+        Ok(Corpora::new(training, unseen))
+    }
+
+    /// The identity of the training corpus where it lies now.
+    fn corpus_now(&self, inputs: &[PathBuf]) -> Result<CorpusIdentity> {
+        let corpus = &self.checkpoint.corpus;
+        if let Some(stream) = corpus.files().iter().find(|file| file.size.is_none()) {
+            bail!(
+                "the corpus was read from {}, which cannot be read again",
+                stream.name
+            );
+        }
+        if inputs.is_empty() {
+            return Ok(corpus.clone());
+        }
+        let now = StreamingDatasetLoader::builder_like(corpus)
+            .with_inputs(inputs.to_vec())
+            .build()?;
+        let now = now.identity();
+        let differences = corpus.diff(&now.clone().with_names_of(corpus));
+        if !differences.is_empty() {
+            bail!(
+                "this is not the corpus of the training:\n  {}",
+                differences.join("\n  ")
+            );
+        }
+        Ok(now)
+    }
+
+    fn check_unseen(&self, unseen: &CorpusIdentity) -> Result<()> {
+        let corpus = self.checkpoint.corpus.files();
+        for file in unseen.files() {
+            let seen = corpus
+                .iter()
+                .find(|seen| file.fingerprint.is_some() && seen.fingerprint == file.fingerprint);
+            if let Some(seen) = seen {
+                bail!(
+                    "{} is not unseen: the training read it as {}",
+                    file.name,
+                    seen.name
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What fetches the files of a corpus, as the environment says; `None` where all are local.
+fn fetcher_for(corpus: &CorpusIdentity) -> Result<Option<Fetcher>> {
+    let files = corpus.files();
+    let is_remote = files.iter().any(|file| Location::is_location(&file.name));
+    is_remote.then(|| remote::fetcher(None)).transpose()
+}
+
+/// Bad records were bad for the training too.
+fn lenient(builder: StreamingDatasetLoaderBuilder) -> StreamingDatasetLoaderBuilder {
+    builder.on_bad_record(OnBadRecord::Skip)
+}

@@ -1,0 +1,41 @@
+//! How a command ends: error text, exit code.
+
+use std::io::{self, Write, stderr};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use kato_scheduler::StopSignal;
+
+use crate::interrupt::INTERRUPTED;
+
+/// Writes an error to standard error and returns the exit code: 0 for an answer, also for an empty one, 1 for an error, 130 when
+/// the user interrupted. A reader of standard output that has gone, as in `kato inspect | head`, has what it wants.
+#[must_use]
+pub(crate) fn exit_code(outcome: Result<()>, stop: &StopSignal) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let code = failed(&error);
+            if stop.is_stopped() {
+                ExitCode::from(INTERRUPTED)
+            } else {
+                code
+            }
+        }
+    }
+}
+
+/// Writes an error with its causes to standard error and returns the exit code of failures.
+pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
+    // A closed standard error must not hide the exit code.
+    drop(writeln!(stderr(), "error: {error:#}"));
+    ExitCode::FAILURE
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

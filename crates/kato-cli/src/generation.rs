@@ -1,0 +1,211 @@
+//! A generation with its provenance, to be shown to people or to programs.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use indicatif::HumanCount;
+use kato_engine::Node;
+use kato_hierarchy::{
+    End, Fit, Generation, GenerationOptions, Hierarchy, Link, Part, Source, Span,
+};
+use kato_model::PatternName;
+use kato_prediction::Prediction;
+use serde::Serialize;
+
+use crate::inspect::View;
+use crate::inspect::decode::short;
+use crate::inspect::layout::{dim, heading, quoted};
+use crate::open::count_patterns;
+
+/// What was generated, and why.
+#[derive(Debug)]
+pub(crate) struct GenerationView<'h> {
+    hierarchy: &'h Hierarchy,
+    generation: Generation,
+    patterns: u64,
+    took: Duration,
+    explains: bool,
+}
+
+impl<'h> GenerationView<'h> {
+    /// Generates; with `explains` the text for people tells every span's provenance.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hierarchy::generate`].
+    pub(crate) fn of(
+        hierarchy: &'h Hierarchy,
+        prompt: &str,
+        options: &GenerationOptions,
+        explains: bool,
+    ) -> Result<Self> {
+        let start = Instant::now();
+        let generation = hierarchy.generate(prompt, options)?;
+        Ok(Self {
+            took: start.elapsed(),
+            generation,
+            hierarchy,
+            patterns: count_patterns(hierarchy),
+            explains,
+        })
+    }
+
+    fn node(&self, level: usize) -> &str {
+        self.hierarchy.nodes().get(level).map_or("?", Node::name)
+    }
+
+    fn json<'a>(&'a self, span: &'a Span) -> SpanJson<'a> {
+        SpanJson {
+            text: &span.text,
+            tokens: &span.tokens,
+            level: span.level,
+            node: self.node(span.level),
+            pattern: span.prediction.name,
+            fit: span.fit,
+            score: span.score,
+            n_choices: span.n_choices,
+            is_bridge: span.is_bridge,
+            chain: &span.chain,
+            parts: &span.parts,
+            source: span.source.as_ref(),
+            prediction: &span.prediction,
+        }
+    }
+
+    fn explained(&self, number: usize, span: &Span, width: usize) -> String {
+        let prediction = &span.prediction;
+        let name = short(&prediction.name);
+        let title = format!("{number}  {} {name}", self.node(span.level));
+        let left = width.saturating_sub(title.len() + 2);
+        let mut text = heading(&format!("{title}  {}", quoted(&span.text, left)));
+        let fit = match span.fit {
+            Fit::Exact => "agrees from its beginning",
+            Fit::Continues => "agrees at the end",
+            Fit::Loose => "is alike",
+        };
+        let bridge = if span.is_bridge {
+            "; the last tokens alone were looked for"
+        } else {
+            ""
+        };
+        text += &format!("   {fit}, best of {}{bridge}\n", span.n_choices);
+        text += &format!(
+            "   potential {:.4}, similarity {:.4}, evidence {:.4}, confidence {:.4}, snr {:.4}, frequency {}\n",
+            prediction.potential,
+            prediction.similarity,
+            prediction.evidence,
+            prediction.confidence,
+            prediction.snr,
+            HumanCount(prediction.frequency)
+        );
+        let link = |link: &Link| format!("{} {}", self.node(link.level), short(&link.pattern));
+        let chain: Vec<String> = span.chain.iter().map(link).collect();
+        text += &format!("   the text is in {}\n", chain.join(" in "));
+        text += &match &span.source {
+            Some(source) => format!("   first seen {}\n", place(source)),
+            None => "   documents were not recorded: train with --provenance\n".to_owned(),
+        };
+        for (part_idx, part) in span.parts.iter().enumerate() {
+            let branch = match part_idx + 1 == span.parts.len() {
+                true => "└─",
+                false => "├─",
+            };
+            let front = format!(
+                "   {branch} {} {} ",
+                self.node(part.level),
+                short(&part.pattern)
+            );
+            let place = part.source.as_ref().map(place).unwrap_or_default();
+            let left = width.saturating_sub(front.chars().count() + place.chars().count() + 2);
+            let piece = self.piece(span, part);
+            text += &format!("{front}{}  {}\n", quoted(&piece, left), dim(&place));
+        }
+        text
+    }
+
+    /// The part's share of the span's text.
+    fn piece(&self, span: &Span, part: &Part) -> String {
+        let tokens = span.tokens.get(part.tokens.clone()).unwrap_or_default();
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        self.hierarchy.tokenizer().decode_tokens(&tokens)
+    }
+}
+
+/// A source in words.
+fn place(source: &Source) -> String {
+    let number = || format!("number {}", source.sample_idx);
+    let document = source.document.clone().unwrap_or_else(number);
+    format!("in {document} at token {}", source.token_idx)
+}
+
+impl View for GenerationView<'_> {
+    fn text(&self, width: usize) -> String {
+        let generation = &self.generation;
+        let mut text = format!("{}\n\n", generation.whole_text);
+        if self.explains {
+            for (span_idx, span) in generation.spans.iter().enumerate() {
+                text += &self.explained(span_idx + 1, span, width);
+                text.push('\n');
+            }
+        }
+        let summary = format!(
+            "{} tokens in {} spans from {} patterns, {:.1} ms; the end: {}",
+            generation.tokens.len(),
+            generation.spans.len(),
+            HumanCount(self.patterns),
+            self.took.as_secs_f64() * 1e3,
+            generation.end
+        );
+        text + &format!("{}\n", dim(&summary))
+    }
+}
+
+#[derive(Serialize)]
+struct GenerationJson<'a> {
+    text: &'a str,
+    whole_text: &'a str,
+    prompt_tokens: &'a [String],
+    tokens: &'a [String],
+    end: &'a End,
+    patterns: u64,
+    milliseconds: f64,
+    spans: Vec<SpanJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct SpanJson<'a> {
+    text: &'a str,
+    tokens: &'a [String],
+    level: usize,
+    node: &'a str,
+    pattern: PatternName,
+    fit: Fit,
+    score: f64,
+    n_choices: usize,
+    is_bridge: bool,
+    chain: &'a [Link],
+    parts: &'a [Part],
+    source: Option<&'a Source>,
+    prediction: &'a Prediction,
+}
+
+impl Serialize for GenerationView<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let generation = &self.generation;
+        GenerationJson {
+            text: &generation.text,
+            whole_text: &generation.whole_text,
+            prompt_tokens: &generation.prompt_tokens,
+            tokens: &generation.tokens,
+            end: &generation.end,
+            patterns: self.patterns,
+            milliseconds: self.took.as_secs_f64() * 1e3,
+            spans: generation
+                .spans
+                .iter()
+                .map(|span| self.json(span))
+                .collect(),
+        }
+        .serialize(serializer)
+    }
+}

@@ -1,0 +1,48 @@
+//! Looking into a knowledge base: an overview, histograms, one pattern with all below it, export and import.
+//!
+//! Every [`View`] is a value that serialises as the JSON that `kato inspect --json` prints, and that has a text for people.
+
+pub(crate) mod decode;
+mod exchange;
+mod find;
+mod histogram;
+pub(crate) mod layout;
+mod overview;
+mod settings;
+mod tree;
+
+use std::io::{self, BufWriter, Write, stdout};
+
+use anyhow::Result;
+use serde::Serialize;
+
+pub(crate) use decode::Decoder;
+pub(crate) use exchange::{Exported, Imported, export, import};
+pub(crate) use find::find;
+pub(crate) use histogram::{Histograms, NodeHistogram};
+pub(crate) use layout::{DEFAULT_WIDTH, terminal_width};
+pub(crate) use overview::{CorpusOverview, NodeOverview, Overview, TopPattern};
+pub(crate) use tree::PatternView;
+
+/// Something that was looked up, to be shown to people or to programs.
+pub(crate) trait View: Serialize {
+    /// The text for people, in lines of at most `width` columns where that can be, the last one ended.
+    fn text(&self, width: usize) -> String;
+}
+
+/// Prints a view to standard output: as one line of JSON, or as text for people.
+///
+/// # Errors
+///
+/// When it cannot be written; see [`exit_code`](crate::exit::exit_code).
+pub(crate) fn show(view: &impl View, as_json: bool) -> Result<()> {
+    let mut out = BufWriter::new(stdout().lock());
+    if as_json {
+        // As an I/O error, so that a closed pipe is known for what it is.
+        serde_json::to_writer(&mut out, view).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", view.text(terminal_width()))?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,78 @@
+//! From the symbols of a pattern back to the text they stand for.
+
+use std::sync::Arc;
+
+use kato_model::{PatternName, Symbol};
+use kato_scheduler::RunConfiguration;
+use kato_tokenizer::Tokenizer;
+
+/// Most symbols that become text: about ten pages.
+const MAX_SYMBOLS: usize = 4096;
+
+/// Turns symbols into text by the tokenizer of the run, or shows them as they are where it is not at hand.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    tokenizer: Option<Arc<dyn Tokenizer>>,
+    problem: Option<String>,
+}
+
+impl Decoder {
+    /// The decoder for what a run learned; one without a tokenizer where the run is not known.
+    #[must_use]
+    pub(crate) fn of(run: Option<&RunConfiguration>) -> Self {
+        let Some(run) = run else {
+            return Self {
+                tokenizer: None,
+                problem: None,
+            };
+        };
+        match kato_tokenizer::load(&run.tokenizer) {
+            Ok(tokenizer) if tokenizer.fingerprint() == run.tokenizer_fingerprint => Self {
+                tokenizer: Some(tokenizer),
+                problem: None,
+            },
+            Ok(_) => Self::without("it is not the one that the run used"),
+            Err(error) => Self::without(&error.to_string()),
+        }
+    }
+
+    fn without(problem: &str) -> Self {
+        Self {
+            tokenizer: None,
+            problem: Some(problem.to_owned()),
+        }
+    }
+
+    /// Why the run's tokenizer cannot be used, so that tokens are shown as they are.
+    #[must_use]
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// The text of the symbols, cut with an ellipsis after 4096 of them; names stand for text that is not known.
+    pub(crate) fn text<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) -> String {
+        let mut symbols = symbols.into_iter();
+        let parts: Vec<String> = symbols.by_ref().take(MAX_SYMBOLS).map(part).collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let mut text = match &self.tokenizer {
+            Some(tokenizer) => tokenizer.decode_tokens(&parts),
+            None => parts.join(" "),
+        };
+        if symbols.next().is_some() {
+            text.push('…');
+        }
+        text
+    }
+}
+
+fn part(symbol: &Symbol) -> String {
+    match symbol {
+        Symbol::Text(text) => text.to_string(),
+        Symbol::Name(name) => format!("<{}?>", short(name)),
+    }
+}
+
+/// The beginning of a name: enough to tell patterns apart, and what `--pattern` accepts.
+pub(crate) fn short(name: &PatternName) -> String {
+    format!("{name:.8}")
+}

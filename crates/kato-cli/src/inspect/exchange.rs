@@ -1,0 +1,272 @@
+//! Export to a file and import from one: all of it or nothing, with progress on a terminal.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use indicatif::{ProgressBar, ProgressStyle};
+use kato_loader::open_unless;
+use kato_scheduler::StopSignal;
+use kato_store::{EmbeddedStore, KnowledgeBase};
+use serde::Serialize;
+
+use super::View;
+use super::overview::count;
+
+/// What was exported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Exported {
+    /// The node.
+    pub(crate) node: String,
+    /// Patterns written, one a line.
+    pub(crate) exported: u64,
+    /// The file.
+    pub(crate) file: String,
+}
+
+/// What was imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Imported {
+    /// The node.
+    pub(crate) node: String,
+    /// Patterns read, one a line.
+    pub(crate) imported: u64,
+    /// Those of them that the node did not have.
+    pub(crate) new_patterns: u64,
+    /// Learn calls added: the sum of the frequencies read.
+    pub(crate) observations: u64,
+}
+
+impl View for Exported {
+    fn text(&self, _width: usize) -> String {
+        format!(
+            "{} patterns of {} written to {}\n",
+            count(self.exported),
+            self.node,
+            self.file
+        )
+    }
+}
+
+impl View for Imported {
+    fn text(&self, _width: usize) -> String {
+        format!(
+            "{} patterns added to {}, {} of them new; {} learn calls\n",
+            count(self.imported),
+            self.node,
+            count(self.new_patterns),
+            count(self.observations),
+        )
+    }
+}
+
+/// Writes all patterns of a node as JSON Lines to a file, or to standard output for `-`.
+///
+/// A file is replaced when the export is complete; until then the lines are in `FILE.part` beside it, which is removed
+/// when the export fails. Devices and pipes are written directly. Nothing is written into a knowledge base.
+///
+/// # Errors
+///
+/// When the node cannot be read or the lines cannot be written, when the file lies in a knowledge base, and when a stop is asked for.
+pub(crate) fn export(
+    knowledge_base: &KnowledgeBase<'_>,
+    file: &Path,
+    stop: &StopSignal,
+) -> Result<Exported> {
+    let bar = bar("{bar:30} {percent:>3} % of {human_len} patterns, {eta} left");
+    let lines = |out: &mut dyn Write| -> Result<u64> {
+        if !bar.is_hidden() {
+            bar.set_length(knowledge_base.count_patterns()?);
+        }
+        Ok(knowledge_base.export(Monitored {
+            inner: out,
+            bar: &bar,
+            stop,
+        })?)
+    };
+    let exported = if file == Path::new("-") {
+        lines(&mut stdout().lock())
+    } else {
+        write_whole(file, lines).with_context(|| format!("{} was not written", file.display()))
+    };
+    bar.finish_and_clear();
+    Ok(Exported {
+        node: knowledge_base.name().to_owned(),
+        exported: exported?,
+        file: file.display().to_string(),
+    })
+}
+
+/// Adds the patterns of a file of JSON Lines, or of standard input for `-`, to a node.
+///
+/// # Errors
+///
+/// When a line cannot be taken or the node cannot be written, and when a stop is asked for; then nothing was added.
+pub(crate) fn import(
+    knowledge_base: &KnowledgeBase<'_>,
+    file: &Path,
+    stop: &StopSignal,
+) -> Result<Imported> {
+    let patterns_before = knowledge_base.count_patterns()?;
+    let observations_before = knowledge_base.totals()?.observations;
+    let bar = bar("{bar:30} {percent:>3} % of {binary_total_bytes}, {eta} left");
+    let imported = if file == Path::new("-") {
+        knowledge_base
+            .import(Monitored {
+                inner: stdin().lock(),
+                bar: &bar,
+                stop,
+            })
+            .context("standard input")
+    } else {
+        let open = || -> io::Result<(u64, File)> {
+            let file = open_unless(file, &|| stop.is_stopped())?;
+            Ok((file.metadata()?.len(), file))
+        };
+        let (length, opened) = open().with_context(|| format!("cannot open {}", file.display()))?;
+        bar.set_length(length);
+        let lines = BufReader::with_capacity(
+            1 << 18,
+            Monitored {
+                inner: opened,
+                bar: &bar,
+                stop,
+            },
+        );
+        knowledge_base
+            .import(lines)
+            .with_context(|| file.display().to_string())
+    };
+    bar.finish_and_clear();
+    Ok(Imported {
+        node: knowledge_base.name().to_owned(),
+        imported: imported?,
+        new_patterns: knowledge_base.count_patterns()? - patterns_before,
+        observations: knowledge_base.totals()?.observations - observations_before,
+    })
+}
+
+/// Shown on standard error if that is a terminal.
+fn bar(template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template);
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Writes a file as a whole: beside its place first, and into it when everything is there.
+fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> Result<u64>) -> Result<u64> {
+    // Through a symbolic link the file behind it is replaced, and not the link.
+    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    refuse_knowledge_base(&target)?;
+    if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
+        return write(&mut File::options().write(true).open(&target)?);
+    }
+    let mut part = Part::create(&target)?;
+    let written = write(&mut part.file)?;
+    part.file.sync_all()?;
+    fs::rename(&part.path, &target)?;
+    part.is_done = true;
+    Ok(written)
+}
+
+/// Refuses a file in a knowledge base, whichever: one of its files may be gone by a slip of the finger.
+fn refuse_knowledge_base(target: &Path) -> Result<()> {
+    // It need not be there yet, but the directory must.
+    let parent = target.parent().filter(|parent| *parent != Path::new(""));
+    let parent = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
+    let found = parent.ancestors().find(|dir| EmbeddedStore::exists(dir));
+    let dir = found.unwrap_or(Path::new("")).display();
+    ensure!(
+        found.is_none(),
+        "it would lie in the knowledge base {dir}: name a file elsewhere"
+    );
+    Ok(())
+}
+
+/// A file that is removed unless it was moved to its place.
+struct Part {
+    path: PathBuf,
+    file: File,
+    is_done: bool,
+}
+
+impl Part {
+    fn create(target: &Path) -> io::Result<Self> {
+        let mut path = target.as_os_str().to_owned();
+        path.push(".part");
+        let path = PathBuf::from(path);
+        // What an export that was killed has left goes; what it is a link to stays, and so does a directory.
+        if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir()) {
+            fs::remove_file(&path)?;
+        }
+        Ok(Self {
+            file: File::create_new(&path)?,
+            path,
+            is_done: false,
+        })
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // The error that led here is told; a file that stays is overwritten by the next export.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Passes bytes on, moves a bar, and fails when a stop is asked for.
+struct Monitored<'a, T> {
+    inner: T,
+    bar: &'a ProgressBar,
+    stop: &'a StopSignal,
+}
+
+impl<T> Monitored<'_, T> {
+    fn check(&self) -> io::Result<()> {
+        // Not `Interrupted`: that kind means "try again".
+        if self.stop.is_stopped() {
+            Err(io::Error::other("interrupted"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl<T: Write> Write for Monitored<'_, T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check()?;
+        let written = self.inner.write(bytes)?;
+        let lines = bytes[..written]
+            .iter()
+            .filter(|&&byte| byte == b'\n')
+            .count();
+        self.bar.inc(lines as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<T: Read> Read for Monitored<'_, T> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.check()?;
+        let read = self.inner.read(bytes)?;
+        self.bar.inc(read as u64);
+        Ok(read)
+    }
+}
+
+impl<T: BufRead> BufRead for Monitored<'_, T> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.check()?;
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.inner.consume(amount);
+    }
+}

@@ -1,0 +1,57 @@
+//! What the libraries report while a command runs: lines on standard error, by level and module.
+
+use std::io::stderr;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Logging")]
+pub(crate) struct LogArgs {
+    /// Form of the logs.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Text, global = true)]
+    log: Form,
+    /// What is logged: off, error, warn, info (`kato serve`: one line a request), debug; also by module, as in
+    /// `warn,kato_server=debug`. Default: warn for `kato serve`, else off.
+    #[arg(long, value_name = "LEVEL", value_parser = level, global = true)]
+    log_level: Option<Targets>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Form {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl LogArgs {
+    /// Starts logging; a server warns unless it is told otherwise, as nobody sits before it.
+    pub(crate) fn start(&self, is_server: bool) {
+        let default = is_server.then(|| Targets::new().with_default(LevelFilter::WARN));
+        let Some(wanted) = self.log_level.clone().or(default) else {
+            return;
+        };
+        let lines = tracing_subscriber::fmt::layer().with_writer(stderr);
+        let lines = match self.log {
+            Form::Text => lines.boxed(),
+            Form::Json => lines.json().boxed(),
+        };
+        tracing_subscriber::registry()
+            .with(lines.with_filter(wanted))
+            .init();
+    }
+}
+
+fn level(text: &str) -> Result<Targets> {
+    let is_known = |part: &&str| part.contains('=') || part.parse::<LevelFilter>().is_ok();
+    if let Some(part) = text.split(',').find(|part| !is_known(part)) {
+        // It would be taken for a module, and nothing else would be logged.
+        bail!("{part:?} is no level: use off, error, warn, info, debug, trace, or MODULE=LEVEL");
+    }
+    Ok(text.parse()?)
+}

@@ -1,0 +1,36 @@
+//! The program `kato`: trains, asks, serves and measures, one subcommand each.
+
+mod analysis;
+mod backend;
+mod bench_workers;
+mod byte_size;
+mod commands;
+mod datasets;
+mod estimation;
+mod evaluate;
+mod exit;
+mod generation;
+mod hardware;
+mod inspect;
+mod interrupt;
+mod knowledge_base;
+mod learning;
+mod logging;
+mod meter;
+mod open;
+mod prediction;
+mod program;
+mod remote;
+mod report;
+mod repository;
+mod runs;
+mod settings;
+mod source;
+mod tokens;
+mod training;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    program::main()
+}

@@ -1,0 +1,215 @@
+//! What one node predicts from a state, to be shown to people or to programs.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use indicatif::HumanCount;
+use kato_engine::{Node, SessionConfig};
+use kato_hierarchy::{ActivationOptions, Hierarchy};
+use kato_model::Event;
+use kato_prediction::{FuturePotential, Prediction, Predictions};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::inspect::View;
+use crate::inspect::decode::short;
+use crate::inspect::layout::{dim, heading, one_line, quoted, table};
+
+/// Most tokens of one column.
+const MAX_TOKENS: usize = 256;
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub(crate) enum Question<'a> {
+    /// The state that a node is in after this text, cut as training cut it.
+    Text(&'a str),
+    /// This short-term memory, as JSON: a list of events, each a list of symbols.
+    Stm(&'a str),
+}
+
+/// One node's answer. As JSON `predictions` and `future_potentials` are KATO's.
+#[derive(Debug, Serialize)]
+pub(crate) struct PredictionView<'a> {
+    /// The node.
+    pub(crate) node: String,
+    /// Patterns that the node knows.
+    pub(crate) patterns: u64,
+    /// The state that was asked.
+    pub(crate) state: Vec<Event>,
+    /// Milliseconds that the prediction took.
+    pub(crate) milliseconds: f64,
+    /// The best, as many as were asked for.
+    pub(crate) predictions: Vec<Prediction>,
+    /// The heaviest futures, as many.
+    pub(crate) future_potentials: Vec<FuturePotential>,
+    #[serde(skip)]
+    hierarchy: &'a Hierarchy,
+    #[serde(skip)]
+    level: usize,
+    #[serde(skip)]
+    n_found: usize,
+}
+
+impl<'a> PredictionView<'a> {
+    /// Asks a node; shows `limit` predictions and futures at most.
+    ///
+    /// # Errors
+    ///
+    /// When the text cannot be tokenized, or the JSON is no short-term memory.
+    pub(crate) fn of(
+        hierarchy: &'a Hierarchy,
+        node: &Node,
+        question: &Question<'_>,
+        limit: usize,
+    ) -> Result<Self> {
+        let level = node.node_idx();
+        let state = match question {
+            Question::Text(text) => {
+                let mut activation = hierarchy.activate(*text, &ActivationOptions::default())?;
+                activation.levels.swap_remove(level).state
+            }
+            Question::Stm(json) => serde_json::from_str::<Vec<Vec<String>>>(json)
+                .context("--stm must be a list of events, such as [[\"a\"],[\"b\",\"c\"]]")?
+                .into_iter()
+                .filter(|symbols| !symbols.is_empty())
+                .map(Event::new)
+                .collect(),
+        };
+        let config = hierarchy.config(level).cloned().unwrap_or_default();
+        let start = Instant::now();
+        let Predictions {
+            mut predictions,
+            mut future_potentials,
+        } = node.predict(&state, &config);
+        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        let n_found = predictions.len();
+        predictions.truncate(limit);
+        future_potentials.truncate(limit);
+        Ok(Self {
+            node: node.name().to_owned(),
+            patterns: node.totals().patterns,
+            state,
+            milliseconds,
+            predictions,
+            future_potentials,
+            hierarchy,
+            level,
+            n_found,
+        })
+    }
+
+    fn decoded(&self, events: &[Event]) -> String {
+        let mut unraveller = self.hierarchy.unraveller().with_max_leaves(MAX_TOKENS);
+        match unraveller.events(self.level, events) {
+            Ok(unravelled) if unravelled.is_truncated => unravelled.text + "…",
+            Ok(unravelled) => unravelled.text,
+            Err(error) => format!("<{error}>"),
+        }
+    }
+
+    /// The pattern as text: past, present and future; what is missing from the state and what it has beyond.
+    fn pattern(&self, prediction: &Prediction) -> String {
+        let mut present = String::new();
+        let is_missing = |idx: usize| prediction.missing.get(idx).is_some_and(|m| !m.is_empty());
+        let events: Vec<(bool, &Event)> = prediction
+            .present
+            .iter()
+            .enumerate()
+            .map(|(idx, event)| (is_missing(idx), event))
+            .collect();
+        for run in events.chunk_by(|one, next| one.0 == next.0) {
+            let owned: Vec<Event> = run.iter().map(|(_, event)| (*event).clone()).collect();
+            let text = self.decoded(&owned);
+            present += &match run[0].0 {
+                true => format!("[-{text}-]"),
+                false => text,
+            };
+        }
+        let extras: Vec<Event> = prediction
+            .extras
+            .iter()
+            .filter(|symbols| !symbols.is_empty())
+            .map(|symbols| Event::in_given_order(symbols.clone()))
+            .collect();
+        let past = self.decoded(&prediction.past);
+        let future = self.decoded(&prediction.future);
+        let extras = match extras.is_empty() {
+            true => String::new(),
+            false => format!("  {{+{}+}}", self.decoded(&extras)),
+        };
+        format!("{past} | {present} | {future}{extras}")
+    }
+}
+
+impl View for PredictionView<'_> {
+    fn text(&self, width: usize) -> String {
+        let mut text = heading(&format!(
+            "{}: {} predictions from {} patterns in {:.2} ms",
+            self.node,
+            HumanCount(self.n_found as u64),
+            HumanCount(self.patterns),
+            self.milliseconds
+        ));
+        text += &format!("state {}\n", quoted(&self.decoded(&self.state), width - 6));
+        if self.predictions.is_empty() {
+            return text + "nothing that was learned resembles it\n";
+        }
+        let rows: Vec<Vec<String>> = self.predictions.iter().map(row).collect();
+        let header = ["name", "potential", "similarity", "evidence", "confidence"];
+        let header: Vec<&str> = header.into_iter().chain(["snr", "frequency"]).collect();
+        let numbers = table(&header, &rows);
+        let mut lines = numbers.lines();
+        text += &format!("\n{}", heading(lines.next().unwrap_or_default()));
+        for (line, prediction) in lines.zip(&self.predictions) {
+            let pattern = one_line(&self.pattern(prediction), width.saturating_sub(2));
+            text += &format!("{line}\n  {pattern}\n");
+        }
+        let legend = "past | present | future; [-missing from the state-], {+in the state alone+}";
+        text += &format!("{}\n", dim(legend));
+        if !self.future_potentials.is_empty() {
+            text += &format!("\n{}", heading("share  patterns  future"));
+        }
+        for future in &self.future_potentials {
+            text += &format!(
+                "{:>5.3}  {:>8}  {}\n",
+                future.aggregate_potential,
+                future.supporting_patterns,
+                quoted(&self.decoded(&future.future), width.saturating_sub(17))
+            );
+        }
+        text
+    }
+}
+
+fn row(prediction: &Prediction) -> Vec<String> {
+    let metrics = [
+        prediction.potential,
+        prediction.similarity,
+        prediction.evidence,
+        prediction.confidence,
+        prediction.snr,
+    ];
+    let metrics = metrics.iter().map(|value| format!("{value:.4}"));
+    let frequency = HumanCount(prediction.frequency).to_string();
+    let name = short(&prediction.name);
+    [name]
+        .into_iter()
+        .chain(metrics)
+        .chain([frequency])
+        .collect()
+}
+
+/// A level's configuration with changes from a JSON object of KATO's settings.
+///
+/// # Errors
+///
+/// When it is no object, or a value is out of range.
+pub(crate) fn configured(base: &SessionConfig, changes: &str) -> Result<SessionConfig> {
+    let value: Value = serde_json::from_str(changes).context("--config must be JSON")?;
+    let changes = value
+        .as_object()
+        .context("--config must be an object, such as {\"recall_threshold\": 0.3}")?;
+    let mut config = base.clone();
+    config.update(changes)?;
+    Ok(config)
+}

@@ -1,0 +1,108 @@
+//! The command line as a whole: which subcommand it names, with the settings of a file where one is named.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::commands::{
+    analyze, bench, cleanup, completions, corpus, datasets, estimate, evaluate, generate, hardware,
+    inspect, man, predict, runs, serve, train,
+};
+use crate::exit::failed;
+use crate::logging::LogArgs;
+use crate::settings;
+
+/// Learns patterns of patterns from text, exactly and traceably, and answers from them: kato-rs, hierarchical concept learning
+/// with KATO.
+///
+/// Begin with `kato train`, which learns this repository's own text or yours; look at the result with `kato inspect`, ask it
+/// with `kato predict`, let it write with `kato generate`, or serve it to KATO's clients with `kato serve`.
+///
+/// Exit codes of all commands: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "kato", version, subcommand_value_name = "COMMAND")]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    log: LogArgs,
+    /// Take flags that are not given here from this TOML file: a table for each command, with keys named as its flags.
+    #[arg(long, value_name = "FILE", env = settings::VARIABLE, global = true)]
+    settings: Option<PathBuf>,
+}
+
+// No documentation on the variants: a command's help begins with that of its flags.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Train(Box<train::Args>),
+    Inspect(inspect::Args),
+    Predict(predict::Args),
+    Generate(generate::Args),
+    Evaluate(evaluate::Args),
+    Serve(Box<serve::Args>),
+    Datasets(datasets::Args),
+    Runs(runs::Args),
+    Analyze(analyze::Args),
+    Cleanup(cleanup::Args),
+    Estimate(Box<estimate::Args>),
+    Hardware(hardware::Args),
+    Bench(bench::Args),
+    Corpus(corpus::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// Runs the command that the process's arguments name.
+pub(crate) fn main() -> ExitCode {
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let arguments = match settings::merged(&command(), given) {
+        Ok(arguments) => arguments,
+        Err(error) => return failed(&error),
+    };
+    let matches = command().get_matches_from(arguments);
+    let program = Program::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    program.run()
+}
+
+impl Program {
+    fn run(self) -> ExitCode {
+        let is_server = matches!(self.command, Command::Serve(_));
+        self.log.start(is_server);
+        match self.command {
+            Command::Train(mut args) => train::main(&mut args),
+            Command::Inspect(args) => inspect::main(&args),
+            Command::Predict(args) => predict::main(&args),
+            Command::Generate(args) => generate::main(&args),
+            Command::Evaluate(args) => evaluate::main(&args),
+            Command::Serve(args) => serve::main(&args),
+            Command::Datasets(mut args) => datasets::main(&mut args),
+            Command::Runs(args) => runs::main(&args),
+            Command::Analyze(args) => analyze::main(&args),
+            Command::Cleanup(args) => cleanup::main(&args),
+            Command::Estimate(mut args) => estimate::main(&mut args),
+            Command::Hardware(args) => hardware::main(&args),
+            Command::Bench(args) => bench::main(&args),
+            Command::Corpus(args) => corpus::main(&args),
+            Command::Completions(args) => completions::main(&args),
+            Command::Man(args) => man::main(&args),
+        }
+    }
+}
+
+/// Returns the definition of the whole command line.
+pub(crate) fn command() -> clap::Command {
+    Program::command()
+}
+
+/// Returns the definition of a subcommand, for errors that name its usage.
+pub(crate) fn subcommand(name: &str) -> clap::Command {
+    let mut program = command();
+    // Fills in the names by which usage errors call a subcommand.
+    program.build();
+    program
+        .find_subcommand(name)
+        .cloned()
+        .expect("every command names itself")
+}

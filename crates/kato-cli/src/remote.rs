@@ -1,0 +1,11 @@
+//! Sources behind a network, in builds with the feature `remote`; in others the same names, and an error that says what to install.
+
+#[cfg(feature = "remote")]
+mod fetching;
+#[cfg(not(feature = "remote"))]
+mod missing;
+
+#[cfg(feature = "remote")]
+pub(crate) use fetching::{FetchFigures, Fetcher, Listing, Location, fetcher, with_fetcher};
+#[cfg(not(feature = "remote"))]
+pub(crate) use missing::{FetchFigures, Fetcher, Listing, Location, fetcher, with_fetcher};

@@ -1,0 +1,16 @@
+//! The report of a training run, for machines.
+
+use anyhow::Result;
+use kato_scheduler::TrainingReport;
+use serde_json::{Value, json};
+
+/// The report with the share of its time that learning waited for documents.
+///
+/// # Errors
+///
+/// When the report has no JSON form, which would be a bug.
+pub(crate) fn to_json(report: &TrainingReport) -> Result<Value> {
+    let mut value = serde_json::to_value(report)?;
+    value["starved_share"] = json!(report.starved_share());
+    Ok(value)
+}

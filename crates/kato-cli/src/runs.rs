@@ -1,0 +1,297 @@
+//! Runs, shown to people and to programs.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, Write as _, stderr, stdin};
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use indicatif::{HumanBytes, HumanCount};
+use kato_runs::{Archive, Origin, Run, RunLocation, RunManifest, Runs};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::backend::Backend;
+use crate::inspect::View;
+use crate::inspect::layout::table;
+
+/// The runs of a place.
+///
+/// # Errors
+///
+/// When there is no such place, or it does not know its runs.
+pub(crate) fn runs_in(place: &Backend) -> Result<Runs> {
+    Ok(match place {
+        Backend::Embedded(dir) => Runs::in_directory(dir)?,
+        Backend::Mongodb(uri) => Runs::in_mongodb(uri)?,
+        Backend::Kato(_) => bail!(
+            "a server does not know its runs: name the directory with their NAME.kato-run.json"
+        ),
+    })
+}
+
+/// Several runs.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunList {
+    runs: Vec<Run>,
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct RunView(pub Run);
+
+/// A run that was exported.
+#[derive(Debug, Serialize)]
+pub(crate) struct Exported {
+    exported: PathBuf,
+    manifest: RunManifest,
+}
+
+/// A run that was deleted.
+#[derive(Debug, Serialize)]
+pub(crate) struct Deleted {
+    /// The run as it was.
+    pub(crate) deleted: Run,
+}
+
+impl RunList {
+    /// These runs, in their order.
+    #[must_use]
+    pub(crate) fn new(runs: Vec<Run>) -> Self {
+        Self { runs }
+    }
+}
+
+impl Exported {
+    /// An export that was just written.
+    #[must_use]
+    pub(crate) fn of(archive: &Archive) -> Self {
+        Self {
+            exported: archive.dir().to_owned(),
+            manifest: archive.manifest().clone(),
+        }
+    }
+}
+
+/// Asks for the name of the run that is to be deleted.
+///
+/// # Errors
+///
+/// When another name, or none, is typed.
+pub(crate) fn confirm(run: &Run) -> Result<()> {
+    let name = &run.manifest.name;
+    let mut err = stderr().lock();
+    write!(
+        err,
+        "{}\ntype the name of the run to delete it for good: ",
+        one_line(run)
+    )?;
+    err.flush()?;
+    let mut typed = String::new();
+    stdin().lock().read_line(&mut typed)?;
+    if typed.trim() != name.as_str() {
+        bail!("run {name} is not deleted: its name was not typed; --yes deletes without asking");
+    }
+    Ok(())
+}
+
+impl View for RunList {
+    fn text(&self, _width: usize) -> String {
+        if self.runs.is_empty() {
+            return "no runs\n".to_owned();
+        }
+        let rows: Vec<Vec<String>> = self.runs.iter().map(row).collect();
+        let mut text = table(
+            &[
+                "run", "state", "backend", "samples", "errors", "size", "began", "place",
+            ],
+            &rows,
+        );
+        for run in &self.runs {
+            if let Some(problem) = &run.problem {
+                let _ = writeln!(text, "{}: {problem}", run.manifest.name);
+            }
+        }
+        text
+    }
+}
+
+fn row(run: &Run) -> Vec<String> {
+    let manifest = &run.manifest;
+    let unknown = || "-".to_owned();
+    let results = manifest.results.as_ref();
+    let count = |n: Option<u64>| n.map_or_else(unknown, |n| HumanCount(n).to_string());
+    let state = match &run.problem {
+        Some(_) => "unreadable",
+        None => manifest.state.as_str(),
+    };
+    vec![
+        manifest.name.to_string(),
+        state.to_owned(),
+        manifest.backend.kind.as_str().to_owned(),
+        count(results.map(|results| results.samples)),
+        count(results.map(|results| results.errors)),
+        run.disk_bytes
+            .map_or_else(unknown, |bytes| HumanBytes(bytes).to_string()),
+        field(manifest, "created").chars().take(10).collect(),
+        run.location.to_string(),
+    ]
+}
+
+/// A field of a manifest as it is written there.
+fn field(manifest: &RunManifest, name: &str) -> String {
+    let written = serde_json::to_value(manifest).unwrap_or_default();
+    written[name].as_str().unwrap_or("-").to_owned()
+}
+
+impl View for RunView {
+    fn text(&self, _width: usize) -> String {
+        let Self(run) = self;
+        let manifest = &run.manifest;
+        let mut lines = vec![
+            ("run", manifest.name.to_string()),
+            ("id", id(run)),
+            ("state", manifest.state.as_str().to_owned()),
+            ("began", field(manifest, "created")),
+            ("place", run.location.to_string()),
+            (
+                "backend",
+                format!(
+                    "{} {}",
+                    manifest.backend.kind.as_str(),
+                    manifest.backend.place
+                ),
+            ),
+        ];
+        if let Some(problem) = &run.problem {
+            lines.push(("problem", problem.clone()));
+        }
+        if let Some(tokenizer) = &manifest.tokenizer {
+            lines.push(("tokenizer", tokenizer.name.clone()));
+        }
+        if let Some(corpus) = &manifest.corpus {
+            let files = HumanCount(corpus.files);
+            let noun = if corpus.files == 1 { "file" } else { "files" };
+            lines.push(("corpus", format!("{files} {noun}, {}", corpus.digest)));
+        }
+        if let Some(results) = &manifest.results {
+            let (samples, errors) = (HumanCount(results.samples), HumanCount(results.errors));
+            let tokens = HumanCount(results.tokens);
+            let mut text = format!("{samples} samples, {errors} errors, {tokens} tokens");
+            if let Some(seconds) = results.seconds {
+                let _ = write!(text, ", {seconds:.1} s");
+            }
+            lines.push(("results", text));
+        }
+        if let Some(bytes) = run.disk_bytes {
+            lines.push(("size", HumanBytes(bytes).to_string()));
+        }
+        for (name, value) in &manifest.options {
+            lines.push(("option", format!("{name} = {value}")));
+        }
+        for origin in &manifest.lineage {
+            lines.push(("from", from(origin)));
+        }
+        let mut text = String::new();
+        for (name, value) in lines {
+            let _ = writeln!(text, "{name:<10} {value}");
+        }
+        text + &levels(manifest)
+    }
+}
+
+fn id(run: &Run) -> String {
+    match run.is_recorded {
+        true => run.manifest.id.to_string(),
+        false => format!(
+            "{} (not recorded; `kato runs record` does)",
+            run.manifest.id
+        ),
+    }
+}
+
+fn from(origin: &Origin) -> String {
+    match origin {
+        Origin::Cloned { id, name } => format!("cloned from {name} ({id})"),
+        Origin::Imported { id, name } => format!("imported from an export of {name} ({id})"),
+        _ => serde_json::to_value(origin)
+            .as_ref()
+            .map(Value::to_string)
+            .unwrap_or_default(),
+    }
+}
+
+fn levels(manifest: &RunManifest) -> String {
+    let unknown = || "-".to_owned();
+    let rows = manifest.levels.iter().map(|level| {
+        let results = manifest.results.iter().flat_map(|results| &results.levels);
+        let result = results.clone().find(|result| result.node == level.node);
+        let count = |n: Option<u64>| n.map_or_else(unknown, |n| HumanCount(n).to_string());
+        vec![
+            level.node.clone(),
+            count(level.chunk_size),
+            count(result.map(|result| result.observations)),
+            count(result.and_then(|result| result.patterns)),
+            level.database.clone(),
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    table(
+        &["level", "chunk", "learned", "patterns", "database"],
+        &rows,
+    )
+}
+
+impl View for Exported {
+    fn text(&self, _width: usize) -> String {
+        let manifest = &self.manifest;
+        let mut text = format!("run {} is in {}\n", manifest.name, self.exported.display());
+        if let Some(contents) = &manifest.contents {
+            for file in &contents.patterns {
+                let _ = writeln!(
+                    text,
+                    "{:<20} {} patterns, {}",
+                    file.name,
+                    HumanCount(file.patterns),
+                    HumanBytes(file.bytes)
+                );
+            }
+            for what in &contents.left_out {
+                let _ = writeln!(text, "not exported: {what}");
+            }
+        }
+        text
+    }
+}
+
+impl View for Deleted {
+    fn text(&self, _width: usize) -> String {
+        let run = &self.deleted;
+        let mut text = format!("deleted {}\n", one_line(run));
+        if let RunLocation::StateFile(_) = run.location {
+            let ids = run.manifest.levels.iter().map(|level| &*level.node_id);
+            let ids: Vec<&str> = ids.collect();
+            let _ = writeln!(
+                text,
+                "what it learned is still on {}: nodes {}",
+                run.manifest.backend.place,
+                ids.join(", ")
+            );
+        }
+        text
+    }
+}
+
+/// A run in a few words.
+fn one_line(run: &Run) -> String {
+    let samples = run.manifest.results.as_ref().map(|results| results.samples);
+    format!(
+        "run {}, {} samples, at {}",
+        run.in_words(),
+        HumanCount(samples.unwrap_or(0)),
+        run.location
+    )
+}

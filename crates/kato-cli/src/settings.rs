@@ -1,0 +1,268 @@
+//! A TOML file of flags: what it says counts as if it were given, unless the command line says otherwise.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use toml::{Table, Value};
+
+/// Environment variable that names the file.
+pub(crate) const VARIABLE: &str = "KATO_SETTINGS";
+
+/// Id of the flag that names the file.
+const FLAG: &str = "settings";
+
+/// Returns the arguments with those that a settings file adds, if one is named.
+///
+/// # Errors
+///
+/// When the file cannot be read, or names a command or flag that there is not.
+pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Vec<OsString>> {
+    let is_named = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        text == "--settings" || text.starts_with("--settings=")
+    };
+    if std::env::var_os(VARIABLE).is_none() && !given.iter().any(is_named) {
+        return Ok(given);
+    }
+    // What is missing now may be in the file: errors are for the second reading.
+    let lenient = program.clone().ignore_errors(true);
+    let Ok(matches) = lenient.try_get_matches_from(&given) else {
+        return Ok(given);
+    };
+    let Some(file) = matches.get_one::<PathBuf>(FLAG) else {
+        return Ok(given);
+    };
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let table: Table = text
+        .parse()
+        .with_context(|| format!("{} is no TOML", file.display()))?;
+    Settings { file, program }.merge(&table, &matches, given)
+}
+
+struct Settings<'a> {
+    file: &'a Path,
+    program: &'a clap::Command,
+}
+
+impl Settings<'_> {
+    fn merge(
+        &self,
+        table: &Table,
+        matches: &ArgMatches,
+        mut given: Vec<OsString>,
+    ) -> Result<Vec<OsString>> {
+        self.check(table, self.program, &[])?;
+        let (mut command, mut table, mut matches) = (self.program, table, matches);
+        // The program's own name.
+        let mut at = 1;
+        let mut added = arguments(command, table, matches);
+        while let Some((name, below)) = matches.subcommand() {
+            at += position(&given[at..], name);
+            let Some(found) = command.find_subcommand(name) else {
+                break;
+            };
+            let empty = Table::new();
+            let settings = table.get(name).and_then(Value::as_table);
+            added.extend(arguments(found, settings.unwrap_or(&empty), below));
+            let Some(settings) = settings else { break };
+            (command, table, matches) = (found, settings, below);
+        }
+        // Behind the command's name, and so before a `--` that would make values of them.
+        given.splice(at..at, added);
+        Ok(given)
+    }
+
+    /// Finds mistakes in all of the file, also where another command is given.
+    fn check(&self, table: &Table, command: &clap::Command, path: &[&str]) -> Result<()> {
+        let place = match path {
+            [] => "outside of all tables".to_owned(),
+            path => format!("in [{}]", path.join(".")),
+        };
+        for (key, value) in table {
+            if let (Value::Table(table), Some(below)) = (value, command.find_subcommand(key)) {
+                self.check(table, below, &[path, &[key]].concat())?;
+                continue;
+            }
+            let flags = flags(command);
+            if !flags.contains(key.as_str()) {
+                let known: Vec<_> = flags.into_iter().collect();
+                bail!(
+                    "{}: `{key}` {place} is no flag: there are {}",
+                    self.file.display(),
+                    known.join(", ")
+                );
+            }
+            let scalars = value
+                .as_array()
+                .map_or(std::slice::from_ref(value), Vec::as_slice);
+            if !scalars.iter().all(is_scalar) {
+                bail!(
+                    "{}: `{key}` {place} must be a text, a number, true or false, or a list of them",
+                    self.file.display()
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Long names of a command's flags, but for those that a file cannot set.
+fn flags(command: &clap::Command) -> BTreeSet<&str> {
+    let longs = command.get_arguments().filter_map(clap::Arg::get_long);
+    longs
+        .filter(|&long| !["help", "version", FLAG].contains(&long))
+        .collect()
+}
+
+/// Arguments for what a table sets and the command line does not.
+fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Vec<OsString> {
+    let is_given = |long: &str| {
+        let mut arguments = command.get_arguments();
+        let id = arguments.find(|argument| argument.get_long() == Some(long));
+        id.is_some_and(|argument| {
+            let id = argument.get_id().as_str();
+            // Asking for the source of what is not defined would panic.
+            let is_known = matches.try_contains_id(id).is_ok();
+            is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
+        })
+    };
+    let settings = table
+        .iter()
+        .filter(|(key, value)| !value.is_table() && !is_given(key));
+    settings
+        .flat_map(|(key, value)| match value {
+            Value::Array(values) => values
+                .iter()
+                .filter_map(|value| argument(key, value))
+                .collect(),
+            value => Vec::from_iter(argument(key, value)),
+        })
+        .collect()
+}
+
+fn argument(key: &str, value: &Value) -> Option<OsString> {
+    Some(OsString::from(match value {
+        Value::Boolean(true) => format!("--{key}"),
+        Value::Boolean(false) => return None,
+        Value::String(text) => format!("--{key}={text}"),
+        value => format!("--{key}={value}"),
+    }))
+}
+
+fn is_scalar(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_)
+    )
+}
+
+/// Returns how many arguments there are up to a command's name, with it.
+fn position(arguments: &[OsString], name: &str) -> usize {
+    const WITH_VALUE: [&str; 3] = ["--settings", "--log", "--log-level"];
+    let mut is_value = false;
+    let found = arguments.iter().position(|argument| {
+        let is_name = !is_value && argument == OsStr::new(name);
+        is_value = WITH_VALUE.iter().any(|flag| argument == OsStr::new(flag));
+        is_name
+    });
+    found.map_or(arguments.len(), |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, ArgAction, Command};
+
+    use super::*;
+
+    fn program() -> Command {
+        let train = Command::new("train")
+            .arg(Arg::new("source").action(ArgAction::Append))
+            .arg(Arg::new("kb").long("kb").required(true))
+            .arg(Arg::new("levels").long("levels").action(ArgAction::Append))
+            .arg(Arg::new("quiet").long("quiet").action(ArgAction::SetTrue));
+        let list = Command::new("list").arg(Arg::new("rate").long("rate"));
+        Command::new("kato")
+            .arg(
+                Arg::new(FLAG)
+                    .long("settings")
+                    .global(true)
+                    .value_parser(clap::value_parser!(PathBuf)),
+            )
+            .arg(Arg::new("log").long("log").global(true))
+            .subcommand(train)
+            .subcommand(Command::new("datasets").subcommand(list))
+    }
+
+    fn check(settings: &str, given: &str) -> Result<String> {
+        let dir = tempfile::tempdir()?;
+        let file = dir.path().join("kato.toml");
+        fs::write(&file, settings)?;
+        let given = given.split(' ').map(|argument| match argument {
+            "FILE" => file.clone().into_os_string(),
+            argument => argument.into(),
+        });
+        let merged = merged(&program(), given.collect())?;
+        let texts = merged.iter().map(|argument| match argument {
+            argument if argument == file.as_os_str() => "FILE".to_owned(),
+            argument => argument.to_string_lossy().into_owned(),
+        });
+        Ok(texts.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn a_file_adds_the_flags_that_are_not_given() -> Result<()> {
+        let settings = r#"
+            log = "json"
+            [train]
+            kb = "here"
+            levels = [5, 7]
+            quiet = true
+            [datasets.list]
+            rate = 1.5
+        "#;
+        assert_eq!(
+            check(settings, "kato --settings FILE train text -- --odd")?,
+            "kato --settings FILE train --log=json --kb=here --levels=5 --levels=7 --quiet text -- --odd"
+        );
+        assert_eq!(
+            check(settings, "kato --log text train --kb there --settings FILE")?,
+            "kato --log text train --levels=5 --levels=7 --quiet --kb there --settings FILE"
+        );
+        assert_eq!(
+            check(settings, "kato datasets list --settings FILE")?,
+            "kato datasets list --log=json --rate=1.5 --settings FILE"
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn without_a_file_nothing_changes() -> Result<()> {
+        assert_eq!(check("", "kato train text")?, "kato train text");
+        Ok(())
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (settings, message) in [
+            (
+                "[train]\nknowledge = 1",
+                "`knowledge` in [train] is no flag: there are kb, levels, quiet",
+            ),
+            (
+                "[learn]\nkb = 1",
+                "`learn` outside of all tables is no flag: there are log",
+            ),
+            ("[train]\nkb = 1979-05-27", "`kb` in [train] must be a text"),
+            ("[train", "is no TOML"),
+        ] {
+            let error = check(settings, "kato train --settings FILE").unwrap_err();
+            assert!(format!("{error:#}").contains(message), "{error:#}");
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! What to read and how: the arguments that every program which reads datasets has, and the loader they ask for.
+
+mod name;
+mod values;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::error::ErrorKind;
+use clap::{Args, Command};
+use kato_loader::{
+    CorpusIdentity, DatasetEntry, OnBadRecord, Order, Registry, StreamingDatasetLoader,
+    StreamingDatasetLoaderBuilder,
+};
+
+pub(crate) use name::{Place, Source};
+pub(crate) use values::{
+    Exhausted, OnBad, ParseSampleError, ParseShardError, SampleOf, ShardOf, Unit,
+};
+
+use crate::byte_size::ByteSize;
+use crate::remote::{self, Fetcher, Location};
+
+/// What SOURCE may be, for the help of the programs.
+pub(crate) const SOURCE_HELP: &str = "\
+Sources: a file, a directory, a glob, or `-` for standard input; hf://DATASET[/CONFIG][@REVISION][:SPLIT]; https://…, s3://…, \
+gs://…, az://…; or the key of a dataset that `kato datasets list` shows. With weights, as in `0.7*c4 0.3*wikitext`, the sources are \
+mixed; a glob that begins with a number is written with ./ in front.
+
+Environment: HF_ENDPOINT, HF_TOKEN and HF_HOME for the Hub, AWS_*, GOOGLE_* and AZURE_* for the stores, KATO_DATASETS for a \
+registry of your own.";
+
+/// How sources are read.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct SourceArgs {
+    /// Field of JSON Lines, CSV and Parquet records that holds the text; a dotted path for nested JSON. Default: that of the
+    /// registry, else `text`.
+    #[arg(long, value_name = "NAME")]
+    field: Option<String>,
+    /// Field that holds a document's id. Default: the id is made of file and record number.
+    #[arg(long, value_name = "NAME")]
+    id_field: Option<String>,
+    /// What is one document in a plain text file.
+    #[arg(long, value_name = "UNIT", value_enum, default_value_t = Unit::File)]
+    text_unit: Unit,
+    /// Leave out and count records whose text is not longer than this many characters.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    min_chars: u64,
+    /// Read in a random order that this number decides. Default: in the order of the files.
+    #[arg(long, value_name = "SEED")]
+    shuffle: Option<u64>,
+    /// Pass over the corpus, from 0: every one has a random order of its own.
+    #[arg(long, value_name = "N")]
+    epoch: Option<u64>,
+    /// Text that is shuffled together; memory is about twice this. Default: 64MiB.
+    #[arg(long, value_name = "SIZE")]
+    window: Option<ByteSize>,
+    /// Read one of N parts that together hold every record once: 0/N, 1/N, … up to N-1/N.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<ShardOf>,
+    /// Read a random share of the records: 0.01, or 0.01:SEED for another draw.
+    #[arg(long, value_name = "SHARE")]
+    sample: Option<SampleOf>,
+    /// Pass over this many rows at the beginning.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip: u64,
+    /// End after this many rows, whether or not they become documents.
+    #[arg(long, value_name = "N")]
+    max_rows: Option<u64>,
+    /// Decides from which source of a mixture each record comes.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    mixing_seed: u64,
+    /// What a mixture does when one of its sources ends.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Exhausted::Continue)]
+    when_exhausted: Exhausted,
+    /// What happens to a record that cannot be read. Default: fail.
+    #[arg(long, value_name = "POLICY", value_enum)]
+    on_bad: Option<OnBad>,
+    /// Threads that fetch and decode ahead; 0 reads without. Default: what suits the source.
+    #[arg(long, value_name = "N")]
+    loader_workers: Option<usize>,
+    /// TOML file with datasets of your own, by their keys. Default: the one that KATO_DATASETS names.
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// Keep what is fetched in this directory.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Bytes that the cache may take.
+    #[arg(long, value_name = "SIZE", default_value = "10GiB", requires = "cache")]
+    cache_size: ByteSize,
+}
+
+/// Sources that were recognised, and what it takes to reach them.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    args: SourceArgs,
+    sources: Vec<Source>,
+    fetcher: Option<Fetcher>,
+}
+
+/// The built-in datasets, and those of the user: of `file`, or else of the one that `KATO_DATASETS` names.
+///
+/// # Errors
+///
+/// When the user's file cannot be read.
+pub(crate) fn registry(file: Option<&Path>) -> Result<Registry> {
+    let mut registry = Registry::builtin();
+    let by_environment = || {
+        let path = env::var_os("KATO_DATASETS").filter(|path| !path.is_empty());
+        path.map(PathBuf::from)
+    };
+    if let Some(file) = file.map(Path::to_owned).or_else(by_environment) {
+        registry.read_toml(file)?;
+    }
+    Ok(registry)
+}
+
+impl SourceArgs {
+    /// Reads in a random order where the user did not choose one: windows of one block, which read the least.
+    pub(crate) fn shuffle_by(&mut self, seed: u64) {
+        self.shuffle.get_or_insert(seed);
+        self.window.get_or_insert(ByteSize(1));
+    }
+
+    /// Reads in a random order where the user did not choose one: the first documents are then a random draw of all.
+    pub(crate) fn draw_by(&mut self, seed: u64) {
+        self.shuffle.get_or_insert(seed);
+    }
+
+    /// Skips what cannot be read unless the user said otherwise.
+    pub(crate) fn skip_bad(&mut self) {
+        self.on_bad.get_or_insert(OnBad::Skip);
+    }
+
+    /// Whether records that cannot be read are passed over.
+    #[must_use]
+    pub(crate) fn skips_bad(&self) -> bool {
+        self.on_bad.is_some_and(|policy| policy != OnBad::Fail)
+    }
+
+    /// Fetches and decodes nothing ahead of its turn unless the user said otherwise: right where a few documents are wanted.
+    pub(crate) fn read_little(&mut self) {
+        self.loader_workers.get_or_insert(0);
+    }
+
+    /// Refuses options that would have no effect.
+    ///
+    /// # Errors
+    ///
+    /// A wrong usage of `command`.
+    pub(crate) fn check(&self, command: &mut Command) -> Result<(), clap::Error> {
+        let unused = match (self.shuffle, self.epoch, self.window) {
+            (None, Some(_), _) => "--epoch",
+            (None, _, Some(_)) => "--window",
+            _ => return Ok(()),
+        };
+        let message = format!("{unused} has no meaning without --shuffle");
+        Err(command.error(ErrorKind::MissingRequiredArgument, message))
+    }
+
+    /// Recognises sources; nothing is opened yet.
+    ///
+    /// # Errors
+    ///
+    /// When one is neither there nor known, when some have weights and others none, and when the cache cannot be opened.
+    pub(crate) fn resolve(&self, sources: &[PathBuf]) -> Result<Sources> {
+        let registry = registry(self.registry.as_deref())?;
+        let sources: Vec<Source> = sources
+            .iter()
+            .map(|source| Source::parse(source, &registry))
+            .collect::<Result<_>>()?;
+        let weighted = sources.iter().filter(|source| source.weight.is_some());
+        if !matches!(weighted.count(), n if n == 0 || n == sources.len()) {
+            bail!(
+                "some sources have weights and others none: give one to each, as in `0.7*c4 0.3*wikitext`"
+            );
+        }
+        let mut resolved = Sources {
+            args: self.clone(),
+            sources,
+            fetcher: None,
+        };
+        resolved.check_fields()?;
+        if resolved.sources.iter().any(Source::is_remote) {
+            resolved.fetcher = Some(self.fetcher()?);
+        }
+        Ok(resolved)
+    }
+
+    /// A corpus that was read before: its very files, at the revisions that they had, with its options.
+    ///
+    /// # Errors
+    ///
+    /// When nothing can be fetched with what the environment says.
+    pub(crate) fn again(&self, corpus: &CorpusIdentity) -> Result<StreamingDatasetLoaderBuilder> {
+        let mut builder = StreamingDatasetLoader::builder_of(corpus);
+        let files = corpus.files();
+        if files.iter().any(|file| Location::is_location(&file.name)) {
+            builder = remote::with_fetcher(builder, &self.fetcher()?);
+        }
+        Ok(self.apply_to_stream(builder))
+    }
+
+    fn fetcher(&self) -> Result<Fetcher> {
+        let cache = self.cache.as_deref();
+        remote::fetcher(cache.map(|folder| (folder, self.cache_size.0)))
+    }
+
+    fn order(&self) -> Order {
+        let Some(seed) = self.shuffle else {
+            return Order::Sequential;
+        };
+        let order = Order::shuffled(seed).with_epoch(self.epoch.unwrap_or(0));
+        match self.window {
+            Some(window) => order.with_window_bytes(window.0),
+            None => order,
+        }
+    }
+
+    /// What decides the records of one dataset.
+    fn apply_to_dataset(
+        &self,
+        mut builder: StreamingDatasetLoaderBuilder,
+    ) -> StreamingDatasetLoaderBuilder {
+        builder = builder
+            .with_text_unit(self.text_unit.into())
+            .with_min_chars(self.min_chars)
+            .with_order(self.order());
+        if let Some(field) = &self.field {
+            builder = builder.with_text_field(field);
+        }
+        if let Some(field) = &self.id_field {
+            builder = builder.with_id_field(field);
+        }
+        if let Some(sample) = self.sample {
+            builder = builder.with_sample(sample.0);
+        }
+        builder
+    }
+
+    /// What concerns the stream as a whole.
+    fn apply_to_stream(
+        &self,
+        mut builder: StreamingDatasetLoaderBuilder,
+    ) -> StreamingDatasetLoaderBuilder {
+        builder = builder
+            .with_skip_records(self.skip)
+            .on_bad_record(self.on_bad.map_or(OnBadRecord::Fail, OnBadRecord::from));
+        if let Some(rows) = self.max_rows {
+            builder = builder.with_max_records(rows);
+        }
+        if let Some(shard) = self.shard {
+            builder = builder.with_shard(shard.0);
+        }
+        if let Some(workers) = self.loader_workers {
+            builder = builder.with_workers(workers);
+        }
+        builder
+    }
+}
+
+impl Sources {
+    /// The sources in the order in which they were given.
+    #[must_use]
+    pub(crate) fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// What fetches remote files; `None` when all sources are local.
+    #[must_use]
+    pub(crate) fn fetcher(&self) -> Option<&Fetcher> {
+        self.fetcher.as_ref()
+    }
+
+    /// The rows after which reading ends.
+    #[must_use]
+    pub(crate) fn max_rows(&self) -> Option<u64> {
+        self.args.max_rows
+    }
+
+    /// The field that is read as text.
+    #[must_use]
+    pub(crate) fn text_field(&self) -> &str {
+        let by_registry = self.entries().next().map(|entry| &entry.text_field);
+        let field = self.args.field.as_ref().or(by_registry);
+        field.map_or("text", String::as_str)
+    }
+
+    /// Rows by the registry, if it knows them for every source.
+    #[must_use]
+    pub(crate) fn rows_by_registry(&self) -> Option<u64> {
+        let rows = self.sources.iter().map(|source| source.entry()?.rows);
+        rows.sum()
+    }
+
+    /// A loader of all sources.
+    #[must_use]
+    pub(crate) fn builder(&self) -> StreamingDatasetLoaderBuilder {
+        let empty = StreamingDatasetLoader::builder;
+        let is_mixed = self.sources.iter().any(|source| source.weight.is_some());
+        let mut builder = if is_mixed {
+            let mixing = empty()
+                .with_mixing_seed(self.args.mixing_seed)
+                .when_exhausted(self.args.when_exhausted.into());
+            self.sources.iter().fold(mixing, |mixing, source| {
+                let dataset = self.args.apply_to_dataset(source.add_to(empty()));
+                mixing.with_mixed(source.weight.unwrap_or(1.0), dataset)
+            })
+        } else {
+            let all = self.sources.iter();
+            self.args
+                .apply_to_dataset(all.fold(empty(), |builder, source| source.add_to(builder)))
+        };
+        if let Some(fetcher) = &self.fetcher {
+            builder = remote::with_fetcher(builder, fetcher);
+        }
+        self.args.apply_to_stream(builder)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &DatasetEntry> {
+        self.sources.iter().filter_map(Source::entry)
+    }
+
+    /// One stream has one text field: datasets that differ in it can be mixed only.
+    fn check_fields(&self) -> Result<()> {
+        let is_mixed = self.sources.iter().any(|source| source.weight.is_some());
+        if is_mixed || self.args.field.is_some() {
+            return Ok(());
+        }
+        let field_of = |source: &Source| {
+            let entry = source.entry();
+            entry.map_or("text".to_owned(), |entry| entry.text_field.clone())
+        };
+        let fields: Vec<String> = self.sources.iter().map(field_of).collect();
+        if let [first, rest @ ..] = fields.as_slice()
+            && let Some(other) = rest.iter().find(|field| *field != first)
+        {
+            bail!(
+                "the sources differ in the field that holds the text, `{first}` and `{other}`: name it with --field, or mix them \
+                 with weights, as in `0.5*c4 0.5*refinedweb`"
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        sources: Vec<PathBuf>,
+        #[command(flatten)]
+        args: SourceArgs,
+    }
+
+    fn resolve(line: &str) -> Result<Sources> {
+        let program = Program::try_parse_from(["program"].into_iter().chain(line.split(' ')))?;
+        program.args.resolve(&program.sources)
+    }
+
+    #[test]
+    fn weights_are_for_all_sources_or_for_none() {
+        let mixed = resolve("0.7*c4 0.3*refinedweb").unwrap();
+        let weights: Vec<_> = mixed.sources().iter().map(|source| source.weight).collect();
+        assert_eq!(weights, [Some(0.7), Some(0.3)]);
+        let error = resolve("0.7*c4 wikitext").unwrap_err();
+        assert!(error.to_string().contains("give one to each"), "{error}");
+    }
+
+    #[test]
+    fn sources_without_weights_share_one_text_field() {
+        assert_eq!(resolve("c4 wikitext").unwrap().text_field(), "text");
+        let error = resolve("c4 refinedweb").unwrap_err();
+        assert!(
+            error.to_string().contains("`text` and `content`"),
+            "{error}"
+        );
+        let sources = resolve("c4 refinedweb --field body").unwrap();
+        assert_eq!(sources.text_field(), "body");
+        assert_eq!(sources.rows_by_registry(), Some(364_868_892 + 968_000_015));
+    }
+
+    #[test]
+    fn options_of_shuffled_order_need_it() {
+        for (line, is_right) in [
+            ("a --epoch 1", false),
+            ("a --window 8MiB", false),
+            ("a --shuffle 1 --epoch 1 --window 8MiB", true),
+        ] {
+            let words = ["program"].into_iter().chain(line.split(' '));
+            let program = Program::try_parse_from(words).unwrap();
+            let outcome = program.args.check(&mut Command::new("program"));
+            assert_eq!(outcome.is_ok(), is_right, "{line}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! One source as a user writes it: a path, a location or the key of a dataset, maybe with a weight.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use kato_loader::{DatasetEntry, Registry, StreamingDatasetLoaderBuilder};
+
+use crate::remote::Location;
+
+/// One source.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Source {
+    /// Its share in a mixture, in proportion to the others'; `None` where sources are read one after the other.
+    pub(crate) weight: Option<f64>,
+    /// What is read.
+    pub(crate) place: Place,
+}
+
+/// What a source stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Place {
+    /// A file, a directory, a glob, or `-`.
+    Path(PathBuf),
+    /// Something behind a network.
+    Location(Location),
+    /// A dataset of the registry.
+    Dataset(DatasetEntry),
+}
+
+impl Source {
+    /// Recognises a source.
+    ///
+    /// # Errors
+    ///
+    /// When it is a location that is not well formed, neither a path nor a key, or both.
+    pub(crate) fn parse(text: &Path, registry: &Registry) -> Result<Self> {
+        if let Some((weight, rest)) = weight(text, registry) {
+            if !(weight > 0.0 && weight.is_finite()) {
+                bail!("the weight of `{}` must be more than 0", text.display());
+            }
+            let place = Place::parse(Path::new(rest), registry)?;
+            return Ok(Self {
+                weight: Some(weight),
+                place,
+            });
+        }
+        let place = Place::parse(text, registry)?;
+        Ok(Self {
+            weight: None,
+            place,
+        })
+    }
+
+    /// The entry of the registry, if the source is one.
+    #[must_use]
+    pub(crate) fn entry(&self) -> Option<&DatasetEntry> {
+        match &self.place {
+            Place::Dataset(entry) => Some(entry),
+            Place::Path(_) | Place::Location(_) => None,
+        }
+    }
+
+    /// Where it lies, if that is behind a network.
+    #[must_use]
+    pub(crate) fn location(&self) -> Option<Location> {
+        match &self.place {
+            Place::Path(_) => None,
+            Place::Location(location) => Some(location.clone()),
+            Place::Dataset(entry) => entry.source.parse().ok(),
+        }
+    }
+
+    /// Whether it lies behind a network.
+    #[must_use]
+    pub(crate) fn is_remote(&self) -> bool {
+        match &self.place {
+            Place::Path(_) => false,
+            Place::Location(_) => true,
+            Place::Dataset(entry) => Location::is_location(&entry.source),
+        }
+    }
+
+    /// Adds it to a loader's inputs.
+    #[must_use]
+    pub(crate) fn add_to(
+        &self,
+        builder: StreamingDatasetLoaderBuilder,
+    ) -> StreamingDatasetLoaderBuilder {
+        match &self.place {
+            Place::Path(path) => builder.with_input(path),
+            Place::Location(location) => builder.with_input(location.to_string()),
+            Place::Dataset(entry) => builder.with_dataset(entry),
+        }
+    }
+}
+
+impl Place {
+    fn parse(text: &Path, registry: &Registry) -> Result<Self> {
+        let path = || Self::Path(text.to_owned());
+        let Some(name) = text.to_str() else {
+            return Ok(path());
+        };
+        if name.contains("://") {
+            return Ok(Self::Location(name.parse()?));
+        }
+        let exists = name == "-" || text.exists();
+        match registry.get(name) {
+            Some(entry) if exists => bail!(
+                "`{name}` is a path here and the key of a dataset: write ./{name} for the path, or {} for the dataset",
+                entry.source
+            ),
+            Some(entry) => Ok(Self::Dataset(entry.clone())),
+            None if exists || is_glob(name) => Ok(path()),
+            // What looks like a path is one that is not there, unless it is close to a key: the loader tells.
+            None if looks_like_path(name) && registry.closest(name).is_none() => Ok(path()),
+            None => match registry.require(name) {
+                Ok(entry) => Ok(Self::Dataset(entry.clone())),
+                Err(error) => bail!("there is no file or directory `{name}`, and {error}"),
+            },
+        }
+    }
+}
+
+/// The weight in front of a source, and the source. What could be a glob that begins with a number is one.
+fn weight<'a>(text: &'a Path, registry: &Registry) -> Option<(f64, &'a str)> {
+    let (weight, rest) = text.to_str()?.split_once('*')?;
+    let number: f64 = weight.parse().ok()?;
+    let is_source = || {
+        rest == "-"
+            || rest.contains("://")
+            || registry.get(rest).is_some()
+            || Path::new(rest).exists()
+    };
+    let is_weight = !text.exists() && !rest.is_empty() && (weight.contains('.') || is_source());
+    is_weight.then_some((number, rest))
+}
+
+fn is_glob(name: &str) -> bool {
+    name.contains(['*', '?', '[', '{'])
+}
+
+fn looks_like_path(name: &str) -> bool {
+    name.contains(['/', '\\', '.'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Source> {
+        Source::parse(Path::new(text), &Registry::builtin())
+    }
+
+    #[test]
+    fn a_source_is_a_path_a_location_or_a_key() {
+        let manifest = env!("CARGO_MANIFEST_DIR");
+        for path in [
+            "-",
+            manifest,
+            "corpus/*.txt",
+            "2*.txt",
+            "nowhere/a.txt",
+            "nowhere.jsonl",
+        ] {
+            let source = parse(path).unwrap();
+            assert_eq!(source.place, Place::Path(path.into()), "{path}");
+            assert!(!source.is_remote() && source.weight.is_none(), "{path}");
+        }
+        for location in [
+            "hf://squad",
+            "https://example.org/a.txt",
+            "s3://b/*.parquet",
+        ] {
+            let source = parse(location).unwrap();
+            assert!(source.is_remote(), "{location}");
+            assert_eq!(source.location().unwrap().to_string(), location);
+        }
+        let source = parse("refinedweb").unwrap();
+        assert_eq!(source.entry().unwrap().text_field, "content");
+        assert!(source.is_remote());
+    }
+
+    #[test]
+    fn a_weight_stands_in_front_of_a_source() {
+        for (text, expected) in [
+            ("0.7*c4", Some(0.7)),
+            ("3*c4", Some(3.0)),
+            ("2*hf://squad", Some(2.0)),
+            ("0.5*corpus/*.txt", Some(0.5)),
+            ("2*.txt", None),
+            ("./0.5*.txt", None),
+        ] {
+            assert_eq!(parse(text).unwrap().weight, expected, "{text}");
+        }
+        for text in ["0.0*c4", "-1.5*c4", "0*c4"] {
+            let error = parse(text).unwrap_err();
+            assert!(error.to_string().contains("more than 0"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_neither_is_refused_with_a_suggestion() {
+        for (text, expected) in [
+            ("wikitxt", "did you mean `wikitext`?"),
+            ("simple-wiki", "did you mean `simple_wiki`?"),
+            ("the_pile", "did you mean `pile`?"),
+            ("nothing", "there is no file or directory `nothing`"),
+            ("ftp://example.org/a", "unknown scheme"),
+            ("hf://", "hf://"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.to_string().contains(expected), "{text}: {error}");
+        }
+    }
+}

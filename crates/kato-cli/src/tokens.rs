@@ -1,0 +1,22 @@
+//! Files of bearer tokens.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+/// The tokens of a file, one a line, at least one; blank lines are passed over.
+///
+/// # Errors
+///
+/// When the file cannot be read or holds no token.
+pub(crate) fn read_tokens(file: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(file)
+        .with_context(|| format!("failed to read the tokens in {}", file.display()))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let tokens: Vec<String> = lines.map(str::to_owned).collect();
+    if tokens.is_empty() {
+        bail!("{} holds no token: write one a line", file.display());
+    }
+    Ok(tokens)
+}

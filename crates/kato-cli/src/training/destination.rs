@@ -1,0 +1,386 @@
+//! Where `kato train` trains to: options, opening the run, its manifest, and what it took.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::error::{Error, ErrorKind};
+use indicatif::HumanCount;
+use kato_client::{KatoClient, RetryPolicy, SessionOptions};
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::StreamingDatasetLoader;
+use kato_model::RunName;
+use kato_mongodb::{MongoStore, MongoStoreBuilder};
+use kato_probe::Probe;
+use kato_remote::RemoteBackend;
+use kato_scheduler::{
+    Backend as _, RunConfiguration, TrainingEvent, TrainingOptions, TrainingReport, train_parallel,
+    train_parallel_with,
+};
+use kato_store::{EmbeddedStore, PatternStore};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::backend::{Backend, warn_of_recovery};
+use crate::report;
+use crate::tokens::read_tokens;
+use crate::training::manifest::Manifest;
+use crate::training::seconds::seconds;
+
+/// Where the knowledge goes.
+#[derive(Debug, Args)]
+pub(crate) struct DestinationArgs {
+    /// Where the knowledge goes: embedded:DIR (default embedded:kato-kb), kato:URL for the nodes of a KATO server, stock or
+    /// kato-rs, or mongodb:URI for KATO's database layout in a MongoDB (mongodb alone takes the URI from KATO_MONGODB_URI).
+    #[arg(long, value_name = "BACKEND")]
+    backend: Option<Backend>,
+    /// Directory of the knowledge base: the same as --backend embedded:DIR.
+    #[arg(long, value_name = "DIR", conflicts_with = "backend")]
+    kb: Option<PathBuf>,
+    /// Name of the run, with which its node ids and databases begin. Default: a new name. Needed to resume. Not for embedded.
+    #[arg(long, value_name = "NAME")]
+    run: Option<RunName>,
+    /// For kato: documents that go to the server together. A run that is resumed keeps what it was begun with.
+    #[arg(long, value_name = "N", default_value = "8")]
+    batch: NonZeroUsize,
+    /// For kato: connections to the server at most; every worker needs one a level.
+    #[arg(long, value_name = "N", default_value = "64")]
+    connections: NonZeroUsize,
+    /// For kato: file that keeps the run's position. Default: NAME.kato-run.json.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// For kato and mongodb: seconds to go on while the server does not answer; then the run ends and can be resumed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    patience: u32,
+    /// For kato: seconds until an answer is given up; no longer than --patience. Never more is sent to a stock server than it learns
+    /// in an eighth of this.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    timeout: Duration,
+    /// For kato: seconds for which a stock server must have been quiet before it is taken to be done with requests that had no
+    /// answer. Longer by itself where the server is slow.
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    settle: Duration,
+    /// For kato: teach nodes that know patterns of which this run knows nothing. On a stock server such a run ends when an answer is lost.
+    #[arg(long)]
+    onto_taught: bool,
+    /// For kato: file that begins with the bearer token of the server.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// For mongodb: spread a new run over the shards of a cluster.
+    #[arg(long)]
+    sharded: bool,
+}
+
+impl DestinationArgs {
+    /// Refuses options that do not go together, and gives a new run a name if the user did not.
+    ///
+    /// # Errors
+    ///
+    /// What the user is to be told.
+    pub(crate) fn check(&mut self, resume: bool) -> Result<(), Error> {
+        let wrong = |text: &str| Err(Error::raw(ErrorKind::ArgumentConflict, format!("{text}\n")));
+        match self.backend() {
+            Backend::Embedded(_) if self.run.is_some() => {
+                wrong("--run is for kato and mongodb: the name of an embedded run is its directory")
+            }
+            Backend::Embedded(_) | Backend::Mongodb(_) if self.state.is_some() => {
+                wrong("--state is for kato: other backends keep the position themselves")
+            }
+            Backend::Embedded(_) | Backend::Kato(_) if self.sharded => {
+                wrong("--sharded is for mongodb")
+            }
+            Backend::Kato(_) | Backend::Mongodb(_) if self.run.is_none() && resume => {
+                wrong("--resume needs the name of the run: --run NAME")
+            }
+            Backend::Kato(_) | Backend::Mongodb(_) => {
+                let unique = || RunName::from_random(Uuid::new_v4().as_u64_pair().0);
+                self.run.get_or_insert_with(unique);
+                Ok(())
+            }
+            Backend::Embedded(_) => Ok(()),
+        }
+    }
+
+    fn backend(&self) -> Backend {
+        let kb = || self.kb.clone().unwrap_or_else(|| PathBuf::from("kato-kb"));
+        let backend = self.backend.clone();
+        backend.unwrap_or_else(|| Backend::Embedded(kb()))
+    }
+
+    fn run(&self) -> &str {
+        self.run.as_ref().map_or("", RunName::as_str)
+    }
+
+    /// The file that keeps the position of a run on a server.
+    fn state(&self) -> PathBuf {
+        let named = || PathBuf::from(format!("{}.kato-run.json", self.run()));
+        self.state.clone().unwrap_or_else(named)
+    }
+
+    fn mongodb(&self, uri: &str) -> Result<MongoStoreBuilder> {
+        let run = self.run.clone().context("a run in a MongoDB has a name")?;
+        let patience = Duration::from_secs(u64::from(self.patience));
+        Ok(MongoStore::builder(uri, run)
+            .patience(patience)
+            .sharded(self.sharded))
+    }
+
+    /// Whether there may be a position to go on from.
+    ///
+    /// # Errors
+    ///
+    /// When a MongoDB does not answer.
+    pub(crate) fn has_position(&self) -> Result<bool> {
+        Ok(match self.backend() {
+            Backend::Embedded(dir) => EmbeddedStore::exists(&dir),
+            Backend::Kato(_) => true,
+            Backend::Mongodb(uri) => self.mongodb(&uri)?.exists()?,
+        })
+    }
+
+    /// Where skipped records and samples are listed.
+    #[must_use]
+    pub(crate) fn ledger(&self) -> PathBuf {
+        match self.backend() {
+            Backend::Embedded(dir) => dir.join("errors.jsonl"),
+            Backend::Kato(_) => self.state().with_extension("errors.jsonl"),
+            Backend::Mongodb(_) => PathBuf::from(format!("{}.errors.jsonl", self.run())),
+        }
+    }
+
+    /// Opens the run, or begins it.
+    ///
+    /// # Errors
+    ///
+    /// When the run exists and is not to be resumed, or cannot be opened.
+    pub(crate) fn open(
+        &self,
+        learner: &HierarchicalConceptLearner,
+        configuration: &RunConfiguration,
+        resume: bool,
+        probe: &Probe,
+    ) -> Result<Destination> {
+        let nodes = learner.node_names();
+        Ok(match self.backend() {
+            Backend::Embedded(dir) => {
+                let create = || EmbeddedStore::create(&dir, &nodes, configuration.to_json());
+                let store = match resume {
+                    false => {
+                        create().context("--resume goes on with an existing knowledge base")?
+                    }
+                    // A run that was killed before it made its knowledge base starts from the beginning.
+                    true if !EmbeddedStore::exists(&dir) => create()?,
+                    true => EmbeddedStore::open(&dir)?,
+                };
+                warn_of_recovery(&store);
+                let manifest = Manifest::of_embedded(&dir, configuration)?;
+                Destination::Embedded {
+                    store: Box::new(store),
+                    manifest,
+                }
+            }
+            Backend::Kato(url) => {
+                let (run, state) = (self.run.clone().context("a run has a name")?, self.state());
+                let patience = Duration::from_secs(u64::from(self.patience));
+                let mut client = KatoClient::builder(&url, SessionOptions::new(run.as_str()))
+                    .retry(patient_for(patience));
+                if let Some(file) = &self.token_file {
+                    client = client.bearer_token(read_tokens(file)?.swap_remove(0));
+                }
+                let place = format!("run {run} on {}", self.backend());
+                let builder = RemoteBackend::builder(client, run.clone(), &state)
+                    .batch(self.batch)
+                    .connections(self.connections)
+                    .timeout(self.timeout.min(patience.max(SHORTEST_TIMEOUT)))
+                    .settle(self.settle)
+                    .patience(patience)
+                    .onto_taught(self.onto_taught)
+                    .probe(probe.clone());
+                let backend = match resume {
+                    true => builder.open(learner),
+                    false => builder.create(learner, configuration),
+                };
+                let backend = backend.context(place)?;
+                // With the run, so that one that cannot be begun leaves no manifest behind.
+                let manifest = Manifest::of_server(&state, &run, &url, configuration)?;
+                Destination::Kato {
+                    backend: Box::new(backend),
+                    manifest,
+                }
+            }
+            Backend::Mongodb(uri) => {
+                let builder = self.mongodb(&uri)?;
+                let store = match resume && builder.exists()? {
+                    true => builder.open()?,
+                    false => builder
+                        .create(&nodes, configuration.to_json())
+                        .context("--resume goes on with an existing run")?,
+                };
+                let store = Arc::new(store);
+                let manifest = Manifest::of_mongodb(&store, configuration)?;
+                Destination::Mongodb { store, manifest }
+            }
+        })
+    }
+}
+
+/// A patience shorter than this bounds attempts, not an answer.
+const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The usual policy, with as many attempts as fit into a time.
+fn patient_for(patience: Duration) -> RetryPolicy {
+    RetryPolicy {
+        attempts: u32::MAX,
+        patience,
+        ..RetryPolicy::default()
+    }
+}
+
+/// An open run.
+#[derive(Debug)]
+pub(crate) enum Destination {
+    /// In a directory.
+    Embedded {
+        /// The knowledge base.
+        store: Box<EmbeddedStore>,
+        /// The run's manifest.
+        manifest: Manifest,
+    },
+    /// On a KATO server.
+    Kato {
+        /// The nodes.
+        backend: Box<RemoteBackend>,
+        /// The run's manifest.
+        manifest: Manifest,
+    },
+    /// In a MongoDB.
+    Mongodb {
+        /// The databases.
+        store: Arc<MongoStore>,
+        /// The run's manifest.
+        manifest: Manifest,
+    },
+}
+
+impl Destination {
+    /// The checkpoint of the last commit.
+    #[must_use]
+    pub(crate) fn checkpoint(&self) -> Value {
+        match self {
+            Self::Embedded { store, .. } => store.checkpoint(),
+            Self::Kato { backend, .. } => backend.checkpoint(),
+            Self::Mongodb { store, .. } => store.checkpoint(),
+        }
+    }
+
+    /// Trains on from the loader's position.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Manifest::follow`].
+    pub(crate) fn train(
+        &mut self,
+        loader: &mut StreamingDatasetLoader,
+        learner: &HierarchicalConceptLearner,
+        options: &TrainingOptions,
+        on_event: impl FnMut(TrainingEvent),
+    ) -> Result<TrainingReport> {
+        match self {
+            Self::Embedded { store, manifest } => {
+                manifest.follow(loader, options, on_event, |loader, on_event| {
+                    train_parallel(loader, learner, &**store, options, on_event)
+                })
+            }
+            Self::Kato { backend, manifest } => {
+                manifest.follow(loader, options, on_event, |loader, on_event| {
+                    train_parallel_with(loader, learner, &**backend, options, on_event)
+                })
+            }
+            Self::Mongodb { store, manifest } => {
+                manifest.follow(loader, options, on_event, |loader, on_event| {
+                    train_parallel(loader, learner, &**store, options, on_event)
+                })
+            }
+        }
+    }
+
+    /// Where the knowledge is, in words.
+    #[must_use]
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Self::Embedded { store, .. } => store.dir().display().to_string(),
+            Self::Kato { backend, .. } => backend.server().to_owned(),
+            Self::Mongodb { store, .. } => store.place().to_owned(),
+        }
+    }
+
+    /// What the run took beyond its report, in words.
+    #[must_use]
+    pub(crate) fn summary(&self, report: &TrainingReport) -> String {
+        match self {
+            Self::Embedded { .. } => String::new(),
+            Self::Kato { backend, .. } => {
+                let calls = backend.calls();
+                let each = calls.requests as f64 / report.session_samples.max(1) as f64;
+                let mut text = format!(
+                    "{} requests to {}: {each:.2} a sample",
+                    HumanCount(calls.requests),
+                    backend.server()
+                );
+                if calls.retries + calls.recoveries > 0 {
+                    text += &format!(
+                        "; {} repeated, {} sessions made anew",
+                        HumanCount(calls.retries),
+                        HumanCount(calls.recoveries)
+                    );
+                }
+                let doubts = backend.doubts();
+                if doubts.requests > 0 {
+                    text += &format!(
+                        "\n{} requests without an answer: of their {} learn calls {} had arrived, the others were sent again; {} patterns \
+                         compared with what was taught",
+                        HumanCount(doubts.requests),
+                        HumanCount(doubts.calls),
+                        HumanCount(doubts.arrived),
+                        HumanCount(doubts.compared)
+                    );
+                }
+                let nodes = backend.node_ids().join(", ");
+                text + &format!("\nrun {}: nodes {nodes}\n", backend.run())
+            }
+            Self::Mongodb { store, .. } => format!("run {} in {}\n", store.run(), store.place()),
+        }
+    }
+
+    /// The report with what the run took, for machines.
+    ///
+    /// # Errors
+    ///
+    /// When the report has no JSON form, which would be a bug.
+    pub(crate) fn to_json(&self, report: &TrainingReport) -> Result<Value> {
+        let mut value = report::to_json(report)?;
+        match self {
+            Self::Embedded { .. } => {}
+            Self::Kato { backend, .. } => {
+                value["server"] = json!({
+                    "url": backend.server(),
+                    "run": backend.run().as_str(),
+                    "node_ids": backend.node_ids(),
+                    "calls": backend.calls(),
+                    "stock": !backend.has_keys(),
+                    "doubts": backend.doubts(),
+                });
+            }
+            Self::Mongodb { store, .. } => {
+                value["mongodb"] = json!({
+                    "place": store.place(),
+                    "run": store.run().as_str(),
+                });
+            }
+        }
+        Ok(value)
+    }
+}

@@ -1,0 +1,57 @@
+//! What `kato train` does about samples that fail and workers that stall: its options.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use clap::Args;
+use kato_scheduler::{FailurePolicy, OnFailure, OnStall, TrainingOptions};
+
+use crate::training::seconds::seconds;
+
+/// What happens when something fails.
+#[derive(Debug, Args)]
+pub(crate) struct ErrorArgs {
+    /// Skip what cannot be read or learned and list it in errors.jsonl in the directory of the knowledge base (for kato in
+    /// NAME.kato-run.errors.jsonl beside the state, for mongodb in NAME.errors.jsonl here), instead of ending with an error. What
+    /// --on-bad skips is listed there too.
+    #[arg(long)]
+    pub(crate) skip_errors: bool,
+    /// End the run when more than this many samples have failed in this session.
+    #[arg(long, value_name = "N", requires = "skip_errors")]
+    max_errors: Option<u64>,
+    /// End with exit code 3 when samples failed, although the run is done.
+    #[arg(long, requires = "skip_errors")]
+    pub(crate) fail_on_errors: bool,
+    /// Attempts at a sample that takes a worker down, the first included.
+    #[arg(long, value_name = "N", default_value = "2")]
+    attempts: NonZeroU32,
+    /// Workers that may die and be replaced before the run ends.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    worker_restarts: u32,
+    /// Seconds without progress of a worker before it is told as stalled, with what it waits for.
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    stall_timeout: Duration,
+    /// End the run when a worker stalls.
+    #[arg(long)]
+    end_on_stall: bool,
+}
+
+impl ErrorArgs {
+    /// Sets the options.
+    pub(crate) fn apply(&self, options: &mut TrainingOptions) {
+        options.failures = FailurePolicy {
+            on_failure: match self.skip_errors {
+                true => OnFailure::Skip,
+                false => OnFailure::End,
+            },
+            attempts: self.attempts,
+            most_failures: self.max_errors,
+            worker_restarts: self.worker_restarts,
+        };
+        options.stall_timeout = self.stall_timeout;
+        options.on_stall = match self.end_on_stall {
+            true => OnStall::End,
+            false => OnStall::Tell,
+        };
+    }
+}

@@ -1,0 +1,222 @@
+//! Showing a run's events: a bar on a terminal, a line every ten seconds elsewhere, or JSON for machines.
+
+use std::io::{Write, stderr};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use indicatif::{HumanBytes, HumanCount, HumanDuration};
+use kato_scheduler::{Progress, TrainingEvent};
+use serde_json::{Value, json};
+
+use crate::meter::{Meter, Pace, WARM_UP};
+
+/// Shortest time between two lines of progress for machines.
+const JSON_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressMode {
+    /// Not at all.
+    Silent,
+    /// A line every ten seconds.
+    Summary,
+    /// A bar on a terminal, lines elsewhere.
+    Bar,
+    /// As the bar, and a line for every commit.
+    Detailed,
+    /// An object a line.
+    Json,
+}
+
+/// Shows events on standard error; standard output stays free for results.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    mode: ProgressMode,
+    meter: Meter,
+    /// The first progress of this session: where it began to read.
+    first: Option<Progress>,
+    last_json: Option<Duration>,
+    is_stopping: bool,
+}
+
+impl Reporter {
+    /// Shows what happens in this way.
+    #[must_use]
+    pub(crate) fn new(mode: ProgressMode) -> Self {
+        Self {
+            mode,
+            meter: match mode {
+                ProgressMode::Silent | ProgressMode::Json => Meter::new(true),
+                ProgressMode::Summary => Meter::lines(),
+                ProgressMode::Bar | ProgressMode::Detailed => Meter::new(false),
+            },
+            first: None,
+            last_json: None,
+            is_stopping: false,
+        }
+    }
+
+    /// Shows one event.
+    pub(crate) fn show(&mut self, event: &TrainingEvent) {
+        if self.mode == ProgressMode::Json {
+            self.show_json(event);
+            return;
+        }
+        match event {
+            TrainingEvent::Progress(progress) => self.progress(progress),
+            TrainingEvent::Stopping => {
+                self.is_stopping = true;
+                self.meter.say("stopping: committing what was learned");
+            }
+            TrainingEvent::Counting => self.meter.message("counting distinct patterns"),
+            TrainingEvent::Committed { documents } if self.mode == ProgressMode::Detailed => {
+                let documents = HumanCount(*documents);
+                self.meter
+                    .say(&format!("committed up to document {documents}"));
+            }
+            TrainingEvent::WorkerDied {
+                worker,
+                document,
+                message,
+            } => {
+                let over = document.as_ref().map(|id| format!(" over {id}"));
+                let over = over.unwrap_or_default();
+                self.meter.say(&format!(
+                    "worker {worker} died{over}: {message}; its samples go to others"
+                ));
+            }
+            TrainingEvent::Stalled(stall) => self.meter.say(&stall.to_string()),
+            TrainingEvent::Notice { text } => self.meter.say(text),
+            TrainingEvent::Slowed { resident, ceiling } => self.meter.say(&format!(
+                "memory is {} of {}: going on slowly",
+                HumanBytes(*resident),
+                HumanBytes(*ceiling)
+            )),
+            _ => {}
+        }
+    }
+
+    fn show_json(&mut self, event: &TrainingEvent) {
+        if let TrainingEvent::Progress(progress) = event {
+            let is_due = self
+                .last_json
+                .is_none_or(|last| progress.elapsed >= last + JSON_INTERVAL);
+            if !is_due {
+                return;
+            }
+            self.last_json = Some(progress.elapsed);
+        }
+        // A closed standard error must not end the run.
+        drop(writeln!(stderr(), "{}", to_json(event)));
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&mut self) {
+        self.meter.finish();
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        let first = self.first.get_or_insert_with(|| progress.clone());
+        let pace = pace(first, progress);
+        let is_stopping = self.is_stopping;
+        self.meter
+            .update(progress.bytes_read, progress.total_bytes, || {
+                facts(progress, pace, is_stopping)
+            });
+    }
+}
+
+/// Bytes of the corpus read in this session. Not from the run's start: a resumed run begins in the middle of the corpus.
+fn pace(first: &Progress, now: &Progress) -> Pace {
+    Pace {
+        done: now.bytes_read.saturating_sub(first.bytes_read),
+        elapsed: now.elapsed.saturating_sub(first.elapsed),
+    }
+}
+
+/// Time until the corpus is read, at the pace of this session.
+fn time_left(progress: &Progress, pace: Pace) -> Option<Duration> {
+    pace.time_for(progress.total_bytes?.saturating_sub(progress.bytes_read))
+}
+
+/// What is worth knowing, the most important first.
+fn facts(progress: &Progress, pace: Pace, is_stopping: bool) -> Vec<String> {
+    let seconds = progress.elapsed.as_secs_f64().max(1e-3);
+    let rate = |count: u64| count as f64 / seconds;
+    let mut facts = Vec::new();
+    if !is_stopping {
+        facts.extend(time_left(progress, pace).map(|left| format!("{} left", HumanDuration(left))));
+    }
+    if progress.errors > 0 {
+        facts.push(format!("{} errors", HumanCount(progress.errors)));
+    }
+    facts.push(format!("{} rows", HumanCount(progress.records)));
+    let read = HumanBytes(progress.bytes_read);
+    facts.push(match pace.megabytes() {
+        Some(speed) => format!("{read} read at {speed}"),
+        None => format!("{read} read"),
+    });
+    if progress.elapsed >= WARM_UP {
+        facts.push(format!(
+            "{:.2} M tokens/s",
+            rate(progress.session_tokens) / 1e6
+        ));
+        let per_second = rate(progress.session_samples);
+        let digits = usize::from(per_second < 10.0);
+        facts.push(format!("{per_second:.digits$} samples/s"));
+    }
+    facts.push(format!("{} samples", HumanCount(progress.samples)));
+    if let Some(waiting) = &progress.waiting {
+        facts.insert(0, waiting.clone());
+    }
+    if progress.workers > 1 {
+        facts.push(format!("{} workers", progress.workers));
+    }
+    let levels: Vec<String> = progress
+        .observations
+        .iter()
+        .map(|&count| HumanCount(count).to_string())
+        .collect();
+    facts.push(format!("patterns learned {}", levels.join(" / ")));
+    facts
+}
+
+/// An event for machines: an object with the key `event`.
+fn to_json(event: &TrainingEvent) -> Value {
+    match event {
+        TrainingEvent::Progress(progress) => {
+            let seconds = progress.elapsed.as_secs_f64().max(1e-3);
+            let mut value = serde_json::to_value(progress).unwrap_or_default();
+            value["event"] = "progress".into();
+            value["elapsed"] = progress.elapsed.as_secs_f64().into();
+            value["samples_per_sec"] = (progress.session_samples as f64 / seconds).into();
+            value
+        }
+        TrainingEvent::Committed { documents } => {
+            json!({"event": "committed", "documents": documents})
+        }
+        TrainingEvent::WorkerDied {
+            worker,
+            document,
+            message,
+        } => {
+            json!({"event": "worker_died", "worker": worker, "document": document, "message": message})
+        }
+        TrainingEvent::Stalled(stall) => {
+            let stack: Vec<&str> = stall
+                .stack
+                .iter()
+                .map(|frame| frame.what.as_str())
+                .collect();
+            let silence = stall.silence.as_secs_f64();
+            json!({"event": "stalled", "worker": stall.worker, "silence": silence, "stack": stack})
+        }
+        TrainingEvent::Slowed { resident, ceiling } => {
+            json!({"event": "slowed", "resident": resident, "ceiling": ceiling})
+        }
+        TrainingEvent::Notice { text } => json!({"event": "notice", "text": text}),
+        TrainingEvent::Stopping => json!({"event": "stopping"}),
+        TrainingEvent::Counting => json!({"event": "counting"}),
+        _ => json!({"event": "other"}),
+    }
+}

@@ -1,0 +1,126 @@
+//! What `kato train` says in the end.
+
+use std::path::Path;
+
+use indicatif::{HumanBytes, HumanCount};
+use kato_learner::Dropped;
+use kato_scheduler::TrainingReport;
+
+/// The report in words; `place` is where the knowledge is, `ledger` where errors are listed.
+#[must_use]
+pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> String {
+    let mut text = format!(
+        "{} samples, {} tokens learned",
+        HumanCount(report.samples_processed),
+        HumanCount(report.tokens)
+    );
+    if report.held_out_samples > 0 {
+        text += &format!("; {} samples held out", HumanCount(report.held_out_samples));
+    }
+    if report.session_samples < report.samples_processed {
+        text += &format!(
+            "; {} samples in this session",
+            HumanCount(report.session_samples)
+        );
+    }
+    text += &format!(
+        "\n{:.1} s with {} workers: {:.0} samples/s, {:.2} M tokens/s\n",
+        report.total_time_seconds,
+        report.num_workers,
+        report.rate_samples_per_sec,
+        report.tokens_per_sec / 1e6,
+    );
+    text += &format!(
+        "{:.1} % of the learning threads' time was waiting for documents\n",
+        100.0 * report.starved_share()
+    );
+    text += "level         chunk     learned    patterns  new\n";
+    for level in &report.levels {
+        let (patterns, new) = match level.unique_patterns {
+            Some(patterns) => {
+                let share = 100.0 * patterns as f64 / level.observations.max(1) as f64;
+                (HumanCount(patterns).to_string(), format!("{share:.1} %"))
+            }
+            None => ("-".to_owned(), "-".to_owned()),
+        };
+        text += &format!(
+            "{:<12} {:>6} {:>11} {:>11}  {new}\n",
+            level.node,
+            level.chunk_size,
+            HumanCount(level.observations).to_string(),
+            patterns,
+        );
+    }
+    if let Some(bytes) = report.disk_bytes {
+        let patterns: u64 = report
+            .levels
+            .iter()
+            .filter_map(|level| level.unique_patterns)
+            .sum();
+        let each = bytes as f64 / patterns.max(1) as f64;
+        text += &format!(
+            "{} in {place}: {each:.1} bytes a pattern\n",
+            HumanBytes(bytes),
+        );
+    }
+    let left_out = left_out(&report.dropped);
+    if !left_out.is_empty() {
+        text += &format!("not learned: {}\n", left_out.join(", "));
+    }
+    if report.errors > 0 {
+        text += &format!(
+            "{} errors ({}), listed in {}\n",
+            report.errors,
+            errors_by_kind(report).join(", "),
+            ledger.display()
+        );
+    }
+    if report.worker_restarts > 0 {
+        text += &format!(
+            "{} workers died and were replaced, {} samples were tried again\n",
+            report.worker_restarts, report.retries
+        );
+    }
+    text
+}
+
+/// Errors by kind, in words; kinds without any are left out.
+fn errors_by_kind(report: &TrainingReport) -> Vec<String> {
+    let failures = &report.failures;
+    let counts = [
+        (report.bad_records, "unreadable records"),
+        (
+            failures.unlearnable,
+            "samples without anything to learn from",
+        ),
+        (failures.refused, "samples refused by a node"),
+        (failures.worker_died, "samples that took workers down"),
+    ];
+    in_words(&counts)
+}
+
+fn in_words(counts: &[(u64, &str)]) -> Vec<String> {
+    let counts = counts.iter().filter(|&&(count, _)| count > 0);
+    counts
+        .map(|(count, what)| format!("{} {what}", HumanCount(*count)))
+        .collect()
+}
+
+/// What the rules left out, in words.
+fn left_out(dropped: &Dropped) -> Vec<String> {
+    let counts = [
+        (dropped.short_paragraphs, "short paragraphs"),
+        (dropped.short_paragraph_chars, "characters of them"),
+        (dropped.heading_chars, "characters of headings"),
+        (dropped.tokens_over_limit, "tokens over the limit"),
+        (dropped.short_run_tokens, "tokens too few for a chunk"),
+        (dropped.short_sentences, "short sentences"),
+        (dropped.short_sentence_tokens, "tokens of them"),
+        (dropped.single_token_chunks, "chunks of one token"),
+        (
+            dropped.single_name_tails,
+            "patterns alone at a document's end",
+        ),
+    ];
+    in_words(&counts)
+}

@@ -1,0 +1,124 @@
+//! `analyze` and `cleanup` as their users meet them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
+#[path = "../support/program.rs"]
+mod program;
+
+use std::process::{Command, Output, Stdio};
+
+use kato_model::{BatchSymbol, LearnBatch, PatternName};
+use kato_store::{EmbeddedStore, PatternStore};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::kato;
+
+/// A folder whose `kb` has learned `a b` twice, `c d` once, and a pattern of both.
+fn workplace() -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let store =
+        EmbeddedStore::create(&place.path().join("kb"), &["node0", "node1"], Value::Null).unwrap();
+    let mut batch = LearnBatch::new(2);
+    let mut children = Vec::new();
+    for words in [["a", "b"], ["a", "b"], ["c", "d"]] {
+        let symbols = words.map(|word| BatchSymbol::Literal(batch.literal(word)));
+        let name = PatternName::of_events(&words.map(|word| [word]));
+        children.push((name, batch.learn(0, name, symbols)));
+    }
+    let names = [1, 2].map(|idx: usize| [children[idx].0.prefixed().to_string()]);
+    let symbols = [1, 2].map(|idx: usize| BatchSymbol::Child(children[idx].1));
+    batch.learn(1, PatternName::of_events(&names), symbols);
+    let staged = store.stage(batch.seal()).unwrap();
+    store.commit(vec![staged], json!("position")).unwrap();
+    place
+}
+
+fn run(place: &TempDir, name: &str, arguments: &[&str]) -> Output {
+    let mut command = kato(name);
+    command.args(arguments).current_dir(place.path());
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+fn json_of(place: &TempDir, name: &str, arguments: &[&str]) -> Value {
+    let output = run(place, name, arguments);
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_snapshot_is_printed_kept_and_compared() {
+    let place = workplace();
+    let arguments = ["--kb", "embedded:kb", "--snapshot", "before.json", "--json"];
+    let printed = json_of(&place, "analyze", &arguments);
+    let kept = std::fs::read(place.path().join("before.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&kept).unwrap(), printed);
+    assert_eq!(printed["links"][0]["coverage"], 1.0);
+    let same = ["--compare", "before.json", "before.json", "--json"];
+    assert_eq!(json_of(&place, "analyze", &same)["equal"], true);
+    let text = run(&place, "analyze", &["--kb", "kb"]).stdout;
+    assert!(String::from_utf8(text).unwrap().contains("node0 → node1"));
+}
+
+#[test]
+fn a_clean_up_looks_first_and_needs_consent() {
+    let place = workplace();
+    let planned = ["--kb", "kb", "--threshold", "2", "--dry-run", "--json"];
+    let plan = json_of(&place, "cleanup", &planned);
+    assert_eq!(
+        (&plan["removed"], &plan["applied"]),
+        (&json!(2), &json!(false))
+    );
+    let refused = run(&place, "cleanup", &["--kb", "kb", "--threshold", "2"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        String::from_utf8(refused.stderr)
+            .unwrap()
+            .contains("say --yes")
+    );
+    let done = ["--kb", "kb", "--threshold", "2", "--yes", "--json"];
+    assert_eq!(json_of(&place, "cleanup", &done)["applied"], true);
+    let store = EmbeddedStore::open(&place.path().join("kb")).unwrap();
+    assert_eq!(
+        (
+            store.count_patterns(0).unwrap(),
+            store.count_patterns(1).unwrap()
+        ),
+        (1, 0)
+    );
+    assert_eq!(store.checkpoint(), json!("position"));
+}
+
+#[test]
+fn a_damaged_newest_commit_is_told() {
+    let place = workplace();
+    std::fs::write(place.path().join("kb/MANIFEST"), "{").unwrap();
+    let output = run(&place, "analyze", &["--kb", "kb"]);
+    assert!(output.status.success());
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .starts_with("warning: kb/MANIFEST is damaged")
+    );
+}
+
+#[test]
+fn wrong_usage_is_told_apart() {
+    let place = workplace();
+    for (name, arguments) in [
+        ("cleanup", &["--kb", "kb"][..]),
+        ("cleanup", &["--kb", "kb", "--threshold", "0"]),
+        (
+            "cleanup",
+            &["--kb", "kb", "--threshold", "2", "--yes", "--dry-run"],
+        ),
+        ("analyze", &["--compare", "one.json"]),
+        ("analyze", &["--kb", "kb", "--compare", "a.json", "b.json"]),
+    ] {
+        let output = run(&place, name, arguments);
+        assert_eq!(output.status.code(), Some(2), "{name} {arguments:?}");
+    }
+}

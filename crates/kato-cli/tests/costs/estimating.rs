@@ -1,0 +1,233 @@
+//! Estimates equal what a run stores where all of it was seen, and say how far off they may be where it was not.
+
+use serde_json::Value;
+
+use crate::place::Place;
+
+const N_DOCUMENTS: usize = 800;
+
+fn level_values<'a>(estimate: &'a Value, figure: &str) -> Vec<&'a Value> {
+    let levels = estimate["level_estimates"].as_array().unwrap();
+    levels.iter().map(|level| &level[figure]["value"]).collect()
+}
+
+#[test]
+fn what_was_seen_whole_is_exact_for_every_rule_of_cutting() {
+    let place = Place::new(N_DOCUMENTS);
+    let samples = N_DOCUMENTS.to_string();
+    let rules: [&[&str]; 5] = [
+        &["--levels", "5,7,9"],
+        &["--levels", "4,3,3,2", "--tail", "promote"],
+        &["--levels", "8,4", "--whole-document"],
+        &["--levels", "5,3", "--mode", "sentences"],
+        &[
+            "--levels",
+            "5,3",
+            "--mode",
+            "trigram",
+            "--max-paragraph-tokens",
+            "0",
+        ],
+    ];
+    for (idx, rules) in rules.into_iter().enumerate() {
+        let kb = format!("kb{idx}");
+        let train = [&["corpus.jsonl", "--kb", &kb, "--json", "--quiet"], rules].concat();
+        let trained = place.json_of("train", &train);
+        let ask = [
+            &["corpus.jsonl", "--samples", &samples, "--json", "--quiet"],
+            rules,
+        ]
+        .concat();
+        let estimate = place.json_of("estimate", &ask);
+        assert_eq!(estimate["observed"]["whole_corpus"], true);
+        let levels = trained["levels"].as_array().unwrap();
+        for (figure, trained) in [
+            ("learn_calls", "observations"),
+            ("distinct_patterns", "unique_patterns"),
+        ] {
+            let estimated = level_values(&estimate, figure);
+            let estimated: Vec<_> = estimated
+                .iter()
+                .map(|value| value.as_f64().unwrap().round() as u64)
+                .collect();
+            let trained: Vec<_> = levels
+                .iter()
+                .map(|level| level[trained].as_u64().unwrap())
+                .collect();
+            assert_eq!(estimated, trained, "{figure} of {rules:?}");
+        }
+        let (estimated, trained) = (
+            estimate["bytes"]["value"].as_f64().unwrap(),
+            trained["disk_bytes"].as_f64().unwrap(),
+        );
+        let error = (estimated / trained - 1.0).abs();
+        assert!(error < 0.05, "{estimated} bytes for {trained} of {rules:?}");
+    }
+}
+
+#[test]
+fn a_finished_run_predicts_a_larger_one() {
+    let place = Place::new(N_DOCUMENTS);
+    for (kb, samples) in [("small", "400"), ("tiny", "200")] {
+        place.json_of(
+            "train",
+            &[
+                "corpus.jsonl",
+                "--kb",
+                kb,
+                "--max-samples",
+                samples,
+                "--json",
+                "--quiet",
+            ],
+        );
+    }
+    let all = place.json_of(
+        "train",
+        &["corpus.jsonl", "--kb", "all", "--json", "--quiet"],
+    );
+    let ask = [
+        "--from-run",
+        "small",
+        "--from-run",
+        "tiny",
+        "--samples",
+        "800",
+        "--json",
+    ];
+    let estimate = place.json_of("estimate", &ask);
+    assert_eq!(estimate["observed"]["documents"], 400);
+    assert!(
+        !estimate["observed"]["held_out"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    let trained: u64 = all["levels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|level| level["unique_patterns"].as_u64().unwrap())
+        .sum();
+    let total = &estimate["total_patterns"];
+    let (low, high) = (
+        total["low"].as_f64().unwrap(),
+        total["high"].as_f64().unwrap(),
+    );
+    assert!(
+        low <= trained as f64 && trained as f64 <= high,
+        "{trained} is not in {total}"
+    );
+}
+
+#[test]
+fn far_targets_are_refused_unless_forced_and_intervals_widen() {
+    let place = Place::new(N_DOCUMENTS);
+    let told = place.refusal(
+        "estimate",
+        &["corpus.jsonl", "--samples", "1000000000", "--quiet"],
+        1,
+    );
+    assert!(
+        told.contains("--look-at") && told.contains("--force"),
+        "{told}"
+    );
+    let width = |samples: &str| {
+        let ask = [
+            "corpus.jsonl",
+            "--samples",
+            samples,
+            "--json",
+            "--quiet",
+            "--force",
+        ];
+        let total = place.json_of("estimate", &ask)["total_patterns"].clone();
+        let of = |end: &str| total[end].as_f64().unwrap();
+        assert!(of("value").is_finite() && of("value") > 0.0);
+        (of("high") - of("low")) / of("value")
+    };
+    let widths = ["1600", "80000", "1000000000"].map(width);
+    assert!(widths.is_sorted(), "{widths:?}");
+}
+
+#[test]
+fn plots_are_pictures() {
+    let place = Place::new(200);
+    let ask = [
+        "corpus.jsonl",
+        "--samples",
+        "2000",
+        "--quiet",
+        "--plot",
+        "plots",
+    ];
+    let output = place.run("estimate", &ask);
+    assert!(output.status.success(), "{output:?}");
+    let files = std::fs::read_dir(place.path().join("plots")).unwrap();
+    let mut endings: Vec<_> = files
+        .map(|file| file.unwrap().path().extension().unwrap().to_owned())
+        .collect();
+    endings.sort();
+    assert_eq!(
+        endings.iter().filter(|ending| *ending == "svg").count(),
+        2,
+        "{endings:?}"
+    );
+    assert_eq!(
+        endings.iter().filter(|ending| *ending == "png").count(),
+        2,
+        "{endings:?}"
+    );
+}
+
+#[test]
+fn wrong_usage_and_missing_things_are_told() {
+    let place = Place::new(3);
+    let told = place.refusal("estimate", &["corpus.jsonl"], 2);
+    assert!(told.contains("--samples"), "{told}");
+    let told = place.refusal("estimate", &["nowhere.jsonl", "--samples", "5"], 1);
+    assert!(told.contains("nowhere.jsonl"), "{told}");
+    let told = place.refusal("estimate", &["--from-run", "nowhere", "--samples", "5"], 1);
+    assert!(told.contains("nowhere"), "{told}");
+}
+
+#[test]
+fn the_bytes_in_a_mongodb_are_foretold() {
+    if !kato_mongo_server::is_installed() {
+        return;
+    }
+    let uri = kato_mongo_server::shared(kato_mongo_server::ServerOptions::default());
+    let place = Place::new(60);
+    for (run, levels) in [("short", "4,5"), ("long", "9,6,3")] {
+        let train = [
+            "corpus.jsonl",
+            "--backend",
+            &uri,
+            "--run",
+            run,
+            "--levels",
+            levels,
+            "--json",
+            "--quiet",
+        ];
+        let trained = place.json_of("train", &train)["disk_bytes"]
+            .as_f64()
+            .unwrap();
+        let ask = [
+            "corpus.jsonl",
+            "--samples",
+            "60",
+            "--levels",
+            levels,
+            "--engine",
+            "mongodb",
+            "--json",
+            "--quiet",
+        ];
+        let bytes = place.json_of("estimate", &ask)["bytes"]["value"]
+            .as_f64()
+            .unwrap();
+        let error = (bytes / trained - 1.0).abs();
+        assert!(error < 0.05, "{bytes} bytes for {trained} of {levels}");
+    }
+}

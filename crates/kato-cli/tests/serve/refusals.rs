@@ -1,0 +1,102 @@
+//! What `serve` refuses, and what it says then.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::kato;
+use crate::server::Server;
+
+/// Exit code and standard error of a server that must not start.
+fn refused(dir: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = kato("serve")
+        .args(arguments)
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), message.trim_end().to_owned())
+}
+
+#[test]
+fn one_server_at_a_time_has_the_data_and_the_port() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["--data", "data", "--addr", "127.0.0.1:0"];
+    let mut first = Server::start(dir.path(), &arguments);
+
+    let (code, message) = refused(dir.path(), &arguments);
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        message,
+        "error: open the service's directory data: another process uses it; stop that one first"
+    );
+
+    let addr = first.addr().to_string();
+    let (code, message) = refused(dir.path(), &["--in-memory", "--addr", &addr]);
+    assert_eq!(code, Some(1));
+    let expected = format!(
+        "error: listen on {addr}: choose an address of this machine and a port that is free: Address already in use"
+    );
+    assert!(message.starts_with(&expected), "{message}");
+
+    assert_eq!(first.terminate(), Some(0));
+    let mut next = Server::start(dir.path(), &arguments);
+    assert_eq!(next.terminate(), Some(0));
+}
+
+#[test]
+fn a_token_file_must_hold_tokens() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("empty"), "\n  \n").unwrap();
+    fs::write(dir.path().join("odd"), "good\nnot so good\n").unwrap();
+    for (file, expected) in [
+        ("missing", "error: failed to read the tokens in missing: "),
+        ("empty", "error: empty holds no token: write one a line"),
+        (
+            "odd",
+            "error: accept bearer token number 1 (from 0): it must be visible ASCII characters",
+        ),
+    ] {
+        let arguments = ["--in-memory", "--addr", "127.0.0.1:0", "--token-file", file];
+        let (code, message) = refused(dir.path(), &arguments);
+        assert_eq!(code, Some(1), "{file}");
+        assert!(message.starts_with(expected), "{message}");
+        assert!(!message.contains("good"), "{message}");
+    }
+}
+
+#[test]
+fn data_that_is_no_directory_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    let (code, message) = refused(dir.path(), &["--data", "file", "--addr", "127.0.0.1:0"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        message.starts_with("error: create file/nodes: "),
+        "{message}"
+    );
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    for (arguments, expected) in [
+        ([].as_slice(), "--data <DIR>"),
+        (&["--data", "data", "--in-memory"], "cannot be used with"),
+        (
+            &["--in-memory", "--addr", "localhost"],
+            "invalid socket address",
+        ),
+        (&["--in-memory", "--workers", "0"], "--workers"),
+        (&["--in-memory", "--log-level", "kato=loud"], "--log-level"),
+        (
+            &["--in-memory", "--log-level", "loud"],
+            "\"loud\" is no level: use ",
+        ),
+    ] {
+        let (code, message) = refused(dir.path(), arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+    }
+}

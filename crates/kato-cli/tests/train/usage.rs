@@ -1,0 +1,136 @@
+//! Options that do not go together, and values that are none: exit code 2, with what is wrong.
+
+use crate::place::Place;
+use crate::report::stderr;
+
+#[track_caller]
+fn refused(place: &Place, program: &str, arguments: &[&str], expected: &str) {
+    let output = place.command(program, arguments).output().unwrap();
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    // The program's name, not the package's.
+    assert!(!message.contains("kato-cli"), "{message}");
+    // clap breaks lines where it likes.
+    let words: Vec<&str> = message.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains(expected),
+        "{arguments:?}: {message}"
+    );
+}
+
+#[test]
+fn destinations_that_do_not_go_together_are_refused() {
+    let place = Place::new();
+    let server = "kato:http://127.0.0.1:9";
+    let database = "mongodb://127.0.0.1:9";
+    let forms = "use embedded:DIR, kato:URL, or mongodb:URI";
+    for (arguments, expected) in [
+        (&["--backend", "my-kb"][..], forms),
+        (&["--backend", "embedded:"], forms),
+        (&["--backend", "kato:"], forms),
+        (&["--backend", "mongodb:"], forms),
+        (
+            &["--backend", "mongodb"],
+            "from KATO_MONGODB_URI, which is not set",
+        ),
+        (
+            &["--backend", "embedded:a", "--kb", "b"],
+            "cannot be used with",
+        ),
+        (
+            &["--backend", "embedded:a", "--run", "wiki"],
+            "the name of an embedded run is its directory",
+        ),
+        (
+            &["--kb", "a", "--run", "wiki"],
+            "--run is for kato and mongodb",
+        ),
+        (&["--kb", "a", "--state", "s"], "--state is for kato"),
+        (
+            &["--backend", database, "--state", "s"],
+            "--state is for kato",
+        ),
+        (&["--kb", "a", "--sharded"], "--sharded is for mongodb"),
+        (
+            &["--backend", server, "--sharded"],
+            "--sharded is for mongodb",
+        ),
+        (
+            &["--backend", server, "--resume"],
+            "--resume needs the name of the run: --run NAME",
+        ),
+        (
+            &["--backend", database, "--resume"],
+            "--resume needs the name of the run: --run NAME",
+        ),
+        (
+            &["--backend", server, "--run", "a-b"],
+            "invalid value 'a-b' for '--run <NAME>'",
+        ),
+    ] {
+        let arguments = [&["corpus.jsonl"], arguments].concat();
+        refused(&place, "train", &arguments, expected);
+    }
+    let left: Vec<_> = std::fs::read_dir(place.path("")).unwrap().collect();
+    assert_eq!(
+        left.len(),
+        2,
+        "nothing but the corpus and the tokenizer: {left:?}"
+    );
+}
+
+#[test]
+fn values_that_are_none_are_refused() {
+    let place = Place::new();
+    for (arguments, expected) in [
+        (&["--workers", "0"][..], "use auto, or a number from 1 on"),
+        (&["--workers", "many"], "use auto, or a number from 1 on"),
+        (
+            &["--distribution", "random"],
+            "use work-stealing, round-robin or contiguous",
+        ),
+        (
+            &["--progress", "loud"],
+            "[possible values: silent, summary, bar, detailed, json]",
+        ),
+        (
+            &["--attempts", "0", "--skip-errors"],
+            "invalid value '0' for '--attempts <N>'",
+        ),
+        (&["--max-errors", "3"], "--skip-errors"),
+        (&["--fail-on-errors"], "--skip-errors"),
+        (
+            &["--stall-timeout", "soon"],
+            "\"soon\" is no time: give seconds",
+        ),
+        (&["--commit-interval=-1"], "\"-1\" is no time: give seconds"),
+        (&["--batch", "0"], "invalid value '0' for '--batch <N>'"),
+    ] {
+        let arguments = [&["corpus.jsonl"], arguments].concat();
+        refused(&place, "train", &arguments, expected);
+    }
+}
+
+#[test]
+fn measurements_of_nothing_are_refused() {
+    let place = Place::new();
+    for (arguments, expected) in [
+        (
+            &["--workers", "0"][..],
+            "invalid value '0' for '--workers <N,…>'",
+        ),
+        (&["--workers", ""], "invalid value '' for '--workers <N,…>'"),
+        (&["--repeat", "0"], "invalid value '0' for '--repeat <N>'"),
+        (&["--samples", "0"], "0 is not in 1.."),
+        (&["--backends", "redis"], "use embedded, or another place"),
+        (&["--backends", "embedded:kb"], "name none"),
+        (
+            &["--backends", "embedded,mongodb"],
+            "from KATO_MONGODB_URI, which is not set",
+        ),
+    ] {
+        let arguments = [&["corpus.jsonl"], arguments].concat();
+        refused(&place, "bench", &arguments, expected);
+    }
+}

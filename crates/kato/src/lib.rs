@@ -1,0 +1,74 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to go next
+//!
+//! - [`Training`] trains; everything that it can be told is in [`learner`], [`loader`] and [`scheduler`].
+//! - [`open`] and [`from_store`] give a [`Hierarchy`]: [`activate`](Hierarchy::activate), [`unravel`](Hierarchy::unravel),
+//!   [`generate`](Hierarchy::generate). A single node is asked through [`Hierarchy::nodes`] and its sessions ([`engine`]).
+//! - Each library stands for itself and is re-exported whole: [`model`], [`tokenizer`], [`loader`], [`learner`], [`store`],
+//!   [`scheduler`], [`prediction`], [`engine`], [`hierarchy`], [`probe`].
+
+mod error;
+mod open;
+#[cfg(feature = "progress")]
+mod progress;
+mod training;
+
+#[cfg(feature = "client")]
+pub use kato_client as client;
+pub use kato_engine as engine;
+#[cfg(feature = "estimate")]
+pub use kato_estimator as estimator;
+#[cfg(feature = "evaluate")]
+pub use kato_evaluation as evaluation;
+#[cfg(feature = "remote")]
+pub use kato_fetch as fetch;
+#[cfg(feature = "hardware")]
+pub use kato_hardware as hardware;
+pub use kato_hierarchy as hierarchy;
+pub use kato_learner as learner;
+pub use kato_loader as loader;
+pub use kato_model as model;
+#[cfg(feature = "mongodb")]
+pub use kato_mongodb as mongodb;
+pub use kato_prediction as prediction;
+pub use kato_probe as probe;
+#[cfg(feature = "profile")]
+pub use kato_profiler as profiler;
+#[cfg(feature = "client")]
+pub use kato_remote as remote;
+pub use kato_scheduler as scheduler;
+#[cfg(feature = "server")]
+pub use kato_server as server;
+#[cfg(feature = "server")]
+pub use kato_service as service;
+pub use kato_store as store;
+pub use kato_tokenizer as tokenizer;
+
+pub use error::Error;
+pub use kato_engine::{Engine, Observation, SessionConfig};
+pub use kato_hierarchy::{
+    Activation, ActivationOptions, Generation, GenerationOptions, Hierarchy, Strategy,
+};
+pub use kato_learner::HierarchicalConceptLearner;
+pub use kato_loader::{Order, Split, StreamingDatasetLoader};
+pub use kato_scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
+pub use open::{from_store, open, tokenizer_of};
+pub use training::Training;
+
+/// What most programs use, for `use kato::prelude::*`.
+pub mod prelude {
+    pub use crate::engine::{Engine, Observation, Sequence, SessionConfig};
+    pub use crate::hierarchy::{ActivationOptions, GenerationOptions, Hierarchy, Strategy};
+    pub use crate::learner::HierarchicalConceptLearner;
+    pub use crate::loader::{Order, Split, StreamingDatasetLoader};
+    pub use crate::scheduler::{StopSignal, TrainingEvent, TrainingOptions, TrainingReport};
+    pub use crate::store::{EmbeddedStore, PatternStore};
+    pub use crate::tokenizer::Tokenizer;
+    pub use crate::{Error, Training};
+}
+
+/// The README of the repository, whose examples are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

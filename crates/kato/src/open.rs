@@ -1,0 +1,69 @@
+//! Opening what was trained, with the tokenizer and the settings that it records.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kato_engine::Engine;
+use kato_hierarchy::Hierarchy;
+use kato_scheduler::RunConfiguration;
+use kato_store::{EmbeddedStore, PatternStore};
+use kato_tokenizer::Tokenizer;
+
+use crate::Error;
+
+/// Opens the knowledge base in a directory for questions; also while it is being trained, in the state of its last commit.
+///
+/// All of it is loaded into memory.
+///
+/// # Errors
+///
+/// [`Error::Store`] when there is none or it cannot be read, [`Error::NotTrained`], [`Error::Tokenizer`] and
+/// [`Error::OtherTokenizer`] when what it needs for asking is missing.
+///
+/// # Examples
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+/// # std::fs::write(&text, "It was the best of times, it was the worst of times, it was the age of wisdom.")?;
+/// # kato::Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+/// let kb = kato::open(&kb)?;
+/// let activation = kb.activate("It was the", &kato::ActivationOptions::default())?;
+/// let best = &activation.levels[0].predictions.predictions[0];
+/// assert_eq!(best.future[0].symbols(), ["Ġbest"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open(kb: impl AsRef<Path>) -> Result<Hierarchy, Error> {
+    from_store(Arc::new(EmbeddedStore::open_read_only(kb.as_ref())?))
+}
+
+/// Opens the knowledge of any store for questions, as [`open`] does that of a directory.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn from_store(store: Arc<dyn PatternStore>) -> Result<Hierarchy, Error> {
+    let run = RunConfiguration::from_json(store.configuration())
+        .map_err(|source| Error::NotTrained { source })?;
+    // Before the patterns are loaded, which may take long.
+    let tokenizer = tokenizer_of(&run)?;
+    Ok(Hierarchy::new(
+        Engine::open(store)?,
+        tokenizer,
+        run.learner,
+    )?)
+}
+
+/// Returns the tokenizer that a run used.
+///
+/// # Errors
+///
+/// [`Error::Tokenizer`] when it is not at hand, [`Error::OtherTokenizer`] when another one has its name.
+pub fn tokenizer_of(run: &RunConfiguration) -> Result<Arc<dyn Tokenizer>, Error> {
+    let tokenizer = kato_tokenizer::load(&run.tokenizer)?;
+    if tokenizer.fingerprint() != run.tokenizer_fingerprint {
+        let name = run.tokenizer.clone();
+        return Err(Error::OtherTokenizer { name });
+    }
+    Ok(tokenizer)
+}

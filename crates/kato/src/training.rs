@@ -1,0 +1,178 @@
+//! Training in a call: from a source into a directory, begun or gone on with.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kato_learner::HierarchicalConceptLearner;
+use kato_loader::{Split, StreamingDatasetLoader, StreamingDatasetLoaderBuilder};
+use kato_scheduler::{
+    RunConfiguration, StopSignal, TrainingEvent, TrainingOptions, TrainingReport,
+    loader_at_checkpoint, train_parallel,
+};
+use kato_store::{EmbeddedStore, PatternStore};
+use kato_tokenizer::Tokenizer;
+
+use crate::Error;
+
+/// Chunk sizes of the levels where nothing else is said: phrases of five tokens, seven phrases, nine of those.
+const CHUNK_SIZES: [usize; 3] = [5, 7, 9];
+
+/// A training run into a directory: what is learned, how, and who hears of it.
+///
+/// [`run`](Self::run) begins the run, or goes on where it ended, whatever ended it: the knowledge base and the position in the
+/// corpus are committed together, so the result is the same as without the interruption.
+///
+/// # Examples
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let (text, kb) = (folder.path().join("tale.txt"), folder.path().join("kb"));
+/// # std::fs::write(&text, "It was the best of times, it was the worst of times.")?;
+/// use kato::Training;
+///
+/// let report = Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+/// assert!(report.complete);
+///
+/// // Nothing is left to learn, and nothing is learned twice.
+/// let again = Training::new(&kb).with_source(&text).with_chunk_sizes([4, 2]).run()?;
+/// assert_eq!((again.session_samples, again.tokens), (0, report.tokens));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a training does nothing until it is run"]
+pub struct Training<'a> {
+    kb: PathBuf,
+    corpus: StreamingDatasetLoaderBuilder,
+    chunk_sizes: Vec<usize>,
+    tokenizer: Option<Arc<dyn Tokenizer>>,
+    learner: Option<HierarchicalConceptLearner>,
+    split: Option<Split>,
+    options: TrainingOptions,
+    on_event: Box<dyn FnMut(TrainingEvent) + 'a>,
+}
+
+impl<'a> Training<'a> {
+    /// Creates a run into a directory, which is made when the run begins: GPT-2 tokens, levels of 5, 7 and 9 symbols, nothing to
+    /// learn from yet.
+    pub fn new(kb: impl AsRef<Path>) -> Self {
+        Self {
+            kb: kb.as_ref().to_owned(),
+            corpus: StreamingDatasetLoader::builder(),
+            chunk_sizes: CHUNK_SIZES.to_vec(),
+            tokenizer: None,
+            learner: None,
+            split: None,
+            options: TrainingOptions::default(),
+            on_event: Box::new(|_event| {}),
+        }
+    }
+
+    /// Adds a file, directory or glob to the corpus: plain text, JSON Lines, CSV or Parquet, also compressed; with the feature
+    /// `remote` also `hf://`, `https://` and object stores.
+    pub fn with_source(mut self, source: impl AsRef<Path>) -> Self {
+        self.corpus = self.corpus.with_input(source);
+        self
+    }
+
+    /// Sets the corpus: order, shards, mixtures, fields, filters; takes the place of the sources so far.
+    pub fn with_corpus(mut self, corpus: StreamingDatasetLoaderBuilder) -> Self {
+        self.corpus = corpus;
+        self
+    }
+
+    /// Sets the levels by the number of symbols in a pattern of each, from the lowest up.
+    pub fn with_chunk_sizes(mut self, chunk_sizes: impl IntoIterator<Item = usize>) -> Self {
+        self.chunk_sizes = chunk_sizes.into_iter().collect();
+        self
+    }
+
+    /// Sets the tokenizer. [`open`](crate::open) finds it again by its name: a path for a `tokenizer.json`.
+    pub fn with_tokenizer(mut self, tokenizer: Arc<dyn Tokenizer>) -> Self {
+        self.tokenizer = Some(tokenizer);
+        self
+    }
+
+    /// Sets every rule of learning; takes the place of levels and tokenizer.
+    pub fn with_learner(mut self, learner: HierarchicalConceptLearner) -> Self {
+        self.learner = Some(learner);
+        self
+    }
+
+    /// Leaves documents out, for an evaluation afterwards: those that the other half of the split reads.
+    pub fn with_split(mut self, split: Split) -> Self {
+        self.split = Some(split);
+        self
+    }
+
+    /// Sets what changes no result: workers, memory, commits, what happens when a document cannot be learned.
+    pub fn with_options(mut self, options: TrainingOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets the switch that ends the run early, with everything committed.
+    pub fn with_stop(mut self, stop: StopSignal) -> Self {
+        self.options.stop = stop;
+        self
+    }
+
+    /// Calls a function with everything that happens, on the thread that called [`run`](Self::run).
+    pub fn on_event(mut self, on_event: impl FnMut(TrainingEvent) + 'a) -> Self {
+        self.on_event = Box::new(on_event);
+        self
+    }
+
+    /// Shows how far the run is on standard error: a bar with rate and remaining time, or lines where that is no terminal.
+    #[cfg(feature = "progress")]
+    pub fn with_progress(self) -> Self {
+        let mut progress = crate::progress::ProgressReporter::new();
+        self.on_event(move |event| progress.show(&event))
+    }
+
+    /// Trains until the corpus is read, [`with_stop`](Self::with_stop) says so, or something goes wrong.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Settings`] and [`Error::Source`] before anything is written; [`Error::Train`] also when the knowledge base was
+    /// begun with other settings or another corpus; [`Error::Store`]. What was committed before is safe: call it again.
+    pub fn run(self) -> Result<TrainingReport, Error> {
+        let learner = match self.learner {
+            Some(learner) => learner,
+            None => {
+                let gpt2 = || Arc::new(kato_tokenizer::gpt2()) as Arc<dyn Tokenizer>;
+                HierarchicalConceptLearner::builder(self.tokenizer.unwrap_or_else(gpt2))
+                    .chunk_sizes(self.chunk_sizes)
+                    .build()?
+            }
+        };
+        let stop = self.options.stop.clone();
+        let mut corpus = self.corpus.with_interrupt(move || stop.is_stopped());
+        if let Some(split) = self.split {
+            corpus = corpus.with_split(split);
+        }
+        let (mut loader, store) = if EmbeddedStore::exists(&self.kb) {
+            let store = EmbeddedStore::open(&self.kb)?;
+            (loader_at_checkpoint(corpus, &store.checkpoint())?, store)
+        } else {
+            // First, so that a source that is not there leaves no empty knowledge base behind.
+            let loader = corpus.build()?;
+            let configuration = RunConfiguration::of(&learner).with_split(self.split);
+            let nodes = learner.node_names();
+            let store = EmbeddedStore::create(&self.kb, &nodes, configuration.to_json())?;
+            (loader, store)
+        };
+        let report = train_parallel(&mut loader, &learner, &store, &self.options, self.on_event)?;
+        Ok(report)
+    }
+}
+
+impl fmt::Debug for Training<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Training")
+            .field("kb", &self.kb)
+            .field("chunk_sizes", &self.chunk_sizes)
+            .field("split", &self.split)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,83 @@
+//! Trains into a store of one's own: here one that reports its commits, and keeps what was learned in memory.
+//!
+//! Run: `cargo run --release --example own_store`
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use kato::model::{AttributeLimits, PatternName, SealedBatch, Symbol, VectorName};
+use kato::prelude::*;
+use kato::scheduler::{RunConfiguration, train_parallel};
+use kato::store::{
+    MemoryStore, PatternVisitor, Scan, StagedBatch, StoreError, StoredPattern, SymbolCounts, Totals,
+};
+use serde_json::Value;
+
+#[derive(Debug)]
+struct ReportingStore(MemoryStore);
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Hands calls on; a store of another kind has something to do in each.
+macro_rules! forward {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(fn $name(&self, $($argument: $type),*) -> $result {
+            self.0.$name($($argument),*)
+        })*
+    };
+}
+
+// `kato::store::conformance` has the tests that a store must pass.
+impl PatternStore for ReportingStore {
+    fn commit(&self, staged: Vec<StagedBatch>, checkpoint: Value) -> Result<()> {
+        // Patterns and position are one: after a crash both are as the last commit left them.
+        let (n_batches, position) = (staged.len(), checkpoint["cursor"].clone());
+        self.0.commit(staged, checkpoint)?;
+        drop(writeln!(
+            io::stdout(),
+            "{n_batches} batches committed, position {position}"
+        ));
+        Ok(())
+    }
+
+    forward! {
+        nodes() -> &[String];
+        configuration() -> &Value;
+        attribute_limits() -> AttributeLimits;
+        checkpoint() -> Value;
+        stage(batch: SealedBatch) -> Result<StagedBatch>;
+        clear(checkpoint: Value) -> Result<()>;
+        forget(doomed: &[Vec<PatternName>], checkpoint: Value) -> Result<()>;
+        totals(node: usize) -> Result<Totals>;
+        count_patterns(node: usize) -> Result<u64>;
+        pattern(node: usize, name: &PatternName) -> Result<Option<StoredPattern>>;
+        scan(node: usize) -> Result<Scan<'_, StoredPattern>>;
+        scan_frequencies(node: usize) -> Result<Scan<'_, (PatternName, u64)>>;
+        visit(node: usize, visitor: &mut dyn PatternVisitor) -> Result<()>;
+        vectors(node: usize) -> Result<Scan<'_, (VectorName, Vec<f64>)>>;
+        symbol_counts(node: usize) -> Result<Scan<'_, (Symbol, SymbolCounts)>>;
+        document(sample: u64) -> Result<Option<String>>;
+        disk_bytes() -> Option<u64>;
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    let learner = HierarchicalConceptLearner::builder(kato::tokenizer::gpt2())
+        .chunk_sizes([5, 7, 9])
+        .build()?;
+    let configuration = RunConfiguration::of(&learner).to_json();
+    let store = ReportingStore(MemoryStore::new(&learner.node_names(), configuration));
+    let corpus = StreamingDatasetLoader::builder().with_inputs(kato_examples::own_text());
+    let options = TrainingOptions::default();
+    train_parallel(
+        &mut corpus.build()?,
+        &learner,
+        &store,
+        &options,
+        |_event| {},
+    )?;
+    let kb = kato::from_store(Arc::new(store))?;
+    let generation = kb.generate("kato-rs learns", &GenerationOptions::default())?;
+    writeln!(io::stdout(), "{}", generation.whole_text)?;
+    Ok(())
+}
