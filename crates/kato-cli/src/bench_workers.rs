@@ -4,6 +4,6 @@ mod backend;
 mod measure;
 mod table;
 
-pub(crate) use backend::{InvalidMeasuredBackend, MeasuredBackend};
+pub(crate) use backend::MeasuredBackend;
 pub(crate) use measure::Bench;
 pub(crate) use table::Table;

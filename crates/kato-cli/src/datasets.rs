@@ -8,10 +8,8 @@ mod network;
 mod rate;
 mod stats;
 
-pub(crate) use documents::{Documents, ShownDocument};
-pub(crate) use info::{DatasetInfo, Estimate, FileInfo, SourceInfo};
-pub(crate) use lengths::{LengthRange, Lengths};
-pub(crate) use list::{DatasetList, ListedDataset};
-pub(crate) use network::Network;
+pub(crate) use documents::Documents;
+pub(crate) use info::DatasetInfo;
+pub(crate) use list::DatasetList;
 pub(crate) use rate::Rate;
 pub(crate) use stats::DatasetStats;

@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::inspect::View;
 
 pub(crate) use record::run_record;
-pub(crate) use runs_of_tokens::{TokenRuns, hierarchy};
 pub(crate) use sample::sample;
 
 /// What a run will store, and what that was seen from.

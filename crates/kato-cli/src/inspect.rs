@@ -17,11 +17,11 @@ use anyhow::Result;
 use serde::Serialize;
 
 pub(crate) use decode::Decoder;
-pub(crate) use exchange::{Exported, Imported, export, import};
+pub(crate) use exchange::{export, import};
 pub(crate) use find::find;
-pub(crate) use histogram::{Histograms, NodeHistogram};
-pub(crate) use layout::{DEFAULT_WIDTH, terminal_width};
-pub(crate) use overview::{CorpusOverview, NodeOverview, Overview, TopPattern};
+pub(crate) use histogram::Histograms;
+pub(crate) use layout::terminal_width;
+pub(crate) use overview::Overview;
 pub(crate) use tree::PatternView;
 
 /// Something that was looked up, to be shown to people or to programs.

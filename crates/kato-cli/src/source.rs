@@ -15,9 +15,7 @@ use kato_loader::{
 };
 
 pub(crate) use name::{Place, Source};
-pub(crate) use values::{
-    Exhausted, OnBad, ParseSampleError, ParseShardError, SampleOf, ShardOf, Unit,
-};
+pub(crate) use values::{Exhausted, OnBad, SampleOf, ShardOf, Unit};
 
 use crate::byte_size::ByteSize;
 use crate::remote::{self, Fetcher, Location};

@@ -209,7 +209,7 @@ impl<'a> VocabularyBuilder<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     fn vocabulary(words: &[&'static str]) -> Vocabulary {
         let mut builder = VocabularyBuilder::default();

@@ -1,5 +1,6 @@
 //! What can go wrong between a text and an answer.
 
+use kato_engine::EngineError;
 use kato_hierarchy::HierarchyError;
 use kato_learner::LearnError;
 use kato_loader::LoadError;
@@ -22,6 +23,9 @@ pub enum Error {
     /// The knowledge base cannot be opened, read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The patterns of the knowledge base cannot be loaded or learned.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// The knowledge base says nothing of how it was trained, so there is no tokenizer to ask it with.
     #[error("the knowledge base does not record how it was trained: train it with this crate")]
     NotTrained {

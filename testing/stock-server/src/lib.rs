@@ -5,11 +5,13 @@
 //! waits. A real KATO does none of this, and a trainer must be right all the same:
 //!
 //! * There is one event loop. Requests are queued without limit, and a learn takes its time
-//! ([`Serving`]). * `observe-sequence` is not atomic: what is learned on the way is known at once,
-//! and the session is saved in the end. * A client that goes away stops nothing: all that was
-//! received is carried out, queued requests included. * A kill in the middle keeps what was learned
-//! so far, and loses the session. * A session that is deleted while a request works with it is back
-//! when the request saves it.
+//!   ([`Serving`]).
+//! * `observe-sequence` is not atomic: what is learned on the way is known at once, and the session
+//!   is saved in the end.
+//! * A client that goes away stops nothing: all that was received is carried out, queued requests
+//!   included.
+//! * A kill in the middle keeps what was learned so far, and loses the session.
+//! * A session that is deleted while a request works with it is back when the request saves it.
 //!
 //! Both generations are played ([`Generation`]). What was learned, and who asked for it, is in
 //! files that tests can read: [`learned()`] and [`requests`].

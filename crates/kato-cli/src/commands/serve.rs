@@ -5,7 +5,7 @@
 //! kato serve --in-memory --addr 127.0.0.1:0
 //! ```
 
-use std::io::{Write, stderr, stdout};
+use std::io::{Write, stdout};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use kato_scheduler::StopSignal;
 use kato_server::{Server, ServerBuilder};

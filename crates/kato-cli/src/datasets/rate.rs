@@ -4,20 +4,19 @@ use std::io::Cursor;
 use std::time::Duration;
 
 use anyhow::Result;
+use kato_corpus::{CorpusModel, write_corpus};
 use kato_learner::HierarchicalConceptLearner;
 use kato_loader::{Format, StreamingDatasetLoader};
 use kato_scheduler::{RunConfiguration, TrainingEvent, TrainingOptions, train_parallel};
 use kato_store::MemoryStore;
 use serde::Serialize;
 
-use crate::corpus::{CorpusModel, write_corpus};
-
 /// How long is measured; less where the text ends before.
 const MEASURED: Duration = Duration::from_secs(1);
 /// Synthetic text that is made for it: more than is learned in that time on small machines.
 const TEXT_BYTES: u64 = 16 << 20;
 /// What the text is like.
-const SAMPLE: &str = include_str!("../../../docs/architecture.md");
+const SAMPLE: &str = include_str!("../../data/sample.txt");
 
 /// Samples learned in a second.
 #[derive(Debug, Clone, PartialEq, Serialize)]

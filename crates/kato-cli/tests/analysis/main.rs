@@ -8,7 +8,7 @@
 #[path = "../support/program.rs"]
 mod program;
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use kato_model::{BatchSymbol, LearnBatch, PatternName};
 use kato_store::{EmbeddedStore, PatternStore};

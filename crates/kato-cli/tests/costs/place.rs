@@ -1,7 +1,7 @@
 //! A folder with a corpus, in which programs are run.
 
 use std::fmt::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -14,7 +14,7 @@ pub(crate) struct Place(TempDir);
 impl Place {
     pub(crate) fn new(n_documents: usize) -> Self {
         let place = tempfile::tempdir().unwrap();
-        let words: Vec<&str> = include_str!("../../../README.md")
+        let words: Vec<&str> = include_str!("../../../../README.md")
             .split_whitespace()
             .collect();
         // Words as often as Zipf's law says, with draws that are the same everywhere.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use kato_learner::HierarchicalConceptLearner;
 use kato_scheduler::RunConfiguration;

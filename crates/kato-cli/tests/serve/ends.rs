@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 

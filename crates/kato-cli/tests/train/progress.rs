@@ -22,7 +22,7 @@ fn json_is_an_object_a_line_with_the_documented_keys() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let documented = include_str!("../../../docs/training.md");
+    let documented = include_str!("../../../../docs/training.md");
     let mut kinds = BTreeSet::new();
     for event in &events {
         let keys: Vec<&str> = event
