@@ -29,7 +29,7 @@ struct Program {
     #[command(flatten)]
     log: LogArgs,
     /// Take flags that are not given here from this TOML file: a table for each command, with keys named as its flags.
-    #[arg(long, value_name = "FILE", env = settings::VARIABLE, global = true)]
+    #[arg(long, value_name = "FILE", env = settings::VARIABLE, hide_env_values = true, global = true)]
     settings: Option<PathBuf>,
 }
 

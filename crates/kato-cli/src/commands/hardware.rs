@@ -20,9 +20,10 @@ use crate::inspect::show;
 use crate::interrupt::on_interrupt;
 use crate::meter::Meter;
 
-/// Finds out what this machine can do: processor, memory, limits, disks, graphics processors, network; measures memory, naming,
-/// tokenizing, the disk, the embedded store, and a MongoDB and a KATO server where they are given; rates the machine; and predicts the
-/// speed of a training and what bounds it.
+/// Finds out what this machine can do, and predicts the speed of a training and what bounds it.
+///
+/// Looks at processor, memory, limits, disks, graphics processors and network; measures memory, naming, tokenizing, the disk, the embedded
+/// store, and a MongoDB and a KATO server where they are given; and rates the machine.
 ///
 /// Every figure says how it was obtained: direct or through a cache, how many observations, how far they spread, what a hypervisor or a
 /// quota took meanwhile. What could not be measured is unknown, with the reason. Let nothing else run meanwhile.
