@@ -11,6 +11,7 @@ use url::Url;
 
 use crate::cache::Cache;
 use crate::client::Client;
+use crate::location::without_secrets;
 use crate::figures::Counters;
 use crate::options::Timeouts;
 use crate::retry::{Retry, RetryPolicy};
@@ -120,8 +121,7 @@ impl FetcherBuilder {
     /// may share the folder; each may exceed the budget by a sixteenth for a moment. With a cache,
     /// whole segments are requested, which pays when data is read more than once.
     ///
-    /// The folder should hold nothing else: a file directly in it that is older than an hour is
-    /// taken for a leftover and removed.
+    /// Files in the folder that the cache has not made are left alone.
     pub fn with_cache(mut self, folder: impl Into<PathBuf>, budget_bytes: u64) -> Self {
         self.cache = Some((folder.into(), budget_bytes));
         self
@@ -298,7 +298,7 @@ impl FetcherBuilder {
 impl fmt::Debug for FetcherBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FetcherBuilder")
-            .field("hub_endpoint", &self.hub_endpoint)
+            .field("hub_endpoint", &without_secrets(&self.hub_endpoint))
             // Headers and options of stores are left out: they may hold secrets, as the token does.
             .field("has_token", &self.hub_token.is_some())
             .field("hub_home", &self.hub_home)

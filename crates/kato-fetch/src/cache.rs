@@ -14,6 +14,8 @@ pub(crate) const SEGMENT: u64 = 4 << 20;
 /// Bytes of the BLAKE3 hash in front of a segment's content.
 const CHECKSUM: usize = 32;
 const EXTENSION: &str = "segment";
+/// Beginning of the names of files that are being written.
+const UNFINISHED: &str = ".kato-fetch-";
 /// Age from which a temporary file was left behind by a process that died.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
@@ -105,7 +107,9 @@ impl Cache {
         fs::create_dir_all(folder)?;
         // Renamed when complete, so that no process reads half a segment. It is not flushed: what a
         // power cut leaves of it fails its checksum.
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempfile_in(&self.folder)?;
         file.write_all(blake3::hash(bytes).as_bytes())?;
         file.write_all(bytes)?;
         file.persist(path)?;
@@ -141,12 +145,16 @@ impl Cache {
     fn entries(&self) -> Vec<Entry> {
         let now = SystemTime::now();
         let mut entries = Vec::new();
+        // Nothing is touched that the cache did not name itself: somebody may have put other files
+        // into the folder, or chosen a folder that has some.
         for item in list(&self.folder) {
-            // Segments are in subfolders; directly in the folder are only files that are being
-            // written.
-            if item.file_type().is_ok_and(|kind| kind.is_dir()) {
-                entries.extend(list(&item.path()).filter_map(|item| Entry::of(&item)));
-            } else if let Some(entry) = Entry::of(&item)
+            let name = item.file_name();
+            let name = name.to_string_lossy();
+            if is_hexadecimal(&name, 2) {
+                let items = list(&item.path()).filter(is_segment);
+                entries.extend(items.filter_map(|item| Entry::of(&item)));
+            } else if name.starts_with(UNFINISHED)
+                && let Some(entry) = Entry::of(&item)
                 && now
                     .duration_since(entry.used)
                     .is_ok_and(|age| age > ABANDONED)
@@ -154,12 +162,6 @@ impl Cache {
                 let _ = fs::remove_file(&entry.path);
             }
         }
-        entries.retain(|entry| {
-            entry
-                .path
-                .extension()
-                .is_some_and(|extension| extension == EXTENSION)
-        });
         entries
     }
 
@@ -192,6 +194,20 @@ impl Entry {
             used: about.modified().ok()?,
         })
     }
+}
+
+/// Returns whether an item has the name of a segment: its key and the extension.
+fn is_segment(item: &fs::DirEntry) -> bool {
+    let path = PathBuf::from(item.file_name());
+    let has_extension = path
+        .extension()
+        .is_some_and(|extension| extension == EXTENSION);
+    let key = path.file_stem().and_then(|stem| stem.to_str());
+    has_extension && key.is_some_and(|key| is_hexadecimal(key, 2 * blake3::OUT_LEN))
+}
+
+fn is_hexadecimal(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Returns the items of a folder, none if it cannot be read.
@@ -243,6 +259,36 @@ mod tests {
             None,
             "a segment of another length is damaged"
         );
+    }
+
+    #[test]
+    fn files_of_others_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let long_ago = SystemTime::UNIX_EPOCH;
+        let others = ["thesis.txt", "ab/notes.segment", "photos/a.segment"];
+        let left_behind = folder.path().join(".kato-fetch-x1");
+        for path in others
+            .map(|name| folder.path().join(name))
+            .iter()
+            .chain([&left_behind])
+        {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, [0; 1000]).unwrap();
+            File::options()
+                .write(true)
+                .open(path)
+                .unwrap()
+                .set_modified(long_ago)
+                .unwrap();
+        }
+        let cache = Cache::open(folder.path(), 5000).unwrap();
+        for n in 0..20 {
+            cache.write(&Cache::key("hf://a/b@c/d", "v", n), &[1; 900]);
+        }
+        for name in others {
+            assert!(folder.path().join(name).exists(), "{name}");
+        }
+        assert!(!left_behind.exists());
     }
 
     #[test]

@@ -183,10 +183,30 @@ pub(crate) fn is_store_scheme(scheme: &str) -> bool {
 /// Returns the error for a location that cannot be used. One that is a URL is shown without its
 /// secrets.
 pub(crate) fn invalid(location: &str, reason: impl Into<String>) -> FetchError {
-    let shown = Url::parse(location).map_or_else(|_| location.to_owned(), |url| redacted(&url));
     FetchError::InvalidLocation {
-        location: shown,
+        location: without_secrets(location),
         reason: reason.into(),
+    }
+}
+
+/// Returns a text that may be a URL as [`redacted`] does. Of one that does not parse, user, password,
+/// query and fragment are left out whatever they hold.
+pub(crate) fn without_secrets(text: &str) -> String {
+    if let Ok(url) = Url::parse(text) {
+        return redacted(&url);
+    }
+    let shown = text.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = shown.split_once("://") else {
+        return shown.to_owned();
+    };
+    // `@` may also be in the path, as before a revision of the Hub.
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    match scheme {
+        "hf" => shown.to_owned(),
+        _ => format!("{scheme}://{host}{path}"),
     }
 }
 
@@ -309,6 +329,23 @@ fn names_a_file(revision: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_parse_is_shown_without_its_secrets() {
+        for (text, shown) in [
+            (
+                "https://u:pw@host:99999/a?token=x#y",
+                "https://host:99999/a",
+            ),
+            ("https://u:p@w@host:99999", "https://host:99999"),
+            ("no url", "no url"),
+            ("hf://a/b@refs/pr/1", "hf://a/b@refs/pr/1"),
+        ] {
+            assert_eq!(without_secrets(text), shown);
+        }
+        let error = "https://u:pw@host:99999/".parse::<Location>().unwrap_err();
+        assert!(!error.to_string().contains("pw"), "{error}");
+    }
 
     #[test]
     fn hub_locations_round_trip() {

@@ -63,7 +63,11 @@ impl Access {
         ignored: &mut Vec<PathBuf>,
     ) -> Result<Vec<RemoteSource>, LoadError> {
         let text = input.to_string_lossy();
-        let location: Location = text.parse().map_err(|source| failed(&text, source))?;
+        let location: Location = text.parse().map_err(|source| match &source {
+            // In the form without secrets, as below.
+            FetchError::InvalidLocation { location, .. } => failed(&location.clone(), source),
+            _ => failed("a location", source),
+        })?;
         // Locations may hold tokens in their queries, which must not get into error messages.
         let shown = location.redacted();
         let failed = |source| failed(&shown, source);

@@ -318,7 +318,7 @@ impl Sequential {
 
     /// Starts decoding parts behind the current one, as many as the threads may have waiting.
     fn plan(&mut self, corpus: &Corpus, workers: &mut Workers, options: ReadOptions) {
-        let wanted = workers.number() * options.prefetch;
+        let wanted = workers.number().saturating_mul(options.prefetch);
         while self.planned.len() < wanted && self.plan_at.file < corpus.files.len() {
             let PartId { file, part } = self.plan_at;
             // Not tried again on every call: the fault is reported when the file's turn comes.

@@ -325,7 +325,7 @@ impl Shuffled {
 
     /// Starts decoding windows to come, until the threads have enough blocks waiting.
     fn plan_ahead(&mut self, corpus: &Corpus, workers: &mut Workers, options: ReadOptions) {
-        let wanted = workers.number() * options.prefetch;
+        let wanted = workers.number().saturating_mul(options.prefetch);
         // At least one window is decoded ahead, however many blocks it has: its records are needed
         // all at once when the current window ends.
         while (self.planned.is_empty() || self.n_planned() < wanted)
