@@ -6,11 +6,13 @@ mod snapshot;
 
 pub(crate) use cleanup::Cleanup;
 
-/// A number with few digits, or a dash where nothing was counted.
+/// Formats a number with few digits, or as a dash where nothing was counted.
 fn number(number: Option<f64>) -> String {
     match number {
         None => "–".to_owned(),
+        // Below 1e15 an `f64` holds every whole number exactly, and a `u64` has room for it.
         Some(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            // `HumanCount` takes no negative numbers, so the sign is written apart.
             let sign = if number < 0.0 { "-" } else { "" };
             format!("{sign}{}", indicatif::HumanCount(number.abs() as u64))
         }
@@ -18,7 +20,7 @@ fn number(number: Option<f64>) -> String {
     }
 }
 
-/// A share as per cent.
+/// Formats a share as per cent, or as a dash where there is none.
 fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", 100.0 * share))
 }

@@ -1,4 +1,4 @@
-//! Where knowledge lies, as an argument names it.
+//! The place of a knowledge base as an argument names it: a directory, a KATO server or a MongoDB.
 
 use std::env;
 use std::fmt;
@@ -8,10 +8,11 @@ use std::str::FromStr;
 
 use kato_store::EmbeddedStore;
 
-/// Variable that holds the address of a MongoDB, so that no password stands on a command line.
+/// Environment variable that holds the address of a MongoDB, so that no password stands on a
+/// command line.
 pub(crate) const MONGODB_URI: &str = "KATO_MONGODB_URI";
 
-/// A place for knowledge.
+/// A place that holds knowledge bases.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Backend {
     /// A directory of this machine.
@@ -22,7 +23,7 @@ pub(crate) enum Backend {
     Mongodb(String),
 }
 
-/// What is wrong with the name of a place.
+/// The error of a name that is no such place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "use embedded:DIR, kato:URL, or mongodb:URI (mongodb alone takes the URI from {MONGODB_URI}, which is not set)"
@@ -53,14 +54,16 @@ impl FromStr for Backend {
 }
 
 impl Backend {
-    /// What [`FromStr`] takes, or a directory by its path alone.
+    /// Parses what [`FromStr`] takes, or a directory by its path alone.
     ///
     /// # Errors
     ///
-    /// When it begins as another place does, and is none.
+    /// When the text begins like one of the other forms and is not one.
     pub(crate) fn or_directory(text: &str) -> Result<Self, InvalidBackend> {
         let kind = text.split(':').next().unwrap_or_default();
         match text.parse() {
+            // A mistyped `kato:` must not become a directory of that name. Any other text with a
+            // colon may be a path, such as `C:\kb`.
             Err(InvalidBackend) if !matches!(kind, "embedded" | "kato" | "mongodb" | "") => {
                 Ok(Self::Embedded(text.into()))
             }
@@ -69,7 +72,7 @@ impl Backend {
     }
 }
 
-/// Without credentials.
+/// Shows the place without credentials.
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -80,16 +83,18 @@ impl fmt::Display for Backend {
     }
 }
 
+/// Shows the same as `Display`: a derived form would show passwords.
 impl fmt::Debug for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-/// An address without its user, password and options.
+/// Returns an address without its user, password, path and options.
 fn without_credentials(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    // The last `@` ends the credentials, as a password may hold one itself.
     let hosts = authority.rsplit('@').next().unwrap_or_default();
     match scheme {
         "" => hosts.to_owned(),
@@ -97,7 +102,7 @@ fn without_credentials(address: &str) -> String {
     }
 }
 
-/// Tells when a store had to go back to an older commit.
+/// Warns on standard error when a store had to go back to an older commit.
 pub(crate) fn warn_of_recovery(store: &EmbeddedStore) {
     if let Some(recovery) = store.recovered() {
         // A closed standard error must not end the program.

@@ -1,4 +1,5 @@
-//! How training scales with the number of workers: one measurement, and the table of many.
+//! Measurements of how training scales with the number of workers: one of them, and the table of
+//! many.
 
 mod backend;
 mod measure;

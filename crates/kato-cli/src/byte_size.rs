@@ -4,12 +4,12 @@ use std::str::FromStr;
 
 /// A number of bytes; parses from a whole number with an optional unit.
 ///
-/// Units: `B`, `kB`, `MB`, `GB`, `TB` (powers of 1000) and `KiB`, `MiB`, `GiB`, `TiB` (powers of 1024), in any case,
-/// with or without a blank before them.
+/// Units: `B`, `kB`, `MB`, `GB`, `TB` (powers of 1000) and `KiB`, `MiB`, `GiB`, `TiB` (powers of
+/// 1024), in any case, with or without a blank before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ByteSize(pub(crate) u64);
 
-/// A text that is no size.
+/// The error of a text that is no size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no size: write a whole number of bytes below 16 EiB with an optional unit, such as 500kB, 100MB or 4GiB"
@@ -20,6 +20,8 @@ impl FromStr for ByteSize {
     type Err = ParseByteSizeError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // Everything behind the last digit is the unit, so a fraction such as `1.5GB` leaves `1.5`,
+        // which is no whole number.
         let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
         let unit = text[digits.len()..].trim().to_ascii_lowercase();
         let factor = match unit.as_str() {

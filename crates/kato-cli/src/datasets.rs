@@ -1,4 +1,5 @@
-//! Looking at datasets before training on them: the registry, what a source holds, some of its documents, its statistics.
+//! The views of `kato datasets`: the registry, what a source holds, some of its documents, its
+//! statistics.
 
 mod documents;
 mod info;

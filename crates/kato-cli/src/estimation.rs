@@ -1,4 +1,4 @@
-//! Estimating what a run will store: from a sample of the corpus, or from finished runs.
+//! Estimates of what a run will store, from a sample of the corpus or from finished runs.
 
 mod record;
 mod runs_of_tokens;
@@ -12,7 +12,7 @@ use crate::inspect::View;
 pub(crate) use record::run_record;
 pub(crate) use sample::sample;
 
-/// What a run will store, and what that was seen from.
+/// An estimate of what a run will store, with what it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Estimate {
     /// What was looked at; `None` for a formula.
@@ -22,7 +22,7 @@ pub(crate) struct Estimate {
     pub(crate) breakdown: StorageBreakdown,
 }
 
-/// What an estimate rests on.
+/// The documents that an estimate rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Observed {
     /// Documents.
@@ -36,7 +36,7 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// What a calibration rests on.
+    /// Returns what a calibration rests on.
     #[must_use]
     pub(crate) fn of(calibration: &Calibration, whole_corpus: bool) -> Self {
         Self {
@@ -47,6 +47,7 @@ impl Observed {
         }
     }
 
+    /// Describes in a sentence what was looked at, for people.
     fn text(&self) -> String {
         let mut text = format!("From {} documents", self.documents);
         if self.whole_corpus {

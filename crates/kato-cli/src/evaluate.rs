@@ -1,4 +1,5 @@
-//! Evaluating a knowledge base: which documents it was not trained on, progress, and the report as a table.
+//! The parts of `kato evaluate`: which documents a knowledge base was not trained on, progress, and
+//! the report as a table.
 
 mod progress;
 mod run;

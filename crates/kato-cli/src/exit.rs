@@ -1,4 +1,4 @@
-//! How a command ends: error text, exit code.
+//! The end of a command: its error text and its exit code.
 
 use std::io::{self, Write, stderr};
 use std::process::ExitCode;
@@ -8,14 +8,18 @@ use kato_scheduler::StopSignal;
 
 use crate::interrupt::INTERRUPTED;
 
-/// Writes an error to standard error and returns the exit code: 0 for an answer, also for an empty one, 1 for an error, 130 when
-/// the user interrupted. A reader of standard output that has gone, as in `kato inspect | head`, has what it wants.
+/// Writes an error to standard error and returns the exit code.
+///
+/// That is 0 for an answer, also for an empty one, 1 for an error, and 130 when the user
+/// interrupted. A reader of standard output that has gone, as in `kato inspect | head`, has what it
+/// wants.
 #[must_use]
 pub(crate) fn exit_code(outcome: Result<()>, stop: &StopSignal) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
+            // Also after an interruption, as the error says what was not done.
             let code = failed(&error);
             if stop.is_stopped() {
                 ExitCode::from(INTERRUPTED)
@@ -33,7 +37,9 @@ pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Returns whether a write to a closed pipe is among the causes of an error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    // The whole chain is searched, because libraries wrap the error of the write in their own.
     let mut causes = error
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>());

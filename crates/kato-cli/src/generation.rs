@@ -1,4 +1,4 @@
-//! A generation with its provenance, to be shown to people or to programs.
+//! The view of a generated text with its provenance, for people or for programs.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::inspect::decode::short;
 use crate::inspect::layout::{dim, heading, quoted};
 use crate::open::count_patterns;
 
-/// What was generated, and why.
+/// A generated text and where it comes from.
 #[derive(Debug)]
 pub(crate) struct GenerationView<'h> {
     hierarchy: &'h Hierarchy,
@@ -28,7 +28,8 @@ pub(crate) struct GenerationView<'h> {
 }
 
 impl<'h> GenerationView<'h> {
-    /// Generates; with `explains` the text for people tells every span's provenance.
+    /// Generates a continuation of `prompt`; with `explains` the text for people shows every span's
+    /// provenance.
     ///
     /// # Errors
     ///
@@ -50,10 +51,12 @@ impl<'h> GenerationView<'h> {
         })
     }
 
+    /// Returns the name of a level's node.
     fn node(&self, level: usize) -> &str {
         self.hierarchy.nodes().get(level).map_or("?", Node::name)
     }
 
+    /// Returns the form of a span for programs.
     fn json<'a>(&'a self, span: &'a Span) -> SpanJson<'a> {
         SpanJson {
             text: &span.text,
@@ -72,6 +75,8 @@ impl<'h> GenerationView<'h> {
         }
     }
 
+    /// Describes a span for people: how it fits, its metrics, and the patterns and documents that
+    /// it comes from.
     fn explained(&self, number: usize, span: &Span, width: usize) -> String {
         let prediction = &span.prediction;
         let name = short(&prediction.name);
@@ -116,6 +121,8 @@ impl<'h> GenerationView<'h> {
                 short(&part.pattern)
             );
             let place = part.source.as_ref().map(place).unwrap_or_default();
+            // Characters, not bytes: the branches and texts are no ASCII, and bytes would leave
+            // them too little room.
             let left = width.saturating_sub(front.chars().count() + place.chars().count() + 2);
             let piece = self.piece(span, part);
             text += &format!("{front}{}  {}\n", quoted(&piece, left), dim(&place));
@@ -123,7 +130,7 @@ impl<'h> GenerationView<'h> {
         text
     }
 
-    /// The part's share of the span's text.
+    /// Returns the part's share of the span's text.
     fn piece(&self, span: &Span, part: &Part) -> String {
         let tokens = span.tokens.get(part.tokens.clone()).unwrap_or_default();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
@@ -131,8 +138,9 @@ impl<'h> GenerationView<'h> {
     }
 }
 
-/// A source in words.
+/// Describes a source in words.
 fn place(source: &Source) -> String {
+    // A document without a name is known by its position in the corpus.
     let number = || format!("number {}", source.sample_idx);
     let document = source.document.clone().unwrap_or_else(number);
     format!("in {document} at token {}", source.token_idx)

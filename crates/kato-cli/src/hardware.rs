@@ -1,4 +1,4 @@
-//! What a machine can do, and what that means for a training.
+//! The view of a machine's profile, with predictions of trainings on it.
 
 use kato_hardware::{HardwareProfile, Prediction, StepEvent};
 use serde::Serialize;
@@ -26,7 +26,7 @@ impl View for Analysis {
     }
 }
 
-/// Shows the steps of an analysis; `done` of `total` have ended.
+/// Shows the step of an analysis that begins; `done` of `total` have ended.
 pub(crate) fn show_step(meter: &mut Meter, event: StepEvent, done: u64, total: u64) {
     if let StepEvent::Started { step, limit } = event {
         meter.update(done, Some(total), || {

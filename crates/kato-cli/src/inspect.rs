@@ -1,6 +1,8 @@
-//! Looking into a knowledge base: an overview, histograms, one pattern with all below it, export and import.
+//! The views of a knowledge base: an overview, histograms, one pattern with all below it, export
+//! and import.
 //!
-//! Every [`View`] is a value that serialises as the JSON that `kato inspect --json` prints, and that has a text for people.
+//! Every [`View`] is a value that serialises as the JSON that `kato inspect --json` prints, and
+//! that has a text for people.
 
 pub(crate) mod decode;
 mod exchange;
@@ -24,9 +26,10 @@ pub(crate) use layout::terminal_width;
 pub(crate) use overview::Overview;
 pub(crate) use tree::PatternView;
 
-/// Something that was looked up, to be shown to people or to programs.
+/// A value that can be shown to people or to programs.
 pub(crate) trait View: Serialize {
-    /// The text for people, in lines of at most `width` columns where that can be, the last one ended.
+    /// Returns the text for people, in lines of at most `width` columns where that can be, the last
+    /// one ended.
     fn text(&self, width: usize) -> String;
 }
 
@@ -44,5 +47,6 @@ pub(crate) fn show(view: &impl View, as_json: bool) -> Result<()> {
     } else {
         write!(out, "{}", view.text(terminal_width()))?;
     }
+    // A buffer that is dropped hides the error of its last write.
     Ok(out.flush()?)
 }

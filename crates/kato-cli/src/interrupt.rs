@@ -1,4 +1,5 @@
-//! Ctrl-C and termination: the first asks the run to commit and end, the second ends the process at once.
+//! Ctrl-C and termination: the first signal asks the run to commit and end, the second ends the
+//! process at once.
 
 use std::io;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub(crate) fn on_interrupt(mut act: impl FnMut() + Send + 'static) -> io::Result
         )?;
         flag::register(signal, Arc::clone(&interrupted))?;
     }
+    // A signal handler may do next to nothing, so a thread waits for the signals and acts.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new()
         .name("signals".to_owned())

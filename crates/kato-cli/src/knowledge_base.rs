@@ -1,4 +1,4 @@
-//! Which knowledge base a program looks into: its options, and opening it.
+//! The options that name the knowledge base of a command, and opening it.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::backend::{Backend, warn_of_recovery};
 
-/// What a store is opened for.
+/// The access that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Also while another process writes.
@@ -37,7 +37,7 @@ impl KnowledgeBaseArgs {
     ///
     /// # Errors
     ///
-    /// What the user is to be told.
+    /// A wrong usage, with what to say instead.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let text = match (&self.kb, &self.run) {
             (Backend::Kato(_), _) => "what a server knows is asked for at the server",
@@ -52,7 +52,9 @@ impl KnowledgeBaseArgs {
         Err(Error::raw(ErrorKind::ArgumentConflict, format!("{text}\n")))
     }
 
-    /// Opens the knowledge base. When it had to go back to an older commit, standard error tells.
+    /// Opens the knowledge base.
+    ///
+    /// When it had to go back to an older commit, a warning on standard error says so.
     ///
     /// # Errors
     ///
@@ -74,12 +76,13 @@ impl KnowledgeBaseArgs {
                     Access::Write => Box::new(builder.open()?),
                 }
             }
+            // What `check` refuses: only a command that did not call it comes here.
             _ => bail!("no such knowledge base can be opened: {self}"),
         })
     }
 }
 
-/// The place, and the run where a place has several; without credentials.
+/// Shows the place, and the run where a place has several, without credentials.
 impl fmt::Display for KnowledgeBaseArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.run {

@@ -1,4 +1,4 @@
-//! What is learned of a text: the arguments that decide it, and the learner they ask for.
+//! The arguments that decide what is learned of a text, and the learner that they ask for.
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
@@ -51,7 +51,7 @@ enum Tail {
 }
 
 impl LearningArgs {
-    /// The learner.
+    /// Builds the learner.
     ///
     /// # Errors
     ///
@@ -83,6 +83,7 @@ impl LearningArgs {
     }
 }
 
+/// Parses the value of `--mode`.
 fn text_mode(name: &str) -> Result<TextMode> {
     Ok(match name {
         "chunks" => TextMode::default(),

@@ -1,4 +1,4 @@
-//! What the libraries report while a command runs: lines on standard error, by level and module.
+//! The logs of the libraries while a command runs: lines on standard error, by level and module.
 
 use std::io::stderr;
 
@@ -30,12 +30,14 @@ enum Form {
 }
 
 impl LogArgs {
-    /// Starts logging; a server warns unless it is told otherwise, as nobody sits before it.
+    /// Starts logging as the arguments ask; a server logs warnings by default, as nobody watches
+    /// it.
     pub(crate) fn start(&self, is_server: bool) {
         let default = is_server.then(|| Targets::new().with_default(LevelFilter::WARN));
         let Some(wanted) = self.log_level.clone().or(default) else {
             return;
         };
+        // Standard output belongs to results.
         let lines = tracing_subscriber::fmt::layer().with_writer(stderr);
         let lines = match self.log {
             Form::Text => lines.boxed(),
@@ -47,6 +49,7 @@ impl LogArgs {
     }
 }
 
+/// Parses the value of `--log-level`.
 fn level(text: &str) -> Result<Targets> {
     let is_known = |part: &&str| part.contains('=') || part.parse::<LevelFilter>().is_ok();
     if let Some(part) = text.split(',').find(|part| !is_known(part)) {

@@ -1,4 +1,4 @@
-//! How far something is, on standard error: a bar on a terminal, a line every ten seconds elsewhere.
+//! A meter of progress on standard error: a bar on a terminal, a line every ten seconds elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use console::{Term, measure_text_width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How often a line is written where there is no terminal.
+/// Time between two lines where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
-/// How often the bar is drawn: more often is not read.
+/// Draws of the bar in a second; nobody could read more of them.
 const DRAWS_PER_SECOND: u8 = 5;
 /// Columns of the bar, the percentage and the spaces around them.
 const BAR_COLUMNS: usize = 20 + 8;
-/// How long something must have run before its rates say anything.
+/// Time that something must have run before its rates mean anything.
 pub(crate) const WARM_UP: Duration = Duration::from_secs(1);
 
-/// Shows a share and facts beside it; standard output stays free for results.
+/// A meter of a share with facts beside it; standard output stays free for results.
 #[derive(Debug)]
 pub(crate) struct Meter {
     kind: Kind,
@@ -29,7 +29,8 @@ enum Kind {
 }
 
 impl Meter {
-    /// A bar if standard error is a terminal, lines otherwise, nothing if `silent`.
+    /// Creates a meter: a bar if standard error is a terminal, lines otherwise, nothing if
+    /// `silent`.
     #[must_use]
     pub(crate) fn new(silent: bool) -> Self {
         let kind = if silent {
@@ -37,19 +38,21 @@ impl Meter {
         } else if stderr().is_terminal() {
             let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND);
             let style = ProgressStyle::with_template("{bar:20} {percent:>3} %  {msg}");
+            // The template is a constant that parses, so the plain bar is never needed.
             let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
             Kind::Bar {
                 bar: ProgressBar::with_draw_target(Some(0), target).with_style(style),
             }
         } else {
             Kind::Lines {
+                // The first line comes after a whole interval, so what is done sooner writes none.
                 last: Instant::now(),
             }
         };
         Self { kind }
     }
 
-    /// Lines, also on a terminal.
+    /// Creates a meter of lines, also on a terminal.
     #[must_use]
     pub(crate) fn lines() -> Self {
         let last = Instant::now();
@@ -71,7 +74,10 @@ impl Meter {
                     .size_checked()
                     .map_or(80, |(_, columns)| usize::from(columns));
                 let line = join(&facts(), columns.saturating_sub(BAR_COLUMNS));
+                // Both in one update, which draws once: between two of them the bar would show a
+                // share of the old total.
                 bar.update(|state| {
+                    // A bar of length 0 would be shown as full.
                     state.set_len(total.unwrap_or(done).max(1));
                     state.set_pos(done);
                 });
@@ -87,7 +93,7 @@ impl Meter {
         }
     }
 
-    /// Says beside the bar what is going on; nothing where there is no bar.
+    /// Shows a text beside the bar; does nothing where there is no bar.
     pub(crate) fn message(&self, text: &'static str) {
         if let Kind::Bar { bar } = &self.kind {
             bar.set_message(text);
@@ -112,44 +118,48 @@ impl Meter {
     }
 }
 
+/// Returns a share in per cent, rounded down.
 fn percent(done: u64, total: u64) -> u64 {
+    // In 128 bits, because a hundred times a number of bytes may not fit into 64.
     let share = 100 * u128::from(done) / u128::from(total.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
-/// So much of something in so much time.
+/// An amount that was done, with the time that it took.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// How much went by.
+    /// The amount.
     pub(crate) done: u64,
-    /// How long that took.
+    /// The time.
     pub(crate) elapsed: Duration,
 }
 
 impl Pace {
-    /// How much a second; `None` while that says nothing yet.
+    /// Returns the amount a second; `None` while the time is too short to tell.
     #[must_use]
     pub(crate) fn per_second(self) -> Option<f64> {
         (self.elapsed >= WARM_UP).then(|| self.done as f64 / self.elapsed.as_secs_f64())
     }
 
-    /// How long the rest will take; `None` while that is not known.
+    /// Returns the time that the rest will take; `None` while that is not known.
     #[must_use]
     pub(crate) fn time_for(self, rest: u64) -> Option<Duration> {
         if rest == 0 || self.done == 0 {
             return None;
         }
+        // A time that no `Duration` holds is as good as unknown.
         Duration::try_from_secs_f64(rest as f64 / self.per_second()?).ok()
     }
 
-    /// Bytes a second, in words: `12.3 MB/s`.
+    /// Describes a number of bytes a second: `12.3 MB/s`.
     #[must_use]
     pub(crate) fn megabytes(self) -> Option<String> {
         Some(format!("{:.1} MB/s", self.per_second()? / 1e6))
     }
 }
 
-/// As many facts as fit, from the first on; none is cut, because half a number is a wrong one.
+/// Joins as many facts as fit, from the first on; none is cut, because half a number is a wrong
+/// one.
 fn join(facts: &[String], columns: usize) -> String {
     let mut line = String::new();
     for fact in facts {

@@ -1,4 +1,4 @@
-//! Opening a trained knowledge base for questions.
+//! Opens a trained knowledge base for questions.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::path::Path;
@@ -17,11 +17,12 @@ use kato_tokenizer::Tokenizer;
 
 use crate::backend::warn_of_recovery;
 
-/// How long opening may take before it is told.
+/// Time that opening may take before standard error says that it goes on.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Opens a knowledge base, with the tokenizer and settings that it recorded. All of it is loaded; when that takes more than
-/// a second, standard error tells.
+/// Opens a knowledge base, with the tokenizer and settings that it recorded.
+///
+/// All of it is loaded; when that takes more than a second, standard error says so.
 ///
 /// # Errors
 ///
@@ -37,6 +38,8 @@ pub(crate) fn open(kb: &Path) -> Result<Hierarchy> {
     })?;
     let tokenizer = tokenizer_of(&run)?;
     let engine = thread::scope(|scope| {
+        // Nothing is ever sent: dropping the sender ends the other thread, also when opening fails
+        // or panics. The scope waits for it.
         let (opened, waiting) = channel();
         scope.spawn(move || tell(kb, &waiting));
         let engine = Engine::open(Arc::new(store));
@@ -46,13 +49,14 @@ pub(crate) fn open(kb: &Path) -> Result<Hierarchy> {
     Ok(Hierarchy::new(engine, tokenizer, run.learner)?)
 }
 
-/// The tokenizer that a run used.
+/// Loads the tokenizer that a run used.
 ///
 /// # Errors
 ///
 /// When it is not at hand, or another one has its name.
 pub(crate) fn tokenizer_of(run: &RunConfiguration) -> Result<Arc<dyn Tokenizer>> {
     let tokenizer = kato_tokenizer::load(&run.tokenizer)?;
+    // Another tokenizer of the same name would cut texts into symbols that the nodes never learned.
     if tokenizer.fingerprint() != run.tokenizer_fingerprint {
         bail!(
             "the tokenizer {} is not the one of the training: put that one in its place",
@@ -62,16 +66,18 @@ pub(crate) fn tokenizer_of(run: &RunConfiguration) -> Result<Arc<dyn Tokenizer>>
     Ok(tokenizer)
 }
 
-/// Patterns of all nodes.
+/// Counts the patterns of all nodes.
 #[must_use]
 pub(crate) fn count_patterns(hierarchy: &Hierarchy) -> u64 {
     let totals = hierarchy.nodes().iter().map(Node::totals);
     totals.map(|totals| totals.patterns).sum()
 }
 
-/// Tells that opening takes its time, until the other end of the channel is dropped.
+/// Says on standard error that opening takes its time, until the other end of the channel is
+/// dropped.
 fn tell(kb: &Path, opened: &Receiver<()>) {
     let start = Instant::now();
+    // `Disconnected` says that opening took less than the patience.
     if opened.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
     }

@@ -1,4 +1,4 @@
-//! What one node predicts from a state, to be shown to people or to programs.
+//! The view of what one node predicts from a state, for people or for programs.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::inspect::layout::{dim, heading, one_line, quoted, table};
 /// Most tokens of one column.
 const MAX_TOKENS: usize = 256;
 
-/// What is asked.
+/// The question that a node is asked.
 #[derive(Debug, Clone)]
 pub(crate) enum Question<'a> {
     /// The state that a node is in after this text, cut as training cut it.
@@ -51,7 +51,7 @@ pub(crate) struct PredictionView<'a> {
 }
 
 impl<'a> PredictionView<'a> {
-    /// Asks a node; shows `limit` predictions and futures at most.
+    /// Asks a node and keeps `limit` predictions and futures at most.
     ///
     /// # Errors
     ///
@@ -66,11 +66,13 @@ impl<'a> PredictionView<'a> {
         let state = match question {
             Question::Text(text) => {
                 let mut activation = hierarchy.activate(*text, &ActivationOptions::default())?;
+                // The other levels are dropped, so their order does not matter.
                 activation.levels.swap_remove(level).state
             }
             Question::Stm(json) => serde_json::from_str::<Vec<Vec<String>>>(json)
                 .context("--stm must be a list of events, such as [[\"a\"],[\"b\",\"c\"]]")?
                 .into_iter()
+                // KATO adds no event for an observation without symbols.
                 .filter(|symbols| !symbols.is_empty())
                 .map(Event::new)
                 .collect(),
@@ -82,6 +84,7 @@ impl<'a> PredictionView<'a> {
             mut future_potentials,
         } = node.predict(&state, &config);
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        // Before the cut: the heading says how many there are in all.
         let n_found = predictions.len();
         predictions.truncate(limit);
         future_potentials.truncate(limit);
@@ -98,6 +101,7 @@ impl<'a> PredictionView<'a> {
         })
     }
 
+    /// Returns the text of events of the node, cut with an ellipsis after [`MAX_TOKENS`] tokens.
     fn decoded(&self, events: &[Event]) -> String {
         let mut unraveller = self.hierarchy.unraveller().with_max_leaves(MAX_TOKENS);
         match unraveller.events(self.level, events) {
@@ -107,7 +111,8 @@ impl<'a> PredictionView<'a> {
         }
     }
 
-    /// The pattern as text: past, present and future; what is missing from the state and what it has beyond.
+    /// Returns the pattern as text: past, present and future; what is missing from the state and
+    /// what the state has beyond it.
     fn pattern(&self, prediction: &Prediction) -> String {
         let mut present = String::new();
         let is_missing = |idx: usize| prediction.missing.get(idx).is_some_and(|m| !m.is_empty());
@@ -117,6 +122,7 @@ impl<'a> PredictionView<'a> {
             .enumerate()
             .map(|(idx, event)| (is_missing(idx), event))
             .collect();
+        // Neighbours that are missing together are one text in one pair of brackets.
         for run in events.chunk_by(|one, next| one.0 == next.0) {
             let owned: Vec<Event> = run.iter().map(|(_, event)| (*event).clone()).collect();
             let text = self.decoded(&owned);
@@ -181,6 +187,7 @@ impl View for PredictionView<'_> {
     }
 }
 
+/// Returns the cells of a prediction in the table.
 fn row(prediction: &Prediction) -> Vec<String> {
     let metrics = [
         prediction.potential,
@@ -199,7 +206,7 @@ fn row(prediction: &Prediction) -> Vec<String> {
         .collect()
 }
 
-/// A level's configuration with changes from a JSON object of KATO's settings.
+/// Returns a level's configuration with changes from a JSON object of KATO's settings.
 ///
 /// # Errors
 ///

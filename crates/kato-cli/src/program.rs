@@ -1,4 +1,4 @@
-//! The command line as a whole: which subcommand it names, with the settings of a file where one is named.
+//! The command line as a whole: its subcommands, with the settings of a file where one is named.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -57,6 +57,8 @@ enum Command {
 /// Runs the command that the process's arguments name.
 pub(crate) fn main() -> ExitCode {
     let given: Vec<OsString> = std::env::args_os().collect();
+    // Settings become arguments before the real parsing, so that required flags may stand in the
+    // file and all checks hold for both.
     let arguments = match settings::merged(&command(), given) {
         Ok(arguments) => arguments,
         Err(error) => return failed(&error),
@@ -67,6 +69,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 impl Program {
+    /// Starts logging, runs the command and returns its exit code.
     fn run(self) -> ExitCode {
         let is_server = matches!(self.command, Command::Serve(_));
         self.log.start(is_server);

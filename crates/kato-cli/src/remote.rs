@@ -1,4 +1,5 @@
-//! Sources behind a network, in builds with the feature `remote`; in others the same names, and an error that says what to install.
+//! Sources behind a network: fetching in builds with the feature `remote`; in others the same
+//! names, with an error that says what to install.
 
 #[cfg(feature = "remote")]
 mod fetching;

@@ -1,10 +1,12 @@
-//! The text that the repository itself carries: what is learned when no source is named.
+//! The text of the repository itself, which is learned when no source is named.
 
 use std::path::{Path, PathBuf};
 
-/// Returns the repository's README and documentation, those that exist: an installed program may have outlived its sources.
+/// Returns the repository's README and documentation, those that exist: an installed program may
+/// have outlived its sources.
 #[must_use]
 pub(crate) fn own_text() -> Vec<PathBuf> {
+    // This crate lies two directories below the root of the repository.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)

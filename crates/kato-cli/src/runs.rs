@@ -1,4 +1,4 @@
-//! Runs, shown to people and to programs.
+//! The views of `kato runs`: runs, exports and deletions, for people or for programs.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _, stderr, stdin};
@@ -14,7 +14,7 @@ use crate::backend::Backend;
 use crate::inspect::View;
 use crate::inspect::layout::table;
 
-/// The runs of a place.
+/// Opens the runs of a place.
 ///
 /// # Errors
 ///
@@ -29,13 +29,13 @@ pub(crate) fn runs_in(place: &Backend) -> Result<Runs> {
     })
 }
 
-/// Several runs.
+/// A list of runs.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunList {
     runs: Vec<Run>,
 }
 
-/// One run.
+/// A run with everything known of it.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(crate) struct RunView(pub Run);
@@ -55,7 +55,7 @@ pub(crate) struct Deleted {
 }
 
 impl RunList {
-    /// These runs, in their order.
+    /// Creates a list of these runs, in their order.
     #[must_use]
     pub(crate) fn new(runs: Vec<Run>) -> Self {
         Self { runs }
@@ -63,7 +63,7 @@ impl RunList {
 }
 
 impl Exported {
-    /// An export that was just written.
+    /// Creates the view of an export that was just written.
     #[must_use]
     pub(crate) fn of(archive: &Archive) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Exported {
     }
 }
 
-/// Asks for the name of the run that is to be deleted.
+/// Asks on standard error for the name of the run that is to be deleted.
 ///
 /// # Errors
 ///
@@ -109,6 +109,7 @@ impl View for RunList {
         );
         for run in &self.runs {
             if let Some(problem) = &run.problem {
+                // Writing into a string cannot fail.
                 let _ = writeln!(text, "{}: {problem}", run.manifest.name);
             }
         }
@@ -116,6 +117,7 @@ impl View for RunList {
     }
 }
 
+/// Returns the cells of a run in the table.
 fn row(run: &Run) -> Vec<String> {
     let manifest = &run.manifest;
     let unknown = || "-".to_owned();
@@ -133,13 +135,15 @@ fn row(run: &Run) -> Vec<String> {
         count(results.map(|results| results.errors)),
         run.disk_bytes
             .map_or_else(unknown, |bytes| HumanBytes(bytes).to_string()),
+        // The date of the time, which is written as RFC 3339 says.
         field(manifest, "created").chars().take(10).collect(),
         run.location.to_string(),
     ]
 }
 
-/// A field of a manifest as it is written there.
+/// Returns a field of a manifest as it is written there.
 fn field(manifest: &RunManifest, name: &str) -> String {
+    // By way of JSON, so that times look as they do in `run.json`.
     let written = serde_json::to_value(manifest).unwrap_or_default();
     written[name].as_str().unwrap_or("-").to_owned()
 }
@@ -200,6 +204,7 @@ impl View for RunView {
     }
 }
 
+/// Returns the run's id, with what to do where it is not recorded.
 fn id(run: &Run) -> String {
     match run.is_recorded {
         true => run.manifest.id.to_string(),
@@ -210,10 +215,12 @@ fn id(run: &Run) -> String {
     }
 }
 
+/// Describes where a run comes from.
 fn from(origin: &Origin) -> String {
     match origin {
         Origin::Cloned { id, name } => format!("cloned from {name} ({id})"),
         Origin::Imported { id, name } => format!("imported from an export of {name} ({id})"),
+        // The enum is open: a kind that is not known here is shown as it is recorded.
         _ => serde_json::to_value(origin)
             .as_ref()
             .map(Value::to_string)
@@ -221,6 +228,7 @@ fn from(origin: &Origin) -> String {
     }
 }
 
+/// Returns the table of a run's levels, or nothing where none is known.
 fn levels(manifest: &RunManifest) -> String {
     let unknown = || "-".to_owned();
     let rows = manifest.levels.iter().map(|level| {
@@ -271,6 +279,7 @@ impl View for Deleted {
     fn text(&self, _width: usize) -> String {
         let run = &self.deleted;
         let mut text = format!("deleted {}\n", one_line(run));
+        // Only the files here were deleted: the nodes are on a server.
         if let RunLocation::StateFile(_) = run.location {
             let ids = run.manifest.levels.iter().map(|level| &*level.node_id);
             let ids: Vec<&str> = ids.collect();
@@ -285,7 +294,7 @@ impl View for Deleted {
     }
 }
 
-/// A run in a few words.
+/// Describes a run in a few words.
 fn one_line(run: &Run) -> String {
     let samples = run.manifest.results.as_ref().map(|results| results.samples);
     format!(

@@ -1,4 +1,5 @@
-//! A TOML file of flags: what it says counts as if it were given, unless the command line says otherwise.
+//! A TOML file of flags: what it says counts as if it were given, unless the command line says
+//! otherwise.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -26,11 +27,13 @@ pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Ve
         let text = argument.to_string_lossy();
         text == "--settings" || text.starts_with("--settings=")
     };
+    // Without a file, which is the usual case, the arguments are parsed once only.
     if std::env::var_os(VARIABLE).is_none() && !given.iter().any(is_named) {
         return Ok(given);
     }
     // What is missing now may be in the file: errors are for the second reading.
     let lenient = program.clone().ignore_errors(true);
+    // Help and version are answered by the second reading, too.
     let Ok(matches) = lenient.try_get_matches_from(&given) else {
         return Ok(given);
     };
@@ -45,12 +48,14 @@ pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Ve
     Settings { file, program }.merge(&table, &matches, given)
 }
 
+/// A settings file and the program that it is for.
 struct Settings<'a> {
     file: &'a Path,
     program: &'a clap::Command,
 }
 
 impl Settings<'_> {
+    /// Adds to the arguments what the tables of the commands on the command line set.
     fn merge(
         &self,
         table: &Table,
@@ -63,6 +68,8 @@ impl Settings<'_> {
         let mut at = 1;
         let mut added = arguments(command, table, matches);
         while let Some((name, below)) = matches.subcommand() {
+            // All that is added goes behind the name found last. That is right for flags of the
+            // outer commands as well, because they are global.
             at += position(&given[at..], name);
             let Some(found) = command.find_subcommand(name) else {
                 break;
@@ -70,6 +77,7 @@ impl Settings<'_> {
             let empty = Table::new();
             let settings = table.get(name).and_then(Value::as_table);
             added.extend(arguments(found, settings.unwrap_or(&empty), below));
+            // No table, so there is none for a command below it either.
             let Some(settings) = settings else { break };
             (command, table, matches) = (found, settings, below);
         }
@@ -98,6 +106,7 @@ impl Settings<'_> {
                     known.join(", ")
                 );
             }
+            // One value is a list of one.
             let scalars = value
                 .as_array()
                 .map_or(std::slice::from_ref(value), Vec::as_slice);
@@ -112,7 +121,7 @@ impl Settings<'_> {
     }
 }
 
-/// Long names of a command's flags, but for those that a file cannot set.
+/// Returns the long names of a command's flags, but for those that a file cannot set.
 fn flags(command: &clap::Command) -> BTreeSet<&str> {
     let longs = command.get_arguments().filter_map(clap::Arg::get_long);
     longs
@@ -120,7 +129,7 @@ fn flags(command: &clap::Command) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Arguments for what a table sets and the command line does not.
+/// Returns the arguments for what a table sets and the command line does not.
 fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Vec<OsString> {
     let is_given = |long: &str| {
         let mut arguments = command.get_arguments();
@@ -146,15 +155,19 @@ fn arguments(command: &clap::Command, table: &Table, matches: &ArgMatches) -> Ve
         .collect()
 }
 
+/// Returns one setting as an argument; `None` for a switch that is off.
 fn argument(key: &str, value: &Value) -> Option<OsString> {
     Some(OsString::from(match value {
         Value::Boolean(true) => format!("--{key}"),
+        // A switch has no form that turns it off.
         Value::Boolean(false) => return None,
+        // With `=`, so that a value that begins with a dash is not taken for a flag.
         Value::String(text) => format!("--{key}={text}"),
         value => format!("--{key}={value}"),
     }))
 }
 
+/// Returns whether a value can stand on a command line.
 fn is_scalar(value: &Value) -> bool {
     matches!(
         value,
@@ -164,6 +177,8 @@ fn is_scalar(value: &Value) -> bool {
 
 /// Returns how many arguments there are up to a command's name, with it.
 fn position(arguments: &[OsString], name: &str) -> usize {
+    // The flags that may stand before a command's name with a value of their own, which could be a
+    // command's name.
     const WITH_VALUE: [&str; 3] = ["--settings", "--log", "--log-level"];
     let mut is_value = false;
     let found = arguments.iter().position(|argument| {

@@ -1,4 +1,5 @@
-//! What to read and how: the arguments that every program which reads datasets has, and the loader they ask for.
+//! The arguments that decide what is read and how, which all commands that read datasets have, and
+//! the loader that they ask for.
 
 mod name;
 mod values;
@@ -90,7 +91,7 @@ pub(crate) struct SourceArgs {
     cache_size: ByteSize,
 }
 
-/// Sources that were recognised, and what it takes to reach them.
+/// Sources that were recognised, with what is needed to read them.
 #[derive(Debug)]
 pub(crate) struct Sources {
     args: SourceArgs,
@@ -98,7 +99,8 @@ pub(crate) struct Sources {
     fetcher: Option<Fetcher>,
 }
 
-/// The built-in datasets, and those of the user: of `file`, or else of the one that `KATO_DATASETS` names.
+/// Reads the registry: the built-in datasets and those of the user, from `file` or else from the
+/// file that `KATO_DATASETS` names.
 ///
 /// # Errors
 ///
@@ -116,29 +118,33 @@ pub(crate) fn registry(file: Option<&Path>) -> Result<Registry> {
 }
 
 impl SourceArgs {
-    /// Reads in a random order where the user did not choose one: windows of one block, which read the least.
+    /// Sets a random order where the user did not choose one, in windows of one block, which read
+    /// the least.
     pub(crate) fn shuffle_by(&mut self, seed: u64) {
         self.shuffle.get_or_insert(seed);
+        // A window holds at least one block, however small it is asked to be.
         self.window.get_or_insert(ByteSize(1));
     }
 
-    /// Reads in a random order where the user did not choose one: the first documents are then a random draw of all.
+    /// Sets a random order where the user did not choose one, so that the first documents are a
+    /// random draw of all.
     pub(crate) fn draw_by(&mut self, seed: u64) {
         self.shuffle.get_or_insert(seed);
     }
 
-    /// Skips what cannot be read unless the user said otherwise.
+    /// Sets that records that cannot be read are skipped, unless the user said otherwise.
     pub(crate) fn skip_bad(&mut self) {
         self.on_bad.get_or_insert(OnBad::Skip);
     }
 
-    /// Whether records that cannot be read are passed over.
+    /// Returns whether records that cannot be read are skipped.
     #[must_use]
     pub(crate) fn skips_bad(&self) -> bool {
         self.on_bad.is_some_and(|policy| policy != OnBad::Fail)
     }
 
-    /// Fetches and decodes nothing ahead of its turn unless the user said otherwise: right where a few documents are wanted.
+    /// Turns reading ahead off unless the user said otherwise, which is right where a few documents
+    /// are wanted.
     pub(crate) fn read_little(&mut self) {
         self.loader_workers.get_or_insert(0);
     }
@@ -181,13 +187,15 @@ impl SourceArgs {
             fetcher: None,
         };
         resolved.check_fields()?;
+        // Only where it is needed: a build without the feature `remote` has no fetcher.
         if resolved.sources.iter().any(Source::is_remote) {
             resolved.fetcher = Some(self.fetcher()?);
         }
         Ok(resolved)
     }
 
-    /// A corpus that was read before: its very files, at the revisions that they had, with its options.
+    /// Returns a builder that reads a corpus again: its very files, at the revisions that they had,
+    /// with its options.
     ///
     /// # Errors
     ///
@@ -195,17 +203,20 @@ impl SourceArgs {
     pub(crate) fn again(&self, corpus: &CorpusIdentity) -> Result<StreamingDatasetLoaderBuilder> {
         let mut builder = StreamingDatasetLoader::builder_of(corpus);
         let files = corpus.files();
+        // The files of a corpus are named by the locations that they were fetched from.
         if files.iter().any(|file| Location::is_location(&file.name)) {
             builder = remote::with_fetcher(builder, &self.fetcher()?);
         }
         Ok(self.apply_to_stream(builder))
     }
 
+    /// Returns a fetcher, with a cache where one is asked for.
     fn fetcher(&self) -> Result<Fetcher> {
         let cache = self.cache.as_deref();
         remote::fetcher(cache.map(|folder| (folder, self.cache_size.0)))
     }
 
+    /// Returns the order in which records are read.
     fn order(&self) -> Order {
         let Some(seed) = self.shuffle else {
             return Order::Sequential;
@@ -217,7 +228,7 @@ impl SourceArgs {
         }
     }
 
-    /// What decides the records of one dataset.
+    /// Sets what decides the records of one dataset.
     fn apply_to_dataset(
         &self,
         mut builder: StreamingDatasetLoaderBuilder,
@@ -238,7 +249,7 @@ impl SourceArgs {
         builder
     }
 
-    /// What concerns the stream as a whole.
+    /// Sets what concerns the stream as a whole.
     fn apply_to_stream(
         &self,
         mut builder: StreamingDatasetLoaderBuilder,
@@ -260,25 +271,25 @@ impl SourceArgs {
 }
 
 impl Sources {
-    /// The sources in the order in which they were given.
+    /// Returns the sources in the order in which they were given.
     #[must_use]
     pub(crate) fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// What fetches remote files; `None` when all sources are local.
+    /// Returns the fetcher of remote files; `None` when all sources are local.
     #[must_use]
     pub(crate) fn fetcher(&self) -> Option<&Fetcher> {
         self.fetcher.as_ref()
     }
 
-    /// The rows after which reading ends.
+    /// Returns the number of rows after which reading ends.
     #[must_use]
     pub(crate) fn max_rows(&self) -> Option<u64> {
         self.args.max_rows
     }
 
-    /// The field that is read as text.
+    /// Returns the field that is read as text.
     #[must_use]
     pub(crate) fn text_field(&self) -> &str {
         let by_registry = self.entries().next().map(|entry| &entry.text_field);
@@ -286,23 +297,26 @@ impl Sources {
         field.map_or("text", String::as_str)
     }
 
-    /// Rows by the registry, if it knows them for every source.
+    /// Returns the number of rows that the registry tells, if it does for every source.
     #[must_use]
     pub(crate) fn rows_by_registry(&self) -> Option<u64> {
         let rows = self.sources.iter().map(|source| source.entry()?.rows);
         rows.sum()
     }
 
-    /// A loader of all sources.
+    /// Returns the builder of a loader that reads all sources.
     #[must_use]
     pub(crate) fn builder(&self) -> StreamingDatasetLoaderBuilder {
         let empty = StreamingDatasetLoader::builder;
+        // One weight is enough to tell: `resolve` refuses sources of which only some have one.
         let is_mixed = self.sources.iter().any(|source| source.weight.is_some());
         let mut builder = if is_mixed {
             let mixing = empty()
                 .with_mixing_seed(self.args.mixing_seed)
                 .when_exhausted(self.args.when_exhausted.into());
             self.sources.iter().fold(mixing, |mixing, source| {
+                // The options come after the source, so that a field that the user names counts
+                // more than that of the registry.
                 let dataset = self.args.apply_to_dataset(source.add_to(empty()));
                 mixing.with_mixed(source.weight.unwrap_or(1.0), dataset)
             })
@@ -314,14 +328,18 @@ impl Sources {
         if let Some(fetcher) = &self.fetcher {
             builder = remote::with_fetcher(builder, fetcher);
         }
+        // On the mixture: limits and shards count records of the whole stream, and a dataset of a
+        // mixture refuses them.
         self.args.apply_to_stream(builder)
     }
 
+    /// Returns the entries of the registry among the sources.
     fn entries(&self) -> impl Iterator<Item = &DatasetEntry> {
         self.sources.iter().filter_map(Source::entry)
     }
 
-    /// One stream has one text field: datasets that differ in it can be mixed only.
+    /// Refuses sources with different text fields that are not mixed, because one stream has one
+    /// text field.
     fn check_fields(&self) -> Result<()> {
         let is_mixed = self.sources.iter().any(|source| source.weight.is_some());
         if is_mixed || self.args.field.is_some() {

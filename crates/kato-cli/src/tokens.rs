@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// The tokens of a file, one a line, at least one; blank lines are passed over.
+/// Reads the bearer tokens of a file, one a line; there is at least one, and blank lines are
+/// skipped.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! The parts of `kato train`: where it trains to, how it tells what happens, watching it, what it says in the end.
+//! The parts of `kato train`: its destination, its policy for errors, progress, profile and
+//! summary.
 
 pub(crate) mod destination;
 pub(crate) mod errors;

@@ -1,4 +1,4 @@
-//! What can go wrong between a sample and the corpus made of it.
+//! The error of making a corpus from a sample.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,20 +12,21 @@ pub enum CorpusError {
     Read {
         /// The sample's path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The sample has no words to learn from.
     #[error("the sample holds no words: give a text with at least one")]
     Empty,
-    /// The corpus cannot be written, for example because the disk is full; what was written before is kept.
+    /// The corpus cannot be written, for example because the disk is full; what was written before
+    /// is kept.
     #[error("cannot write the corpus after {n_documents} documents ({n_bytes} bytes)")]
     Write {
         /// Documents handed to the writer before the failure.
         n_documents: u64,
         /// Bytes handed to the writer before the failure.
         n_bytes: u64,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }

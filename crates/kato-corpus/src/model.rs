@@ -1,4 +1,5 @@
-//! The word model of a sample: which words follow which, how paragraphs begin and how long they are.
+//! The word model of a sample: which words follow which, how paragraphs begin and how long they
+//! are.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,19 +12,22 @@ use crate::vocabulary::{Class, Vocabulary, VocabularyBuilder, Word};
 /// Bytes of a sample that are used; what comes after them is not read, which bounds the memory.
 pub const MAX_SAMPLE_BYTES: u64 = 64 << 20;
 
-/// Odds, of 65,536, that a word is followed by any word of the sample, not by one that followed it there.
+/// Odds, of 65,536, that a word is followed by any word of the sample, not by one that followed it
+/// there.
 const JUMP_ODDS: u64 = 655;
 /// Odds, of 65,536, that a word of letters is replaced by a rare one.
 const RARE_ODDS: u64 = 1_311;
-/// Rare words have ranks below 2 to this power; each power of two is equally likely, which is Zipf's law with exponent 1.
+/// Rare words have ranks below 2 to this power; each power of two is equally likely, which is
+/// Zipf's law with exponent 1.
 const RARE_RANK_BITS: u32 = 32;
 
-/// What a sample says about its kind of text; make one with [`read`](Self::read) or [`from_text`](Self::from_text).
+/// The word statistics of a sample; made by [`read`](Self::read) or
+/// [`from_text`](Self::from_text).
 #[derive(Debug)]
 pub struct CorpusModel {
     vocabulary: Vocabulary,
-    /// For every word the words that followed it, as often as they did, grouped by the first word. As a whole: every
-    /// word of the sample, as often as it occurs.
+    /// For every word the words that followed it, as often as they did, grouped by the first word.
+    /// As a whole: every word of the sample, as often as it occurs.
     followers: Vec<u32>,
     /// First words of the paragraphs.
     openings: Vec<u32>,
@@ -32,11 +36,13 @@ pub struct CorpusModel {
 }
 
 impl CorpusModel {
-    /// The model of the first [`MAX_SAMPLE_BYTES`] of a text file; bytes that are no UTF-8 become U+FFFD.
+    /// Builds the model of the first [`MAX_SAMPLE_BYTES`] of a text file; bytes that are no UTF-8
+    /// become U+FFFD.
     ///
     /// # Errors
     ///
-    /// [`CorpusError::Read`] when the file cannot be read, [`CorpusError::Empty`] when it has no words.
+    /// [`CorpusError::Read`] when the file cannot be read, [`CorpusError::Empty`] when it has no
+    /// words.
     pub fn read(path: &Path) -> Result<Self, CorpusError> {
         let text = read_sample(path).map_err(|source| CorpusError::Read {
             path: path.to_owned(),
@@ -45,7 +51,9 @@ impl CorpusModel {
         Self::from_text(&String::from_utf8_lossy(&text))
     }
 
-    /// The model of a text: words are what stands between white space, paragraphs are separated by blank lines.
+    /// Builds the model of a text.
+    ///
+    /// Words are what stands between white space, and paragraphs are separated by blank lines.
     ///
     /// # Errors
     ///
@@ -69,7 +77,8 @@ impl CorpusModel {
         })
     }
 
-    /// Appends one document's text to `out`, escaped for a JSON string, until it adds `n_bytes` or a word more.
+    /// Appends one document's text to `out`, escaped for a JSON string, until it adds `n_bytes` or
+    /// a word more.
     pub(crate) fn write_document(&self, rng: &mut Rng, n_bytes: usize, out: &mut Vec<u8>) {
         let limit = out.len() + n_bytes;
         loop {
@@ -81,12 +90,19 @@ impl CorpusModel {
         }
     }
 
-    /// Appends a paragraph of a length that the sample has, or up to a quarter more if that ends it with a sentence.
+    /// Appends a paragraph of a length that the sample has, or up to a quarter more if that ends it
+    /// with a sentence.
+    ///
+    /// It ends early when `out` reaches `limit`.
     fn write_paragraph(&self, rng: &mut Rng, limit: usize, out: &mut Vec<u8>) {
+        // A draw of whole lengths, not of a mean, so that the paragraphs of the corpus are as
+        // uneven as those of the sample.
         let n_words = pick(&self.lengths, rng.bits() as u32);
         let n_most = n_words + n_words / 4;
         let mut word = self.word(&self.openings, rng.bits() as u32);
         for i in 1.. {
+            // Each choice of this step takes bits of its own, so the choices are independent: 16
+            // for a rare word, 16 for a jump, 32 for the word that follows.
             let bits = rng.bits();
             if word.class == Class::Plain && bits & 0xffff < RARE_ODDS {
                 self.vocabulary.spell_rare(rare_rank(rng), word, out);
@@ -95,40 +111,49 @@ impl CorpusModel {
             }
             let may_end = i >= n_words && word.class == Class::SentenceEnd;
             if may_end || i >= n_most || out.len() >= limit {
+                // Every spelling ends with its gap, also that of a rare word, which takes the gap
+                // of the word in whose place it stands. A paragraph ends without one.
                 out.truncate(out.len() - usize::from(word.gap_len));
                 return;
             }
+            // Without jumps every pair of neighbours would be one of the sample.
             let followers = if (bits >> 16) & 0xffff < JUMP_ODDS {
                 self.followers.as_slice()
             } else {
+                // Never empty: the sample is taken as a ring, so every word has a follower.
                 self.group(word)
             };
             word = self.word(followers, (bits >> 32) as u32);
         }
     }
 
-    /// The words that followed `word` in the sample.
+    /// Returns the words that followed `word` in the sample.
     fn group(&self, word: Word) -> &[u32] {
         let start = word.group_start as usize;
         &self.followers[start..start + word.group_len as usize]
     }
 
+    /// Returns the word of an id chosen from a list.
     fn word(&self, ids: &[u32], bits: u32) -> Word {
         self.vocabulary.words[pick(ids, bits) as usize]
     }
 }
 
-/// One item of a list that is not empty, chosen by 32 uniform bits.
+/// Returns one item of a list that is not empty, chosen by 32 uniform bits.
 fn pick(items: &[u32], bits: u32) -> u32 {
     items[scale(bits, items.len() as u32) as usize]
 }
 
-/// A rank with density 1/rank, by integers alone: floating-point logarithms differ between platforms.
+/// Draws a rank with density 1/rank, by integers alone, because floating-point logarithms differ
+/// between platforms.
 fn rare_rank(rng: &mut Rng) -> u32 {
+    // A uniform power of two with uniform bits below it: the chance of a rank halves from each
+    // power to the next, as 1/rank does.
     let power = rng.below(RARE_RANK_BITS);
     (1 << power) | (rng.bits() as u32 & ((1 << power) - 1))
 }
 
+/// Reads the beginning of a file, up to [`MAX_SAMPLE_BYTES`].
 fn read_sample(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     File::open(path)?
@@ -137,8 +162,12 @@ fn read_sample(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The words behind the occurrences of every word, grouped by it; the sample's last word is followed by its first.
+/// Collects the words behind the occurrences of every word, grouped by it.
+///
+/// The sample's last word is followed by its first.
 fn group_followers(sample: &[u32], words: &mut [Word]) -> Vec<u32> {
+    // A counting sort: sizes of the groups, their starts, then every follower in its place. The
+    // groups lie in one list, which is also the list for jumps.
     for &id in sample {
         words[id as usize].group_len += 1;
     }
@@ -151,13 +180,15 @@ fn group_followers(sample: &[u32], words: &mut [Word]) -> Vec<u32> {
     let mut followers = vec![0; sample.len()];
     for (i, &id) in sample.iter().enumerate() {
         let slot = &mut free[id as usize];
+        // The ring closes here: without a follower of the last word the chain could come to a dead
+        // end.
         followers[*slot as usize] = sample[(i + 1) % sample.len()];
         *slot += 1;
     }
     followers
 }
 
-/// Collects a sample line by line.
+/// A reader that collects a sample line by line.
 #[derive(Debug, Default)]
 struct Reader<'a> {
     builder: VocabularyBuilder<'a>,
@@ -171,12 +202,14 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Reads a line; a blank one ends the paragraph.
     fn read_line(&mut self, line: &'a str) {
         let mut words = line.split_whitespace();
         let Some(first) = words.next() else {
             self.end_paragraph();
             return;
         };
+        // The line begins with a word, so the held word, if any, ended a line within the paragraph.
         self.release(true);
         self.held = Some(first);
         for word in words {
@@ -185,6 +218,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Ends the current paragraph, unless it has no words.
     fn end_paragraph(&mut self) {
         self.release(false);
         if let Some(&opening) = self.words.get(self.n_before) {
@@ -194,6 +228,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Adds the held word, with what follows it, to the vocabulary and to the sample.
     fn release(&mut self, breaks_line: bool) {
         if let Some(word) = self.held.take() {
             self.builder

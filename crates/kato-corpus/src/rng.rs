@@ -7,11 +7,12 @@
 pub(crate) struct Rng(u64);
 
 impl Rng {
+    /// Creates a generator whose numbers the seed decides.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// 64 uniform bits.
+    /// Returns the next 64 uniform bits.
     pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -20,7 +21,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// An integer below `n`, or 0 when `n` is 0; the bias is below `n` / 2³².
+    /// Returns an integer below `n`, or 0 when `n` is 0; the bias is below `n` / 2³².
     pub(crate) fn below(&mut self, n: u32) -> u32 {
         scale(self.bits() as u32, n)
     }
@@ -28,6 +29,8 @@ impl Rng {
 
 /// Maps 32 uniform bits to an integer below `n`.
 pub(crate) fn scale(bits: u32, n: u32) -> u32 {
+    // A multiplication instead of a remainder or a rejection: cheap, and every number takes exactly
+    // one draw. The product is below 2⁶⁴ and its upper half below `n`.
     ((u64::from(bits) * u64::from(n)) >> 32) as u32
 }
 

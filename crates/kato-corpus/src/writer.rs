@@ -1,4 +1,4 @@
-//! Documents of a model as JSON Lines.
+//! The writer of a corpus: documents of a model as JSON Lines.
 
 use std::io::{self, Write};
 
@@ -6,12 +6,13 @@ use crate::error::CorpusError;
 use crate::model::CorpusModel;
 use crate::rng::Rng;
 
-/// Bytes of text per document: uniform in this range, 2.1 kB on average, about 500 GPT-2 tokens of English.
+/// Bytes of text per document: uniform in this range, 2.1 kB on average, about 500 GPT-2 tokens of
+/// English.
 const DOCUMENT_BYTES: std::ops::Range<u32> = 1_000..3_200;
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// What a corpus came to.
+/// The size that a corpus came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CorpusStats {
     /// Documents, one per line.
@@ -20,11 +21,12 @@ pub struct CorpusStats {
     pub n_bytes: u64,
 }
 
-/// Writes documents `{"id": …, "text": …}`, one per line, until there are `n_bytes` of them or a little more.
+/// Writes documents `{"id": …, "text": …}`, one per line, until there are `n_bytes` of them or a
+/// little more.
 ///
-/// **Shape**: ids are `s{seed}-{index}` with the index from 0; the corpus is longer than `n_bytes` by less than its last
-/// line; it is the beginning of every longer corpus of the same model and seed, on every platform. **Memory**: the
-/// model and a buffer, whatever `n_bytes` is.
+/// **Shape**: ids are `s{seed}-{index}` with the index from 0; the corpus is longer than `n_bytes`
+/// by less than its last line; it is the beginning of every longer corpus of the same model and
+/// seed, on every platform. **Memory**: the model and a buffer, whatever `n_bytes` is.
 ///
 /// # Errors
 ///
@@ -50,6 +52,8 @@ pub fn write_corpus(
 ) -> Result<CorpusStats, CorpusError> {
     let mut rng = Rng::new(seed);
     let mut stats = CorpusStats::default();
+    // Room for a full buffer and the line that fills it, which is longer than its text's size by
+    // its id and little more than a word, so the buffer never grows.
     let mut buffer = Vec::with_capacity(BUFFER_BYTES + 2 * DOCUMENT_BYTES.end as usize);
     while stats.n_bytes < n_bytes {
         let before = buffer.len();
@@ -68,13 +72,17 @@ pub fn write_corpus(
     Ok(stats)
 }
 
+/// Appends one document, as a line of JSON with its line break.
 fn write_line(model: &CorpusModel, rng: &mut Rng, seed: u64, idx: u64, line: &mut Vec<u8>) {
     write!(line, r#"{{"id":"s{seed}-{idx}","text":""#).expect("a vector takes every write");
+    // Nothing but the generator decides a document, not the size of the corpus, so a smaller corpus
+    // is the beginning of a larger one.
     let n_bytes = DOCUMENT_BYTES.start + rng.below(DOCUMENT_BYTES.end - DOCUMENT_BYTES.start);
     model.write_document(rng, n_bytes as usize, line);
     line.extend_from_slice(b"\"}\n");
 }
 
+/// Returns the error of a write, with what was handed to the writer before.
 fn failed(stats: CorpusStats, source: io::Error) -> CorpusError {
     CorpusError::Write {
         n_documents: stats.n_documents,

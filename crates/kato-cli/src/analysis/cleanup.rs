@@ -7,7 +7,7 @@ use super::number;
 use crate::inspect::View;
 use crate::inspect::layout::table;
 
-/// What a clean-up would do, or did.
+/// The effect of a clean-up, planned or done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Cleanup {
     /// The store.
@@ -25,7 +25,7 @@ pub(crate) struct Cleanup {
 }
 
 impl Cleanup {
-    /// What a plan would do.
+    /// Creates the view of a plan that was not applied.
     #[must_use]
     pub(crate) fn planned(
         kb: String,

@@ -31,6 +31,7 @@ impl View for Comparison {
     }
 }
 
+/// Returns a table of metrics under a title.
 fn metrics(title: &str, metrics: &[MetricDifference]) -> String {
     let row = |metric: &MetricDifference| {
         vec![

@@ -48,9 +48,11 @@ impl View for Snapshot {
     }
 }
 
+/// Returns the cells of a node in the table.
 fn node(node: &NodeSnapshot) -> Vec<String> {
     let statistics = &node.statistics;
     let count = |count: u64| number(Some(count as f64));
+    // A node without patterns has no share of them.
     let once = (statistics.patterns > 0)
         .then(|| statistics.ranges.freq_1 as f64 / statistics.patterns as f64);
     vec![
@@ -67,6 +69,7 @@ fn node(node: &NodeSnapshot) -> Vec<String> {
     ]
 }
 
+/// Returns the cells of a pair of neighbouring nodes in the table.
 fn link(link: &LinkSnapshot) -> Vec<String> {
     let count = |count: Option<u64>| number(count.map(|count| count as f64));
     let information = link.information.as_ref();

@@ -1,4 +1,4 @@
-//! Where a measurement trains to.
+//! The backend that a measurement trains into.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,13 +16,13 @@ pub(crate) enum MeasuredBackend {
     Mongodb(String),
 }
 
-/// What is wrong with the name of a backend.
+/// The error of a name that is no backend to measure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidMeasuredBackend {
-    /// It has a directory.
+    /// The name has a directory.
     #[error("embedded is measured in a temporary directory: name none")]
     Directory,
-    /// It is no backend.
+    /// The name is no backend.
     #[error("use embedded, or another place: {0}")]
     Backend(InvalidBackend),
 }
@@ -42,7 +42,7 @@ impl FromStr for MeasuredBackend {
     }
 }
 
-/// Without credentials.
+/// Shows the backend without credentials.
 impl fmt::Display for MeasuredBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -53,6 +53,7 @@ impl fmt::Display for MeasuredBackend {
     }
 }
 
+/// Shows the same as `Display`: a derived form would show passwords.
 impl fmt::Debug for MeasuredBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

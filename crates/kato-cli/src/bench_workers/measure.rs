@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::MeasuredBackend;
 
-/// What is trained.
+/// The training that is measured.
 #[derive(Debug)]
 pub(crate) struct Bench {
     /// The hierarchy.
@@ -51,12 +51,15 @@ impl Bench {
             MeasuredBackend::Mongodb(uri) => self.mongodb(uri, workers),
         };
         let report = report.with_context(|| format!("with {workers} workers"))?;
+        // A run that was stopped has a report as well, over fewer samples: its rate would say
+        // nothing.
         if self.stop.is_stopped() {
             bail!("interrupted");
         }
         Ok(report)
     }
 
+    /// Returns a loader at the first sample.
     fn loader(&self) -> Result<StreamingDatasetLoader> {
         let builder = StreamingDatasetLoader::builder()
             .with_inputs(&self.inputs)
@@ -65,6 +68,7 @@ impl Bench {
         Ok(builder.build()?)
     }
 
+    /// Returns the options of a training with this number of workers.
     fn options(&self, workers: NonZeroUsize) -> TrainingOptions {
         let mut options = TrainingOptions::default();
         options.num_workers = Workers::Exactly(workers);
@@ -73,11 +77,14 @@ impl Bench {
         options
     }
 
+    /// Returns the configuration that the run records.
     fn configuration(&self) -> RunConfiguration {
         RunConfiguration::of(&self.learner)
     }
 
+    /// Measures a training into a temporary directory.
     fn embedded(&self, workers: NonZeroUsize) -> Result<TrainingReport> {
+        // Made first and so dropped last: the directory goes when the store has closed its files.
         let dir = tempfile::tempdir()?;
         let configuration = self.configuration().to_json();
         let nodes = self.learner.node_names();
@@ -87,10 +94,12 @@ impl Bench {
         Ok(report?)
     }
 
+    /// Measures a training into the nodes of a KATO server.
     fn kato(&self, url: &str, workers: NonZeroUsize) -> Result<TrainingReport> {
         let dir = tempfile::tempdir()?;
         let run = unique();
         let client = || KatoClient::builder(url, SessionOptions::new(run.as_str()));
+        // A worker needs one connection for each level.
         let connections = workers.saturating_mul(self.learner.nodes().len().try_into()?);
         let state = dir.path().join("bench.kato-run.json");
         let backend = RemoteBackend::builder(client(), run.clone(), state)
@@ -99,6 +108,7 @@ impl Bench {
         let (mut loader, options) = (self.loader()?, self.options(workers));
         let report =
             train_parallel_with(&mut loader, &self.learner, &backend, &options, |_event| {});
+        // Before the outcome is looked at, so that a measurement that failed leaves nothing behind.
         for node in backend.node_ids() {
             let client = KatoClient::builder(url, SessionOptions::new(node));
             kato_client::blocking::KatoClient::new(client)?.clear_all()?;
@@ -106,6 +116,7 @@ impl Bench {
         Ok(report?)
     }
 
+    /// Measures a training into a MongoDB.
     fn mongodb(&self, uri: &str, workers: NonZeroUsize) -> Result<TrainingReport> {
         let run = unique();
         let configuration = self.configuration().to_json();
@@ -113,12 +124,14 @@ impl Bench {
         let store = MongoStore::builder(uri, run.clone()).create(&nodes, configuration)?;
         let (mut loader, options) = (self.loader()?, self.options(workers));
         let report = train_parallel(&mut loader, &self.learner, &store, &options, |_event| {});
+        // The store holds the lease of the run, without which it cannot be deleted.
         drop(store);
         MongoRuns::connect(uri)?.delete(&run)?;
         Ok(report?)
     }
 }
 
+/// Returns a name that no other run has.
 fn unique() -> RunName {
     RunName::from_random(Uuid::new_v4().as_u64_pair().0)
 }

@@ -1,4 +1,4 @@
-//! Measurements of all backends and numbers of workers, side by side.
+//! The table of all measurements: backends and numbers of workers side by side.
 
 use std::num::NonZeroUsize;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Bench, MeasuredBackend};
 use crate::inspect::View;
 
-/// The table.
+/// The measurements of all backends and numbers of workers.
 #[derive(Debug, Serialize)]
 pub(crate) struct Table {
     /// Cores of this machine that the process may use.
@@ -29,7 +29,7 @@ struct Row {
     samples_per_sec: f64,
     slowest: f64,
     fastest: f64,
-    /// Against the first number of workers.
+    /// Rate by that of the first number of workers.
     speed_up: f64,
     /// Speed-up by workers, both against the first row of the backend.
     efficiency: f64,
@@ -49,11 +49,15 @@ impl Table {
     ) -> Result<Self> {
         let mut rates = vec![vec![Vec::new(); workers.len()]; backends.len()];
         let mut first: Option<TrainingReport> = None;
+        // Repetitions are the outermost loop, so that a slow moment of the machine meets all
+        // backends and numbers of workers alike.
         for _ in 0..repeat.get() {
             for (backend, rates) in backends.iter().zip(&mut rates) {
                 for (workers, rates) in workers.iter().zip(rates) {
                     let report = bench.measure(backend, *workers)?;
                     rates.push(report.rate_samples_per_sec);
+                    // What is learned depends on the samples alone: a backend or a number of
+                    // workers that differs from the first is wrong, however fast.
                     let first = first.get_or_insert_with(|| report.clone());
                     ensure!(
                         is_same(first, &report),
@@ -69,9 +73,11 @@ impl Table {
             let mut base: Option<(f64, f64)> = None;
             for (workers, mut rates) in workers.iter().zip(rates) {
                 rates.sort_by(f64::total_cmp);
+                // There is at least one repetition, so the index is in range.
                 let median = rates[rates.len() / 2];
                 let n = workers.get() as f64;
                 let (base_rate, base_workers) = *base.get_or_insert((median, n));
+                // A run that took no time at all must not make the others infinitely slow.
                 let speed_up = median / base_rate.max(f64::MIN_POSITIVE);
                 rows.push(Row {
                     backend: backend.to_string(),
@@ -80,6 +86,8 @@ impl Table {
                     slowest: rates.first().copied().unwrap_or_default(),
                     fastest: rates.last().copied().unwrap_or_default(),
                     speed_up,
+                    // 1 if twice the workers learn twice as fast, whatever the first number of
+                    // workers is.
                     efficiency: speed_up / (n / base_workers),
                 });
             }
@@ -93,15 +101,17 @@ impl Table {
     }
 }
 
-/// Whether two measurements learned the same, as far as the backends tell.
+/// Returns whether two measurements learned the same, as far as the backends tell.
 fn is_same(a: &TrainingReport, b: &TrainingReport) -> bool {
     let is_same_level = |(a, b): (&LevelReport, &LevelReport)| {
+        // Not every backend can count its distinct patterns.
         let patterns = a.unique_patterns.zip(b.unique_patterns);
         a.observations == b.observations && patterns.is_none_or(|(a, b)| a == b)
     };
     a.samples_processed == b.samples_processed && a.levels.iter().zip(&b.levels).all(is_same_level)
 }
 
+/// Describes what a measurement learned.
 fn in_words(report: &TrainingReport) -> String {
     let level = |level: &LevelReport| {
         let patterns = level.unique_patterns;

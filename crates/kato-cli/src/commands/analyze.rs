@@ -63,7 +63,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Runs `kato analyze` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
+    // A comparison opens no knowledge base, so nothing has to be right about its options.
     if args.compare.is_none() {
         let checked = args.knowledge_base.check();
         checked.unwrap_or_else(|error| error.format(&mut program::subcommand("analyze")).exit());
@@ -71,6 +73,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args), &StopSignal::default())
 }
 
+/// Takes a snapshot, or compares two.
 fn run(args: &Args) -> Result<()> {
     if let Some([before, after]) = args.compare.as_deref() {
         let comparison = Comparison::of(&read(before)?, &read(after)?);
@@ -95,6 +98,7 @@ fn run(args: &Args) -> Result<()> {
     show(&snapshot, args.json)
 }
 
+/// Reads a snapshot from a file.
 fn read(file: &Path) -> Result<Snapshot> {
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;

@@ -77,12 +77,16 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Runs `kato bench` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     let stop = StopSignal::default();
     exit_code(run(args, &stop), &stop)
 }
 
+/// Measures all backends and shows the table.
 fn run(args: &Args, stop: &StopSignal) -> Result<()> {
+    // From here on Ctrl-C ends a measurement in an orderly way, which removes its run from the
+    // backend.
     stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
     let inputs = match args.inputs.is_empty() {
         true => repository::own_text(),

@@ -65,13 +65,17 @@ enum Policy {
     Cascade,
 }
 
+/// Runs `kato cleanup` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     let checked = args.knowledge_base.check();
     checked.unwrap_or_else(|error| error.format(&mut program::subcommand("cleanup")).exit());
     exit_code(run(args), &StopSignal::default())
 }
 
+/// Plans a clean-up, shows it, and applies it if the user agrees.
 fn run(args: &Args) -> Result<()> {
+    // A clean-up holds the store for writing from the plan on, so that nothing is learned meanwhile
+    // which the plan has not seen. A look needs no more than reading, also while a training writes.
     let access = if args.dry_run {
         Access::Read
     } else {
@@ -93,6 +97,8 @@ fn run(args: &Args) -> Result<()> {
         references,
         &plan,
     );
+    // The question comes after the plan that it is about; with --json there is one object in the
+    // end.
     if !args.json {
         show(&cleanup, false)?;
     }
@@ -111,11 +117,12 @@ fn run(args: &Args) -> Result<()> {
     Ok(writeln!(io::stdout(), "\n{outcome}")?)
 }
 
-/// Asks, if there is somebody to ask.
+/// Asks whether to forget, if there is somebody to ask.
 fn agreed(removed: u64) -> Result<bool> {
     if !stdin().is_terminal() {
         bail!("nobody is there to ask: say --yes to forget, or --dry-run to look");
     }
+    // Standard output belongs to the result, which may go into a file.
     write!(stderr(), "\nForget {removed} patterns? Type yes: ")?;
     let mut answer = String::new();
     stdin().read_line(&mut answer)?;

@@ -20,7 +20,9 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
+/// Runs `kato completions` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
+    // Through memory, because clap panics when it cannot write, as into a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program::command(), "kato", &mut script);
     let written = io::stdout().write_all(&script);

@@ -40,10 +40,12 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
+/// Runs `kato corpus` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args), &StopSignal::default())
 }
 
+/// Writes the corpus and says on standard error how large it is.
 fn run(args: &Args) -> Result<()> {
     let model = CorpusModel::read(&args.like)
         .with_context(|| format!("no corpus made like {}", args.like.display()))?;
@@ -58,6 +60,7 @@ fn run(args: &Args) -> Result<()> {
         None => write_to_stdout(&model, args)?,
     };
     let seconds = started.elapsed().as_secs_f64();
+    // A corpus of no bytes may take no time that the clock can tell.
     let rate = written.n_bytes as f64 / 1e6 / seconds.max(1e-9);
     let (n_documents, n_bytes) = (written.n_documents, written.n_bytes);
     // A closed standard error must not fail what is done.
@@ -68,7 +71,10 @@ fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// A reader that closes the pipe has what it wants, as in `kato corpus … | head`: that is no failure.
+/// Writes the corpus to standard output.
+///
+/// A reader that closes the pipe has what it wants, as in `kato corpus … | head`: that is no
+/// failure.
 fn write_to_stdout(model: &CorpusModel, args: &Args) -> Result<CorpusStats> {
     let mut stdout = io::stdout().lock();
     match write_corpus(model, args.seed, args.bytes.0, &mut stdout) {

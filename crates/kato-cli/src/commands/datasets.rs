@@ -139,6 +139,7 @@ struct RateArgs {
     rate: Option<f64>,
 }
 
+/// Runs `kato datasets` and returns its exit code.
 pub(crate) fn main(args: &mut Args) -> ExitCode {
     if let Err(error) = args.command.complete() {
         error.exit();
@@ -148,7 +149,7 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
 }
 
 impl Command {
-    /// Fills in what a command reads by default.
+    /// Fills in what a command reads by default, and checks its options.
     fn complete(&mut self) -> Result<(), clap::Error> {
         let from = match self {
             Self::List(_) => return Ok(()),
@@ -171,6 +172,7 @@ impl Command {
     }
 }
 
+/// Runs the subcommand and shows its answer.
 fn run(command: &Command, stop: &StopSignal) -> Result<()> {
     match command {
         Command::List(args) => {
@@ -191,9 +193,12 @@ fn run(command: &Command, stop: &StopSignal) -> Result<()> {
             stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
             let sources = from.args.resolve(&from.sources)?;
             let mut meter = Meter::new(*quiet);
+            // The outcome is looked at after the bar is gone, so that an error stands on a line of
+            // its own.
             let stats = DatasetStats::read(&sources, stop, &mut meter);
             meter.finish();
             show(&stats?, from.json)?;
+            // After the statistics of what was read: an interrupted run says what it has found.
             if stop.is_stopped() {
                 bail!("interrupted; the rest was not read");
             }
@@ -202,6 +207,7 @@ fn run(command: &Command, stop: &StopSignal) -> Result<()> {
     }
 }
 
+/// Shows the first documents of the order that the arguments ask for.
 fn documents(from: &FromArgs, shown: &ShownArgs) -> Result<()> {
     let sources = from.args.resolve(&from.sources)?;
     let documents = waiting("reading", || Documents::read(&sources, shown.n, shown.full))?;
@@ -209,6 +215,7 @@ fn documents(from: &FromArgs, shown: &ShownArgs) -> Result<()> {
 }
 
 impl RateArgs {
+    /// Returns the rate that was given, or else measures it.
     fn get(&self) -> Result<Rate> {
         match self.rate {
             Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Rate::given(rate)),
@@ -218,7 +225,7 @@ impl RateArgs {
     }
 }
 
-/// Shows on a terminal that something is going on.
+/// Shows on a terminal that something is going on, until `work` has ended.
 fn waiting<T>(what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let spinner = ProgressBar::new_spinner().with_message(what);
     spinner.enable_steady_tick(Duration::from_millis(100));

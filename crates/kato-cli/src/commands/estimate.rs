@@ -125,6 +125,8 @@ enum Law {
 }
 
 impl Law {
+    /// Returns the single law that this names; `None` for several together and for the original's
+    /// formula.
     fn growth_law(self) -> Option<GrowthLaw> {
         match self {
             Self::PitmanYor => Some(GrowthLaw::PitmanYor),
@@ -136,10 +138,12 @@ impl Law {
     }
 }
 
+/// Returns the number of cores that the process may use, or 1 where that is not known.
 fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
+/// Runs `kato estimate` and returns its exit code.
 pub(crate) fn main(args: &mut Args) -> ExitCode {
     let checked = args.source.check(&mut program::subcommand("estimate"));
     checked.unwrap_or_else(|error| error.exit());
@@ -147,11 +151,13 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     exit_code(run(args, &stop), &stop)
 }
 
+/// Estimates, and shows the estimate.
 fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
     let learner = args.learning.learner(Recording::default())?;
     let is_sampled = args.from_run.is_empty();
     let (model, observed) = match (args.model, is_sampled) {
+        // The formula looks at no document, so there is nothing that it was observed from.
         (Law::Seed, _) => (Model::Seed(seed_model(&learner)?), None),
         (law, true) => {
             let (calibration, whole_corpus) = from_sample(args, &learner, stop)?;
@@ -169,6 +175,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     let estimator = StorageEstimator::builder()
         .model(model)
         .engine(match args.engine {
+            // After a merge there is one part, however many workers and commits the run has had.
             Engine::Embedded if args.compact => StorageEngine::embedded(),
             Engine::Embedded => {
                 let workers = args.workers.unwrap_or_else(cores).get() as u64;
@@ -187,6 +194,7 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
         (Some(samples), Some(size)) => Target::samples(samples.get()).with_text_bytes(size.0),
     };
     let breakdown = estimator.estimate(target).map_err(|error| match &error {
+        // What helps depends on where the figures come from, which the library does not know.
         EstimateError::TooFar { .. } if is_sampled => anyhow::Error::from(error).context(
             "look at more documents with --look-at N, or estimate all the same with --force",
         ),
@@ -204,14 +212,15 @@ fn run(args: &mut Args, stop: &StopSignal) -> Result<()> {
     show(&estimate, args.json)
 }
 
-/// The formula for the learner's number of levels and the chunk size of its lowest.
+/// Returns the original's formula for the learner's number of levels and the chunk size of its
+/// lowest.
 fn seed_model(learner: &HierarchicalConceptLearner) -> Result<SeedModel> {
     let nodes = learner.nodes();
     let chunk_size = nodes.first().map_or(0, |node| node.chunk_size);
     Ok(SeedModel::new(nodes.len(), chunk_size, 1.0)?)
 }
 
-/// Looks at documents; also says whether these are all.
+/// Looks at documents, and also says whether these are all.
 fn from_sample(
     args: &mut Args,
     learner: &HierarchicalConceptLearner,
@@ -224,16 +233,19 @@ fn from_sample(
     if sources.is_empty() {
         bail!("this copy of the program has no text of its own: name a source");
     }
+    // Standard input can be read once and in its own order only, so it is not shuffled.
     if sources.iter().all(|source| source.as_os_str() != "-") {
         args.source.draw_by(args.seed);
     }
     let mut loader = args.source.resolve(&sources)?.builder().build()?;
     let mut meter = Meter::new(args.quiet);
     let sample = sample(&mut loader, learner, args.look_at, stop, &mut meter)?;
+    // The last batch may hold documents that were not looked at any more.
     let whole_corpus = loader.is_exhausted() && sample.documents == loader.counts().documents;
     Ok((Calibration::from_sample(&sample), whole_corpus))
 }
 
+/// Calibrates from finished runs; of several, the largest counts and the others tell the error.
 fn from_runs(dirs: &[PathBuf]) -> Result<Calibration> {
     let records = dirs
         .iter()
@@ -245,10 +257,14 @@ fn from_runs(dirs: &[PathBuf]) -> Result<Calibration> {
             let first = records.first().context("name a run")?;
             if let Some(at) = records
                 .iter()
+                // Runs with other levels or rules learn other patterns: their errors would say
+                // nothing of this one.
                 .position(|record| record.hierarchy != first.hierarchy)
             {
                 bail!(
                     "{} and {} have other levels or rules: estimate from one of them",
+                    // Records are in the order of the directories, of which there are at least two
+                    // here.
                     dirs[0].display(),
                     dirs[at].display()
                 );

@@ -67,16 +67,19 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
+/// Runs `kato evaluate` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     let stop = StopSignal::default();
     exit_code(run(args, &stop), &stop)
 }
 
+/// Evaluates, and shows the report.
 fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
     show(&report(args, stop)?, args.json)
 }
 
+/// Evaluates, with progress on standard error.
 fn report(args: &Args, stop: &StopSignal) -> Result<EvaluationReport> {
     let run = TrainedRun::open(&args.kb)?;
     let corpora = run.corpora(&args.inputs, &args.unseen)?;
@@ -89,12 +92,14 @@ fn report(args: &Args, stop: &StopSignal) -> Result<EvaluationReport> {
     options.threads = args.workers;
     let mut reporter = EvaluationReporter::new(args.quiet);
     let report = evaluate(
+        // Loaded last, because it takes the longest: a wrong corpus is refused before.
         &run.engine()?,
         run.learner(),
         &corpora,
         &options,
         |progress| {
             reporter.show(progress);
+            // Progress comes regularly, so an interruption is noticed here soon.
             if stop.is_stopped() {
                 ControlFlow::Break(())
             } else {

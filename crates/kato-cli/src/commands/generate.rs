@@ -83,10 +83,12 @@ enum Choose {
     Beam,
 }
 
+/// Runs `kato generate` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args), &StopSignal::default())
 }
 
+/// Generates a text and shows it.
 fn run(args: &Args) -> Result<()> {
     let seed = args.seed;
     let mut options = GenerationOptions::default()

@@ -72,16 +72,19 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-/// Steps of an analysis without services.
+/// Steps of an analysis without services; a MongoDB and a server are a step each.
 const STEPS: u64 = 11;
 
+/// Runs `kato hardware` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     let stop = StopSignal::default();
     exit_code(run(args, &stop), &stop)
 }
 
+/// Measures the machine and shows its profile.
 fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     let cancellation = Cancellation::new();
+    // Both: the cancellation ends the step under way, the signal decides the exit code.
     let (stopping, cancelling) = (stop.clone(), cancellation.clone());
     on_interrupt(move || {
         stopping.stop();
@@ -90,6 +93,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     .context("failed to listen for Ctrl-C")?;
 
     let n_steps = STEPS + u64::from(args.mongodb.is_some()) + u64::from(args.kato.is_some());
+    // The listener is an `Fn`, so what it changes lies behind a lock.
     let meter = Mutex::new((Meter::new(args.quiet), 0));
     let mut analyzer = HardwareAnalyzer::builder()
         .directory(&args.directory)
@@ -97,6 +101,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
         .seed(args.seed)
         .cancellation(cancellation)
         .on_step(move |event| {
+            // A poisoned lock costs the display only.
             if let Ok(mut shown) = meter.lock() {
                 let (meter, done) = &mut *shown;
                 show_step(meter, event, *done, n_steps);
@@ -113,6 +118,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
         analyzer = analyzer.kato(url);
     }
     let profile = analyzer.build()?.analyze_full();
+    // A cancelled analysis has a profile, too, in which the rest is unknown.
     ensure!(!stop.is_stopped(), "interrupted before all was measured");
 
     let workload =

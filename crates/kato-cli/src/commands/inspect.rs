@@ -63,6 +63,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Runs `kato inspect` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     let to_stdout = args.export.as_deref() == Some(Path::new("-"));
     if to_stdout && args.json {
@@ -75,9 +76,12 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args, &stop), &stop)
 }
 
+/// Shows the view that was asked for, or exports or imports.
 fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     if let Some(file) = &args.import {
         stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
+        // The only view that changes something, and so the only one that needs the store for
+        // itself.
         let store = EmbeddedStore::open(&args.kb)?;
         warn_of_recovery(&store);
         return show(&import(&one_node(&store, args)?, file, stop)?, args.json);
@@ -87,6 +91,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     if let Some(file) = &args.export {
         stop_on_interrupt(stop.clone()).context("failed to listen for Ctrl-C")?;
         let exported = export(&one_node(&store, args)?, file, stop)?;
+        // Standard output has the patterns then, and nothing else.
         return if file == Path::new("-") {
             Ok(())
         } else {
@@ -95,6 +100,8 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     }
     if let Some(name) = &args.pattern {
         let trace = find(&store, args.node.as_deref(), name)?;
+        // A knowledge base of another program has another configuration: its patterns are shown as
+        // they are.
         let decoder = Decoder::of(
             RunConfiguration::from_json(store.configuration())
                 .ok()
@@ -115,6 +122,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     show(&overview, args.json)
 }
 
+/// Returns the node to export or import: the one that was named, or the lowest.
 fn one_node<'a>(store: &'a EmbeddedStore, args: &Args) -> Result<KnowledgeBase<'a>> {
     Ok(match &args.node {
         Some(node) => KnowledgeBase::of(store, node)?,

@@ -24,10 +24,12 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
+/// Runs `kato man` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args), &StopSignal::default())
 }
 
+/// Prints the page of the program, or writes all pages into a directory.
 fn run(args: &Args) -> Result<()> {
     let Some(dir) = &args.out else {
         let mut page = Vec::new();
@@ -37,6 +39,7 @@ fn run(args: &Args) -> Result<()> {
     write_all(dir).with_context(|| format!("cannot write the manual to {}", dir.display()))
 }
 
+/// Writes the pages of the program and its commands into a directory, which is made if need be.
 fn write_all(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir)?;
     clap_mangen::generate_to(program::command(), dir)?;

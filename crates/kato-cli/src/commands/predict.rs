@@ -52,10 +52,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Runs `kato predict` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args), &StopSignal::default())
 }
 
+/// Asks the node and shows its answer.
 fn run(args: &Args) -> Result<()> {
     let mut hierarchy = open(&args.kb)?;
     let node = hierarchy.engine().node(&args.node)?;
@@ -64,10 +66,12 @@ fn run(args: &Args) -> Result<()> {
         let base = hierarchy.config(level).cloned().unwrap_or_default();
         hierarchy = hierarchy.with_config(level, configured(&base, changes)?)?;
     }
+    // The parser takes exactly one of the two.
     let question = match (&args.text, &args.stm) {
         (_, Some(json)) => Question::Stm(json),
         (text, None) => Question::Text(text.as_deref().unwrap_or_default()),
     };
+    // Programs get everything; people read a screen.
     let default = if args.json { usize::MAX } else { 10 };
     let limit = args.limit.unwrap_or(default);
     show(

@@ -106,10 +106,12 @@ enum Command {
     },
 }
 
+/// Runs `kato runs` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args), &StopSignal::default())
 }
 
+/// Runs the subcommand and shows its answer.
 fn run(args: &Args) -> Result<()> {
     let runs = runs_in(&args.place)?;
     let json = args.json;

@@ -122,11 +122,14 @@ enum Durability {
     Os,
 }
 
+/// Runs `kato serve` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
     exit_code(run(args), &StopSignal::default())
 }
 
+/// Opens the service and serves it until a signal comes.
 fn run(args: &Args) -> Result<()> {
+    // Before the signals are taken: until the service is open, Ctrl-C ends the process at once.
     let service = open(args)?;
     let server = configure(Server::builder(service), args)?;
     let stop = Arc::new(Notify::new());
@@ -138,6 +141,8 @@ fn run(args: &Args) -> Result<()> {
         .build()
         .context("failed to start the threads of the server")?;
     runtime.block_on(async {
+        // The line on standard output is a promise: clients that wait for it can connect, and with
+        // port 0 it is how they learn the port.
         let server = server.bind().await?;
         // A closed standard output must not end a server.
         drop(writeln!(
@@ -153,6 +158,7 @@ fn run(args: &Args) -> Result<()> {
     })
 }
 
+/// Opens the sessions and the knowledge, or begins empty in memory.
 fn open(args: &Args) -> Result<Service> {
     let options = ServiceOptions::default()
         .with_durability(match args.durability {
@@ -170,6 +176,7 @@ fn open(args: &Args) -> Result<Service> {
     })
 }
 
+/// Sets what the arguments say of the server.
 fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
     let mut server = server
         .with_addr(args.addr)
@@ -184,6 +191,7 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
         server = server.with_workers(workers.get());
     }
     if args.no_extensions {
+        // A stock 3.10.1 does not know the endpoints of that generation either.
         server = server.with_generation_2025_10(false);
     }
     #[cfg(feature = "tls")]
@@ -205,15 +213,18 @@ fn configure(server: ServerBuilder, args: &Args) -> Result<ServerBuilder> {
     Ok(server)
 }
 
+/// Returns the scheme of the server's address.
 fn scheme(args: &Args) -> &'static str {
     #[cfg(feature = "tls")]
     if args.tls_certificate.is_some() {
         return "https";
     }
+    // Without the feature `tls` nothing reads the arguments.
     let _ = args;
     "http"
 }
 
+/// Returns a size as memory of this machine, which it may exceed.
 fn bytes(option: &str, size: ByteSize) -> Result<usize> {
     usize::try_from(size.0).with_context(|| format!("{option} is too large"))
 }

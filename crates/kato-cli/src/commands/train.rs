@@ -119,7 +119,10 @@ pub(crate) struct Args {
 /// Exit code of a run that is done although samples failed.
 const FAILED_SAMPLES: u8 = 3;
 
+/// Runs `kato train` and returns its exit code.
 pub(crate) fn main(args: &mut Args) -> ExitCode {
+    // One option for both kinds of errors: records that cannot be read and documents that cannot be
+    // learned.
     if args.errors.skip_errors {
         args.source.skip_bad();
     }
@@ -130,10 +133,13 @@ pub(crate) fn main(args: &mut Args) -> ExitCode {
     checked.unwrap_or_else(|error| error.format(&mut program::subcommand("train")).exit());
     match run(args) {
         Ok(code) => code,
+        // The libraries name their methods in errors; users know options.
         Err(error) => failed(&flags::named(&error)),
     }
 }
 
+/// Trains and shows the result; returns an exit code, as a run that ended well may still be
+/// interrupted or have failed samples.
 fn run(args: &Args) -> Result<ExitCode> {
     let stop = StopSignal::default();
     let is_stopped = {
@@ -158,10 +164,13 @@ fn run(args: &Args) -> Result<ExitCode> {
     let mut options = options(args)?;
     options.probe = probe.clone();
     options.stop = stop;
+    // Until here Ctrl-C ends the process at once, which is right, as nothing was made yet.
     stop_on_interrupt(options.stop.clone()).context("failed to listen for Ctrl-C")?;
 
     let resumed = |checkpoint: &Value| -> Result<StreamingDatasetLoader> {
         let builder = match Checkpoint::from_json(checkpoint)? {
+            // Without sources the run's own files are read again, at the revisions that they had.
+            // With sources the corpus is looked at anew, and the checkpoint refuses another one.
             Some(run) if args.sources.is_empty() => limited(args, args.source.again(&run.corpus)?),
             _ => loader(args)?,
         };
@@ -174,6 +183,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     let mut destination = args
         .destination
         .open(&learner, &configuration, args.resume, &probe)?;
+    // A position is in the destination, so a loader that goes on from one can only be made after
+    // it.
     let mut loader = opened.map_or_else(|| resumed(&destination.checkpoint()), Ok)?;
     let mut reporter = Reporter::new(match args.quiet {
         true => ProgressMode::Silent,
@@ -190,6 +201,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     };
     let report = destination.train(&mut loader, &learner, &options, on_event);
     reporter.finish();
+    // Also for a run that failed: that is when a profile is wanted most. The error of the run comes
+    // first, then that of the profile.
     let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
     let report = report?;
     let profile = profile.transpose()?;
@@ -208,6 +221,7 @@ fn run(args: &Args) -> Result<ExitCode> {
             write!(out, "{}", profile.text())?;
         }
     }
+    // A run whose corpus ended before the stop was noticed is done.
     if options.stop.is_stopped() && !report.complete {
         let next = "Go on with the same command and --resume.";
         drop(writeln!(
@@ -222,6 +236,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the options of the training.
 fn options(args: &Args) -> Result<TrainingOptions> {
     let mut options = TrainingOptions::default();
     options.num_workers = args.workers;
@@ -231,16 +246,18 @@ fn options(args: &Args) -> Result<TrainingOptions> {
     options.memory_ceiling = args.memory_ceiling.map(|ceiling| ceiling.0);
     options.commit_interval = args.commit_interval;
     args.errors.apply(&mut options);
+    // Where a bad record ends the run there is nothing to list.
     options.ledger = args.source.skips_bad().then(|| args.destination.ledger());
     Ok(options)
 }
 
-/// The documents that are learned; all without --hold-out.
+/// Returns the side of the documents that is learned; `None` without --hold-out, when all are.
 fn split(args: &Args) -> Option<Split> {
     let share = args.hold_out?;
     Some(Split::training(share, args.seed))
 }
 
+/// Recognises the sources, or the repository's own text where none is named.
 fn sources(args: &Args) -> Result<Sources> {
     if !args.sources.is_empty() {
         return args.source.resolve(&args.sources);
@@ -252,11 +269,12 @@ fn sources(args: &Args) -> Result<Sources> {
     args.source.resolve(&own_text)
 }
 
+/// Returns the builder of a loader at the first document.
 fn loader(args: &Args) -> Result<StreamingDatasetLoaderBuilder> {
     Ok(limited(args, sources(args)?.builder()))
 }
 
-/// The documents of a corpus that are to be learned.
+/// Limits a loader to the documents that are to be learned.
 fn limited(
     args: &Args,
     mut builder: StreamingDatasetLoaderBuilder,

@@ -1,4 +1,4 @@
-//! A few documents of a source, to look at.
+//! The view of a few documents of a source.
 
 use anyhow::Result;
 use indicatif::HumanCount;
@@ -88,8 +88,9 @@ impl View for Documents {
     }
 }
 
-/// The whole text, control characters but line breaks and tabs escaped.
+/// Returns the whole text, with all control characters but line breaks and tabs escaped.
 fn lines(text: &str) -> String {
+    // Text of strangers must not move the cursor of a terminal or change its colours.
     let mut lines = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_control() && !matches!(character, '\n' | '\t') {

@@ -1,4 +1,4 @@
-//! What a source consists of, without reading its documents.
+//! The view of what a source consists of, without reading its documents.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(crate) struct DatasetInfo {
     pub(crate) network: Option<Network>,
 }
 
-/// One source.
+/// A source as it was recognised.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct SourceInfo {
     /// Path or location, without secrets.
@@ -68,7 +68,7 @@ pub(crate) struct SourceInfo {
     pub(crate) notes: Vec<String>,
 }
 
-/// One file.
+/// A file of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct FileInfo {
     /// Its name as it stands in documents' ids.
@@ -105,6 +105,7 @@ impl DatasetInfo {
             // What is known is shown all the same: the problem may be no more than the name of a field.
             Err(error) => (None, Some(error.to_string())),
         };
+        // A count by the files is exact; the registry has what was known when it was written.
         let rows = counted.or_else(|| sources.rows_by_registry());
         let identity = loader.identity();
         Ok(Self {
@@ -128,9 +129,11 @@ impl DatasetInfo {
 }
 
 impl SourceInfo {
+    /// Describes a source; one that is remote is listed for it.
     fn of(source: &Source, fetcher: Option<&Fetcher>) -> Result<Self> {
         let location = source.location();
         let name = match (&source.place, &location) {
+            // A location may hold credentials, which no output shows.
             (_, Some(location)) => location.redacted(),
             (Place::Path(path), None) => path.display().to_string(),
             (Place::Dataset(entry), None) => entry.source.clone(),
@@ -153,6 +156,7 @@ impl SourceInfo {
         })
     }
 
+    /// Returns the lines about the source for people.
     fn in_lines(&self) -> String {
         let mut text = self.source.clone();
         if let Some(key) = &self.key {
@@ -178,6 +182,7 @@ impl SourceInfo {
 }
 
 impl FileInfo {
+    /// Returns the description of a file.
     fn of(file: &FileIdentity) -> Self {
         Self {
             name: file.name.clone(),
@@ -186,6 +191,7 @@ impl FileInfo {
         }
     }
 
+    /// Returns the cells of the file in the table.
     fn row(&self, width: usize) -> Vec<String> {
         let unknown = || "-".to_owned();
         let size = |bytes| HumanBytes(bytes).to_string();
@@ -199,6 +205,7 @@ impl FileInfo {
 }
 
 impl Estimate {
+    /// Computes how long learning this many rows takes.
     fn of(rows: u64, rate: impl FnOnce() -> Result<Rate>) -> Result<Self> {
         let rate = rate()?;
         Ok(Self {
@@ -227,6 +234,7 @@ impl View for DatasetInfo {
         }
         if let Some(estimate) = &self.estimate {
             let time = Duration::try_from_secs_f64(estimate.seconds);
+            // A rate close to zero gives a time that no `Duration` holds.
             let time = time.map_or_else(|_| "too long".to_owned(), format_duration);
             text += &format!(
                 "learning them takes about {time} at {:.0} samples/s ({})\n",
@@ -252,6 +260,7 @@ impl View for DatasetInfo {
     }
 }
 
+/// Returns a line that says how many more there are, or nothing for none.
 fn more(number: usize, what: &str) -> String {
     match number {
         0 => String::new(),
@@ -259,7 +268,9 @@ fn more(number: usize, what: &str) -> String {
     }
 }
 
+/// Returns a validator in the length in which it is shown to people.
 fn short_validator(validator: &str) -> String {
+    // A weak validator differs from a strong one by its mark, and both stand in quotes in HTTP.
     let plain = validator.trim_start_matches("W/").trim_matches('"');
     // A date is not understood by its beginning.
     match plain.starts_with("modified:") {
@@ -268,7 +279,7 @@ fn short_validator(validator: &str) -> String {
     }
 }
 
-/// `hf://a/b@0123…/c` with the first digits of the commit.
+/// Returns `hf://a/b@0123…/c` with the first digits of the commit, and any other name unchanged.
 fn with_short_commit(name: &str) -> String {
     let shortened = name.split_once('@').and_then(|(dataset, rest)| {
         let (commit, path) = rest.split_once('/')?;

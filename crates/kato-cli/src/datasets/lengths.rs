@@ -1,4 +1,4 @@
-//! How long documents are: exact quantiles, and a histogram for people.
+//! The lengths of documents: exact quantiles, and a histogram for people.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::inspect::layout::bar;
 
 /// Lengths of documents, in characters.
 ///
-/// Every length that occurs is counted, so quantiles are exact. Memory: texts of k different lengths have k²/2 characters at the
-/// least, so a terabyte has 1.4 million lengths at the most.
+/// Every length that occurs is counted, so quantiles are exact. Memory: texts of k different
+/// lengths have k²/2 characters at the least, so a terabyte has 1.4 million lengths at the most.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LengthCounts(BTreeMap<u64, u64>);
 
-/// What is told of lengths, in characters.
+/// The lengths of documents in figures, in characters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Lengths {
     /// The shortest.
@@ -48,7 +48,7 @@ impl LengthCounts {
         *self.0.entry(characters).or_default() += 1;
     }
 
-    /// What is told of them; `None` when there are none.
+    /// Returns the figures; `None` when no document was counted.
     #[must_use]
     pub(super) fn lengths(&self) -> Option<Lengths> {
         let (&min, _) = self.0.first_key_value()?;
@@ -62,6 +62,7 @@ impl LengthCounts {
         Some(Lengths {
             min,
             median: self.quantile(documents.div_ceil(2)),
+            // The rank is 0.95 times the number of documents, rounded up.
             p95: self.quantile(documents - documents / 20),
             max,
             mean: total / documents as f64,
@@ -69,7 +70,7 @@ impl LengthCounts {
         })
     }
 
-    /// The length of the document with this rank, from 1, from short to long.
+    /// Returns the length of the document with this rank, from 1, from short to long.
     fn quantile(&self, rank: u64) -> u64 {
         let mut behind = 0;
         let mut lengths = self.0.iter();
@@ -80,6 +81,8 @@ impl LengthCounts {
         found.map_or(0, |(length, _)| *length)
     }
 
+    /// Counts documents by ranges, from the one that holds the shortest to the one that holds the
+    /// longest.
     fn histogram(&self, min: u64, max: u64) -> Vec<LengthRange> {
         let mut ranges = Vec::new();
         let mut from = 0;
@@ -98,21 +101,23 @@ impl LengthCounts {
             if to >= max {
                 break;
             }
+            // No overflow: the last end is the largest number, and no document is longer.
             from = to + 1;
         }
         ranges
     }
 }
 
-/// 1, 2, 5, 10, 20, 50, … and the largest number.
+/// Returns the ends of ranges: 1, 2, 5, 10, 20, 50, … and the largest number.
 fn ends() -> impl Iterator<Item = u64> {
+    // All three multiples of 10¹⁸ fit into 64 bits; those of 10¹⁹ do not.
     let powers = (0..19).map(|power| 10_u64.pow(power));
     let ends = powers.flat_map(|power| [1, 2, 5].map(|digit| digit * power));
     ends.chain([u64::MAX])
 }
 
 impl Lengths {
-    /// Lines for people.
+    /// Returns the lines about the lengths for people.
     pub(super) fn in_lines(&self, documents: u64, width: usize) -> String {
         let mut text = format!(
             "length in characters: median {}, mean {:.0}, 95 % up to {}, longest {}\n",

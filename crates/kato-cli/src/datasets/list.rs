@@ -1,4 +1,4 @@
-//! The datasets of the registry as a table, with the time each would take.
+//! The view of the registry: its datasets as a table, with the time that each would take.
 
 use indicatif::HumanCount;
 use kato_loader::{DatasetEntry, Registry, format_duration};
@@ -28,7 +28,7 @@ pub(crate) struct ListedDataset {
 }
 
 impl DatasetList {
-    /// Computes the times.
+    /// Computes how long learning each dataset of a registry takes.
     #[must_use]
     pub(crate) fn of(registry: &Registry, rate: Rate) -> Self {
         let list = |entry: &DatasetEntry| ListedDataset {

@@ -1,11 +1,11 @@
-//! What reading took over the network.
+//! The cost of reading over the network.
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 
 use crate::remote::FetchFigures;
 
-/// Requests and bytes of one program run.
+/// The requests and bytes of one program run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Network {
     /// HTTP requests, redirects and repetitions included.
@@ -30,6 +30,7 @@ impl From<FetchFigures> for Network {
 }
 
 impl Network {
+    /// Describes the cost; what is nothing is left out.
     pub(super) fn in_words(self) -> String {
         let mut text = format!(
             "{} requests, {} received",

@@ -1,4 +1,5 @@
-//! How many samples a second this machine learns: as the user says, or measured in about a second.
+//! The number of samples that this machine learns in a second: as the user says, or measured in
+//! about a second.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -11,14 +12,14 @@ use kato_scheduler::{RunConfiguration, TrainingEvent, TrainingOptions, train_par
 use kato_store::MemoryStore;
 use serde::Serialize;
 
-/// How long is measured; less where the text ends before.
+/// Time that is measured for; less where the text ends before.
 const MEASURED: Duration = Duration::from_secs(1);
 /// Synthetic text that is made for it: more than is learned in that time on small machines.
 const TEXT_BYTES: u64 = 16 << 20;
-/// What the text is like.
+/// The text that the synthetic one resembles.
 const SAMPLE: &str = include_str!("../../data/sample.txt");
 
-/// Samples learned in a second.
+/// A rate of learning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Rate {
     /// Samples a second.
@@ -28,7 +29,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// A rate that the user knows.
+    /// Creates a rate that the user knows.
     #[must_use]
     pub(crate) fn given(samples_per_second: f64) -> Self {
         Self {
@@ -37,7 +38,8 @@ impl Rate {
         }
     }
 
-    /// Learns synthetic documents of about 2.1 kB (500 tokens) into memory, with the settings that `kato train` has by default.
+    /// Measures the rate on synthetic documents of about 2.1 kB (500 tokens), learned into memory
+    /// with the settings that `kato train` has by default.
     ///
     /// # Errors
     ///
@@ -46,6 +48,7 @@ impl Rate {
         let mut text = Vec::new();
         write_corpus(&CorpusModel::from_text(SAMPLE)?, 1, TEXT_BYTES, &mut text)?;
         let learner = HierarchicalConceptLearner::builder(kato_tokenizer::gpt2())
+            // The default levels of `kato train`.
             .chunk_sizes([5, 7, 9])
             .build()?;
         let mut loader = StreamingDatasetLoader::builder()
@@ -55,6 +58,8 @@ impl Rate {
         let configuration = RunConfiguration::of(&learner).to_json();
         let store = MemoryStore::new(&learner.node_names(), configuration);
         let options = TrainingOptions::default();
+        // The run is stopped from within, by its own events, so it ends with a report like any
+        // other.
         let stop = options.stop.clone();
         let report = train_parallel(&mut loader, &learner, &store, &options, |event| {
             if let TrainingEvent::Progress(progress) = event

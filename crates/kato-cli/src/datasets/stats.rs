@@ -1,4 +1,4 @@
-//! Statistics of a source: every row is read, or as many as asked for.
+//! The view of a source's statistics: every row is read, or as many as asked for.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ const MAX_BAD_RECORDS: usize = 10;
 /// Columns of one of them.
 const MAX_RECORD_COLUMNS: usize = 500;
 
-/// What was found in a source.
+/// The statistics of a source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct DatasetStats {
     /// What became of the rows.
@@ -57,11 +57,14 @@ impl DatasetStats {
     /// When it cannot be opened, and when a record is bad and bad records are not to be skipped.
     pub(crate) fn read(sources: &Sources, stop: &StopSignal, meter: &mut Meter) -> Result<Self> {
         let start = Instant::now();
+        // Within the measured time: listing a remote source is part of reading it.
         let mut loader = sources.builder().build()?;
         let mut reading = Reading::default();
         while !stop.is_stopped() && reading.next(&mut loader)? {
             let elapsed = start.elapsed();
             let (done, total) = match sources.max_rows() {
+                // A limit on rows ends the reading long before the files do, so it is the better
+                // measure of progress.
                 Some(rows) => (loader.counts().records, Some(rows)),
                 None => (loader.bytes_read(), loader.total_bytes()),
             };
@@ -77,6 +80,7 @@ impl DatasetStats {
             lengths: reading.lengths.lengths(),
             bytes_read: loader.bytes_read(),
             seconds,
+            // A source without documents may take no time that the clock can tell.
             text_bytes_per_second: reading.text_bytes as f64 / seconds.max(1e-9),
             network: sources.fetcher().map(|fetcher| fetcher.figures().into()),
             bad_records: reading.bad_records,
@@ -84,7 +88,7 @@ impl DatasetStats {
     }
 }
 
-/// What was read so far.
+/// The figures of what was read so far.
 #[derive(Default)]
 struct Reading {
     text_bytes: u64,
@@ -94,10 +98,13 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads a batch of documents; false at the end.
+    /// Reads a batch of documents; returns false at the end.
     fn next(&mut self, loader: &mut StreamingDatasetLoader) -> Result<bool> {
         let batch = loader.next_batch(BATCH_BYTES)?;
+        // Never below 0, as no more than the room is added.
         let room = MAX_BAD_RECORDS - self.bad_records.len();
+        // Taken after every batch, and most of them dropped, because the loader ends when its list
+        // is full.
         let bad_records = loader.take_bad_records().into_iter();
         self.bad_records.extend(bad_records.take(room));
         let Some(batch) = batch else {
@@ -113,7 +120,7 @@ impl Reading {
     }
 }
 
-/// What is worth knowing on the way, the most important first.
+/// Returns what is worth knowing on the way, the most important first.
 fn facts(
     loader: &StreamingDatasetLoader,
     sources: &Sources,

@@ -1,4 +1,4 @@
-//! What a finished run has learned, read from its knowledge base.
+//! The record of a finished run, read from its knowledge base.
 
 use std::path::Path;
 
@@ -20,6 +20,7 @@ use crate::open::tokenizer_of;
 pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
     let store = EmbeddedStore::open_read_only(kb)?;
     warn_of_recovery(&store);
+    // Any program may keep a configuration of its own in a store.
     let foreign = || {
         format!(
             "{} does not tell how it was trained: train it with `kato train`",
@@ -33,6 +34,7 @@ pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
         "{} has learned nothing yet",
         kb.display()
     );
+    // The estimator takes its rules from a learner, so the run's own is made again.
     let learner = HierarchicalConceptLearner::builder(tokenizer_of(&run)?)
         .config(run.learner)
         .build()?;

@@ -6,11 +6,12 @@ use kato_learner::{
     ChunkSpan, HierarchicalConceptLearner, LearnScratch, PlannedSymbols, TextDocument, TextMode,
 };
 
-/// Longer than any piece of text that is learned as one pattern.
+/// A chunk size beyond any piece of text that is learned as one pattern.
 const ANY_LENGTH: usize = u32::MAX as usize;
 
-/// The levels and rules of a learner, as estimates know them. Where level 0 learns pieces of text and no chunks, every piece is a run of
-/// its own.
+/// Returns the levels and rules of a learner, as estimates know them.
+///
+/// Where level 0 learns pieces of text and no chunks, every piece is a run of its own.
 ///
 /// # Errors
 ///
@@ -25,6 +26,8 @@ pub(crate) fn hierarchy(learner: &HierarchicalConceptLearner) -> Result<Hierarch
             kato_learner::ChunkRule::Plain => ChunkRule::Plain,
         },
         TextMode::Sentences { .. } | TextMode::Segments { .. } => {
+            // A chunk size that no piece reaches, with the plain rule, leaves every piece whole. A
+            // learner has at least one level.
             chunk_sizes[0] = ANY_LENGTH;
             ChunkRule::Plain
         }
@@ -41,7 +44,7 @@ pub(crate) fn hierarchy(learner: &HierarchicalConceptLearner) -> Result<Hierarch
         .with_tail_policy(tail_policy))
 }
 
-/// Finds the runs of tokens of one document after the other.
+/// A finder of the runs of tokens, for one document after the other.
 #[derive(Debug)]
 pub(crate) struct TokenRuns<'a> {
     learner: &'a HierarchicalConceptLearner,
@@ -50,7 +53,7 @@ pub(crate) struct TokenRuns<'a> {
 }
 
 impl<'a> TokenRuns<'a> {
-    /// Runs as this learner has them.
+    /// Creates a finder of the runs that this learner has.
     #[must_use]
     pub(crate) fn new(learner: &'a HierarchicalConceptLearner) -> Self {
         Self {
@@ -60,7 +63,7 @@ impl<'a> TokenRuns<'a> {
         }
     }
 
-    /// The runs of a document, in order.
+    /// Returns the runs of a document, in order.
     ///
     /// # Errors
     ///
@@ -74,6 +77,7 @@ impl<'a> TokenRuns<'a> {
         Ok(&self.runs)
     }
 
+    /// Collects a run for each part of the text that chunks do not reach beyond.
     fn paragraphs(&mut self, text: &str) -> Result<()> {
         let config = self.learner.config();
         for section in config.segmentation.sections(text) {
@@ -89,17 +93,22 @@ impl<'a> TokenRuns<'a> {
         Ok(())
     }
 
+    /// Collects the tokens of a part, as far as the limit on them lets the learner keep them.
     fn push(&mut self, text: &str) -> Result<()> {
         let mut tokens = Vec::new();
         self.learner.tokenizer().encode_into(text, &mut tokens)?;
+        // Before the chunks are cut, as in learning: tokens over the limit are in no pattern.
         let cut = self.learner.config().token_limit.apply(tokens.len());
         tokens.truncate(cut.n_kept);
         self.runs.push(tokens);
         Ok(())
     }
 
+    /// Collects a run for each piece that level 0 learns as one pattern.
     fn pieces(&mut self, text: &str) -> Result<()> {
         let document = TextDocument::from(text);
+        // The learner's own plan: cutting sentences and pieces is its business, and must not be
+        // done differently here.
         let plan = self.learner.plan(&document, &mut self.scratch)?;
         for call in plan.calls(0) {
             if let PlannedSymbols::Tokens(tokens) = call.symbols {

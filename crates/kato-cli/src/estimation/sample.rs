@@ -1,4 +1,4 @@
-//! A sample of a corpus, read and counted.
+//! A sample of a corpus: documents that are read and counted.
 
 use std::num::NonZeroU64;
 
@@ -15,7 +15,9 @@ use crate::meter::Meter;
 /// Text that is taken from the loader at once, in bytes.
 const BATCH_BYTES: usize = 512 << 10;
 
-/// Counts the first documents of a loader, up to so many. Take a loader whose order is random.
+/// Counts the first documents of a loader, up to so many.
+///
+/// Take a loader whose order is random.
 ///
 /// # Errors
 ///
@@ -37,6 +39,7 @@ pub(crate) fn sample(
             !stop.is_stopped(),
             "interrupted before the sample was complete"
         );
+        // A batch is a number of bytes, so the last one may hold more documents than are wanted.
         for document in batch.iter().take((most.get() - n_documents) as usize) {
             let tokens = runs
                 .of(document.text)

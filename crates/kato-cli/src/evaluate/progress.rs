@@ -1,4 +1,4 @@
-//! Showing how far an evaluation is: a bar on a terminal, a line every ten seconds elsewhere.
+//! The progress of an evaluation: a bar on a terminal, a line every ten seconds elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 use kato_evaluation::{Phase, Progress};
 
+/// Time between two lines where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Shows progress on standard error; standard output stays free for the report.
+/// A reporter of progress on standard error; standard output stays free for the report.
 #[derive(Debug)]
 pub(crate) struct EvaluationReporter {
     kind: Kind,
@@ -22,7 +23,8 @@ enum Kind {
 }
 
 impl EvaluationReporter {
-    /// A bar if standard error is a terminal, lines otherwise, nothing if `silent`.
+    /// Creates a reporter: a bar if standard error is a terminal, lines otherwise, nothing if
+    /// `silent`.
     #[must_use]
     pub(crate) fn new(silent: bool) -> Self {
         let kind = if silent {
@@ -41,6 +43,7 @@ impl EvaluationReporter {
     pub(crate) fn show(&mut self, progress: &Progress) {
         match &mut self.kind {
             Kind::Bar(bar) => {
+                // A bar of length 0 would be shown as full.
                 bar.set_length(progress.total.unwrap_or(progress.done).max(1));
                 bar.set_position(progress.done);
                 bar.set_message(in_words(progress));
@@ -62,9 +65,11 @@ impl EvaluationReporter {
     }
 }
 
+/// Describes the phase, its rate and the time left.
 fn in_words(progress: &Progress) -> String {
     let rate = progress.done as f64 / progress.elapsed.as_secs_f64().max(1e-3);
     let bytes = format!("{}/s", HumanBytes(rate as u64));
+    // Progress is in bytes where documents are read and in questions where nodes are asked.
     let (what, rate) = match progress.phase {
         Phase::Baseline => ("training the n-gram baseline", bytes),
         Phase::Coverage => ("looking up held-out chunks", bytes),
@@ -80,9 +85,10 @@ fn in_words(progress: &Progress) -> String {
     text
 }
 
-/// At the pace so far; `None` while that is not known.
+/// Returns the time left at the pace so far; `None` while that is not known.
 fn time_left(progress: &Progress) -> Option<Duration> {
     let left = progress.total?.checked_sub(progress.done)?;
+    // In the first second the pace says nothing yet.
     if progress.done == 0 || progress.elapsed < Duration::from_secs(1) {
         return None;
     }

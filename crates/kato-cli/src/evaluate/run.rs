@@ -17,7 +17,7 @@ use crate::backend::warn_of_recovery;
 use crate::open::tokenizer_of;
 use crate::remote::{self, Fetcher, Location};
 
-/// A knowledge base, and all that is needed to ask it about documents.
+/// A knowledge base with all that is needed to ask it about documents.
 #[derive(Debug)]
 pub(crate) struct TrainedRun {
     store: Arc<EmbeddedStore>,
@@ -52,13 +52,13 @@ impl TrainedRun {
         })
     }
 
-    /// The learner of the training.
+    /// Returns the learner of the training.
     #[must_use]
     pub(crate) fn learner(&self) -> &HierarchicalConceptLearner {
         &self.learner
     }
 
-    /// The nodes, ready to predict; reads the whole knowledge base.
+    /// Returns the nodes, ready to predict; reads the whole knowledge base.
     ///
     /// # Errors
     ///
@@ -68,7 +68,8 @@ impl TrainedRun {
         Ok(Engine::open(store)?)
     }
 
-    /// The documents of the training, and those that it has not seen: `unseen`, or else those that it held out.
+    /// Returns the documents of the training, and those that it has not seen: `unseen`, or else
+    /// those that it held out.
     ///
     /// `inputs` say where the corpus lies now; empty where it has not been moved.
     ///
@@ -90,13 +91,17 @@ impl TrainedRun {
             if let Some(fetcher) = &fetcher {
                 builder = remote::with_fetcher(builder, fetcher);
             }
+            // Both sides end where the training stands: what comes after it was neither learned nor
+            // held out.
             let builder = builder.with_max_documents(trained);
             match split {
                 Some(split) if is_training => builder.with_split(split),
+                // The complement in the same corpus: a document is on exactly one of the two sides.
                 Some(split) => builder.with_split(split.complement()),
                 None => builder,
             }
         };
+        // Each side is opened by a function of its own, as documents may be read more than once.
         let held_out = side.clone();
         let training = move || side(true).build();
         if unseen.is_empty() {
@@ -113,13 +118,15 @@ impl TrainedRun {
             lenient(StreamingDatasetLoader::builder_like(&options).with_inputs(unseen.clone()))
                 .build()
         };
+        // Known documents would be recognised, and the figures would say nothing of new ones.
         self.check_unseen(&unseen()?.identity())?;
         Ok(Corpora::new(training, unseen))
     }
 
-    /// The identity of the training corpus where it lies now.
+    /// Returns the identity of the training corpus where it lies now.
     fn corpus_now(&self, inputs: &[PathBuf]) -> Result<CorpusIdentity> {
         let corpus = &self.checkpoint.corpus;
+        // A file without a size was a stream, which can be read only once.
         if let Some(stream) = corpus.files().iter().find(|file| file.size.is_none()) {
             bail!(
                 "the corpus was read from {}, which cannot be read again",
@@ -133,6 +140,8 @@ impl TrainedRun {
             .with_inputs(inputs.to_vec())
             .build()?;
         let now = now.identity();
+        // A corpus that was moved has other names, which are no difference; sizes and fingerprints
+        // tell whether it is the same.
         let differences = corpus.diff(&now.clone().with_names_of(corpus));
         if !differences.is_empty() {
             bail!(
@@ -143,11 +152,14 @@ impl TrainedRun {
         Ok(now)
     }
 
+    /// Refuses documents that are part of the training corpus.
     fn check_unseen(&self, unseen: &CorpusIdentity) -> Result<()> {
         let corpus = self.checkpoint.corpus.files();
         for file in unseen.files() {
             let seen = corpus
                 .iter()
+                // By content and not by name, because a copy was seen as well. A file without a
+                // fingerprint says nothing.
                 .find(|seen| file.fingerprint.is_some() && seen.fingerprint == file.fingerprint);
             if let Some(seen) = seen {
                 bail!(
@@ -161,14 +173,15 @@ impl TrainedRun {
     }
 }
 
-/// What fetches the files of a corpus, as the environment says; `None` where all are local.
+/// Returns a fetcher for the files of a corpus, as the environment says; `None` where all are
+/// local.
 fn fetcher_for(corpus: &CorpusIdentity) -> Result<Option<Fetcher>> {
     let files = corpus.files();
     let is_remote = files.iter().any(|file| Location::is_location(&file.name));
     is_remote.then(|| remote::fetcher(None)).transpose()
 }
 
-/// Bad records were bad for the training too.
+/// Sets that bad records are skipped, which were bad for the training too.
 fn lenient(builder: StreamingDatasetLoaderBuilder) -> StreamingDatasetLoaderBuilder {
     builder.on_bad_record(OnBadRecord::Skip)
 }

@@ -1,4 +1,4 @@
-//! The report for people: a line for each level, a line for each model.
+//! The report of an evaluation for people: a line for each level, a line for each model.
 
 use indicatif::HumanCount;
 use kato_evaluation::{CodeLength, EvaluationReport, LevelEvaluation, ModelBits, Share};
@@ -25,6 +25,7 @@ impl View for EvaluationReport {
     }
 }
 
+/// Returns the table of the levels.
 fn levels(levels: &[LevelEvaluation]) -> String {
     let header = [
         "level",
@@ -60,6 +61,7 @@ fn levels(levels: &[LevelEvaluation]) -> String {
     table(&header, &levels.iter().map(row).collect::<Vec<_>>())
 }
 
+/// Returns the table of the models' bits per token, with what they were measured on.
 fn models(code: &CodeLength) -> String {
     let baseline = &code.baseline;
     let order = baseline.order;
@@ -104,6 +106,7 @@ fn models(code: &CodeLength) -> String {
     text + "\n"
 }
 
+/// Formats a share as per cent, or as a dash where nothing was asked.
 fn percent(share: Share) -> String {
     share
         .ratio()

@@ -1,4 +1,4 @@
-//! From the symbols of a pattern back to the text they stand for.
+//! The decoder of patterns: from symbols back to the text that they stand for.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use kato_tokenizer::Tokenizer;
 /// Most symbols that become text: about ten pages.
 const MAX_SYMBOLS: usize = 4096;
 
-/// Turns symbols into text by the tokenizer of the run, or shows them as they are where it is not at hand.
+/// A decoder that turns symbols into text by the tokenizer of the run, or shows them as they are
+/// where it is not at hand.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     tokenizer: Option<Arc<dyn Tokenizer>>,
@@ -17,7 +18,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// The decoder for what a run learned; one without a tokenizer where the run is not known.
+    /// Creates the decoder for what a run learned, without a tokenizer where the run is not known.
     #[must_use]
     pub(crate) fn of(run: Option<&RunConfiguration>) -> Self {
         let Some(run) = run else {
@@ -27,6 +28,8 @@ impl Decoder {
             };
         };
         match kato_tokenizer::load(&run.tokenizer) {
+            // Another tokenizer of the same name would turn the symbols into a text that nobody
+            // wrote.
             Ok(tokenizer) if tokenizer.fingerprint() == run.tokenizer_fingerprint => Self {
                 tokenizer: Some(tokenizer),
                 problem: None,
@@ -36,6 +39,7 @@ impl Decoder {
         }
     }
 
+    /// Creates a decoder without a tokenizer, for a reason that the user should know.
     fn without(problem: &str) -> Self {
         Self {
             tokenizer: None,
@@ -43,15 +47,19 @@ impl Decoder {
         }
     }
 
-    /// Why the run's tokenizer cannot be used, so that tokens are shown as they are.
+    /// Returns the reason why the run's tokenizer cannot be used, so that tokens are shown as they
+    /// are.
     #[must_use]
     pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// The text of the symbols, cut with an ellipsis after 4096 of them; names stand for text that is not known.
+    /// Returns the text of the symbols, cut with an ellipsis after 4096 of them; names stand for
+    /// text that is not known.
     pub(crate) fn text<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) -> String {
         let mut symbols = symbols.into_iter();
+        // `by_ref`, so that what is left afterwards tells whether there were more symbols. Those
+        // are not even read: a pattern can stand for any amount of text.
         let parts: Vec<String> = symbols.by_ref().take(MAX_SYMBOLS).map(part).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let mut text = match &self.tokenizer {
@@ -65,6 +73,7 @@ impl Decoder {
     }
 }
 
+/// Returns a symbol as it goes into the text.
 fn part(symbol: &Symbol) -> String {
     match symbol {
         Symbol::Text(text) => text.to_string(),
@@ -72,7 +81,7 @@ fn part(symbol: &Symbol) -> String {
     }
 }
 
-/// The beginning of a name: enough to tell patterns apart, and what `--pattern` accepts.
+/// Returns the beginning of a name: enough to tell patterns apart, and what `--pattern` accepts.
 pub(crate) fn short(name: &PatternName) -> String {
     format!("{name:.8}")
 }

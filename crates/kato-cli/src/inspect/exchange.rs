@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::View;
 use super::overview::count;
 
-/// What was exported.
+/// An export that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Exported {
     /// The node.
@@ -25,7 +25,7 @@ pub(crate) struct Exported {
     pub(crate) file: String,
 }
 
-/// What was imported.
+/// An import that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Imported {
     /// The node.
@@ -63,12 +63,14 @@ impl View for Imported {
 
 /// Writes all patterns of a node as JSON Lines to a file, or to standard output for `-`.
 ///
-/// A file is replaced when the export is complete; until then the lines are in `FILE.part` beside it, which is removed
-/// when the export fails. Devices and pipes are written directly. Nothing is written into a knowledge base.
+/// A file is replaced when the export is complete; until then the lines are in `FILE.part` beside
+/// it, which is removed when the export fails. Devices and pipes are written directly. Nothing is
+/// written into a knowledge base.
 ///
 /// # Errors
 ///
-/// When the node cannot be read or the lines cannot be written, when the file lies in a knowledge base, and when a stop is asked for.
+/// When the node cannot be read or the lines cannot be written, when the file lies in a knowledge
+/// base, and when a stop is asked for.
 pub(crate) fn export(
     knowledge_base: &KnowledgeBase<'_>,
     file: &Path,
@@ -76,6 +78,7 @@ pub(crate) fn export(
 ) -> Result<Exported> {
     let bar = bar("{bar:30} {percent:>3} % of {human_len} patterns, {eta} left");
     let lines = |out: &mut dyn Write| -> Result<u64> {
+        // Counting may read all names, which is worth it only where somebody sees the bar.
         if !bar.is_hidden() {
             bar.set_length(knowledge_base.count_patterns()?);
         }
@@ -102,7 +105,8 @@ pub(crate) fn export(
 ///
 /// # Errors
 ///
-/// When a line cannot be taken or the node cannot be written, and when a stop is asked for; then nothing was added.
+/// When a line cannot be taken or the node cannot be written, and when a stop is asked for; then
+/// nothing was added.
 pub(crate) fn import(
     knowledge_base: &KnowledgeBase<'_>,
     file: &Path,
@@ -114,6 +118,7 @@ pub(crate) fn import(
     let imported = if file == Path::new("-") {
         knowledge_base
             .import(Monitored {
+                // It is buffered already.
                 inner: stdin().lock(),
                 bar: &bar,
                 stop,
@@ -126,6 +131,8 @@ pub(crate) fn import(
         };
         let (length, opened) = open().with_context(|| format!("cannot open {}", file.display()))?;
         bar.set_length(length);
+        // The buffer is around the monitor, so that the bar and the stop are looked at once for
+        // each block and not for each line.
         let lines = BufReader::with_capacity(
             1 << 18,
             Monitored {
@@ -142,34 +149,40 @@ pub(crate) fn import(
     Ok(Imported {
         node: knowledge_base.name().to_owned(),
         imported: imported?,
+        // No other process writes while the store is open for writing, so the difference is what
+        // was imported.
         new_patterns: knowledge_base.count_patterns()? - patterns_before,
         observations: knowledge_base.totals()?.observations - observations_before,
     })
 }
 
-/// Shown on standard error if that is a terminal.
+/// Creates a progress bar, which is shown on standard error if that is a terminal.
 fn bar(template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template);
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// Writes a file as a whole: beside its place first, and into it when everything is there.
+/// Writes a file as a whole: beside its place first, and moved there when everything is written.
 fn write_whole(file: &Path, write: impl FnOnce(&mut dyn Write) -> Result<u64>) -> Result<u64> {
     // Through a symbolic link the file behind it is replaced, and not the link.
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     refuse_knowledge_base(&target)?;
+    // A device or a pipe cannot be replaced: a rename would put a file in its place.
     if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
         return write(&mut File::options().write(true).open(&target)?);
     }
     let mut part = Part::create(&target)?;
     let written = write(&mut part.file)?;
+    // On the disk before the name points to it: after a power cut the file is the old one or the
+    // whole new one.
     part.file.sync_all()?;
     fs::rename(&part.path, &target)?;
     part.is_done = true;
     Ok(written)
 }
 
-/// Refuses a file in a knowledge base, whichever: one of its files may be gone by a slip of the finger.
+/// Refuses a file in any knowledge base, because a slip of the finger could replace one of its
+/// files.
 fn refuse_knowledge_base(target: &Path) -> Result<()> {
     // It need not be there yet, but the directory must.
     let parent = target.parent().filter(|parent| *parent != Path::new(""));
@@ -191,11 +204,13 @@ struct Part {
 }
 
 impl Part {
+    /// Creates `TARGET.part`, in place of one that was left behind.
     fn create(target: &Path) -> io::Result<Self> {
         let mut path = target.as_os_str().to_owned();
         path.push(".part");
         let path = PathBuf::from(path);
-        // What an export that was killed has left goes; what it is a link to stays, and so does a directory.
+        // What an export that was killed has left goes; what it is a link to stays, and so does a
+        // directory.
         if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir()) {
             fs::remove_file(&path)?;
         }
@@ -216,7 +231,7 @@ impl Drop for Part {
     }
 }
 
-/// Passes bytes on, moves a bar, and fails when a stop is asked for.
+/// A reader or writer that passes bytes on, moves a bar, and fails when a stop is asked for.
 struct Monitored<'a, T> {
     inner: T,
     bar: &'a ProgressBar,
@@ -224,6 +239,7 @@ struct Monitored<'a, T> {
 }
 
 impl<T> Monitored<'_, T> {
+    /// Fails when a stop is asked for.
     fn check(&self) -> io::Result<()> {
         // Not `Interrupted`: that kind means "try again".
         if self.stop.is_stopped() {
@@ -263,6 +279,7 @@ impl<T: Read> Read for Monitored<'_, T> {
 impl<T: BufRead> BufRead for Monitored<'_, T> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.check()?;
+        // The bar stays where it is, because the length of standard input is not known.
         self.inner.fill_buf()
     }
 

@@ -1,4 +1,5 @@
-//! Finding a pattern by what a user types: a name, with or without prefix, or the beginning of one.
+//! The search for a pattern by what a user types: a name, with or without prefix, or the beginning
+//! of one.
 
 use anyhow::{Result, bail};
 use kato_model::{NAME_PREFIX, PatternName};
@@ -7,7 +8,8 @@ use kato_store::{KnowledgeBase, PatternStore, Trace};
 /// Fewest digits of a name that are looked for.
 const MIN_DIGITS: usize = 6;
 
-/// The pattern that `typed` names, traced: from the node if it is given and has it, else from the lowest that has it.
+/// Returns the pattern that `typed` names, traced: from the node if it is given and has it, else
+/// from the lowest that has it.
 ///
 /// # Errors
 ///
@@ -16,6 +18,7 @@ pub(crate) fn find(store: &dyn PatternStore, node: Option<&str>, typed: &str) ->
     let preferred = node
         .map(|node| KnowledgeBase::of(store, node))
         .transpose()?;
+    // The preferred node comes twice, which costs a second look only where it lacks the pattern.
     let nodes = || preferred.into_iter().chain(KnowledgeBase::all(store));
     let digits = typed.strip_prefix(NAME_PREFIX).unwrap_or(typed);
     let name = match typed.parse::<PatternName>() {
@@ -23,6 +26,8 @@ pub(crate) fn find(store: &dyn PatternStore, node: Option<&str>, typed: &str) ->
         Err(_) => complete(nodes(), digits)?,
     };
     if let Some(name) = name {
+        // One name can be in several nodes, because it is a function of the pattern's content
+        // alone.
         for knowledge_base in nodes() {
             if let Some(trace) = knowledge_base.trace(&name)? {
                 return Ok(trace);
@@ -35,7 +40,7 @@ pub(crate) fn find(store: &dyn PatternStore, node: Option<&str>, typed: &str) ->
     );
 }
 
-/// The one name that begins with these digits, in the first node that has any.
+/// Returns the one name that begins with these digits, in the first node that has any.
 fn complete<'a>(
     nodes: impl Iterator<Item = KnowledgeBase<'a>>,
     digits: &str,
@@ -50,6 +55,7 @@ fn complete<'a>(
         );
     }
     for knowledge_base in nodes {
+        // Four are enough for the message, and two would be for the error.
         let found = knowledge_base.with_name_prefix(digits, 4)?;
         match found.as_slice() {
             [] => {}

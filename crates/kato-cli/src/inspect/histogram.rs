@@ -1,4 +1,4 @@
-//! The histogram of frequencies as a picture: how many patterns were learned how often.
+//! The view of the histogram of frequencies: how many patterns were learned how often.
 
 use anyhow::Result;
 use kato_store::{FrequencyCount, FrequencyStatistics, KnowledgeBase, PatternStore};
@@ -8,7 +8,8 @@ use super::View;
 use super::layout::{bar, dim, heading};
 use super::overview::count;
 
-/// Frequencies up to this one have a bar each; from there on, bars stand for ranges.
+/// The largest frequency up to which all have a bar each; where there is a larger one, bars stand
+/// for ranges.
 const SINGLE_BARS: u64 = 12;
 
 /// The histograms of one node or of all.
@@ -35,7 +36,9 @@ struct Bar {
 }
 
 impl Histograms {
-    /// Reads the frequencies of one node or of all; `reading` is told the name of each before.
+    /// Reads the frequencies of one node or of all.
+    ///
+    /// `reading` is called with the name of each node before it is read.
     ///
     /// # Errors
     ///
@@ -74,6 +77,7 @@ impl View for Histograms {
     }
 }
 
+/// Draws the histogram of a node.
 fn picture(node: &str, statistics: &FrequencyStatistics, width: usize) -> String {
     if statistics.patterns == 0 {
         return heading(&format!("{node}: no patterns"));
@@ -111,7 +115,7 @@ fn picture(node: &str, statistics: &FrequencyStatistics, width: usize) -> String
 }
 
 impl Bar {
-    /// Frequencies, patterns, share of all patterns.
+    /// Returns the frequencies, the number of patterns and their share of all patterns, as text.
     fn labels(&self, all: u64) -> [String; 3] {
         let times = if self.low == self.high {
             count(self.low)
@@ -128,7 +132,10 @@ impl Bar {
     }
 }
 
-/// One bar for each frequency if they are small, otherwise ranges that grow by 1, 2, 5, 10, …; from 1 to the largest.
+/// Cuts the frequencies from 1 to the largest into bars.
+///
+/// There is one for each frequency if they are small, otherwise one for each of the ranges that
+/// grow by 1, 2, 5, 10, …
 fn bars(histogram: &[FrequencyCount]) -> Vec<Bar> {
     let Some(max) = histogram.last().map(|last| last.frequency) else {
         return Vec::new();
@@ -149,6 +156,7 @@ fn bars(histogram: &[FrequencyCount]) -> Vec<Bar> {
             high,
             patterns: within.map(|bar| bar.patterns).sum(),
         });
+        // The largest frequency may be the largest number.
         match high.checked_add(1) {
             Some(next) => low = next,
             None => break,
@@ -157,8 +165,10 @@ fn bars(histogram: &[FrequencyCount]) -> Vec<Bar> {
     bars
 }
 
-/// The end of the range that begins at `low`: 1, 2, 3, 4, 5, then 10, 20, 50, 100, …
+/// Returns the end of the range that begins at `low`: 1, 2, 3, 4, 5, then 10, 20, 50, 100, …
 fn end_of_range(low: u64) -> u64 {
+    // Saturating: some multiples of the last power do not fit, and then the largest number ends the
+    // range.
     let ends = (0..20).flat_map(|power| {
         [1, 2, 5].map(|digit: u64| digit.saturating_mul(10_u64.saturating_pow(power)))
     });
@@ -168,8 +178,11 @@ fn end_of_range(low: u64) -> u64 {
     }
 }
 
-/// A bar of up to `room` columns, by the logarithm of the count; one pattern is a visible bar, none is no bar.
+/// Draws a bar of up to `room` columns by the logarithm of the count; one pattern is a visible bar,
+/// none is no bar.
 fn draw(patterns: u64, most: u64, room: usize) -> String {
+    // Nearly all patterns were learned once, so that on a linear scale the other bars could not be
+    // seen. The logarithm is that of one more, as one pattern must not vanish.
     let height = |patterns: u64| (patterns as f64).ln_1p();
     bar(height(patterns) / height(most.max(1)), room)
 }

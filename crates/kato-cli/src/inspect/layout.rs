@@ -1,29 +1,31 @@
-//! Fitting text into the lines of a terminal.
+//! The layout of text in the lines of a terminal.
 
 use std::fmt::Write as _;
 
 use console::{Term, measure_text_width, truncate_str};
 
+/// Blocks that fill a column by eighths, for the ends of bars.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// Columns where standard output is no terminal.
+/// Columns of a line where standard output is no terminal.
 pub(crate) const DEFAULT_WIDTH: usize = 100;
 
-/// Columns of the terminal that standard output is, or the default.
+/// Returns the columns of the terminal that standard output is, or the default.
 #[must_use]
 pub(crate) fn terminal_width() -> usize {
     let size = Term::stdout().size_checked();
     size.map_or(DEFAULT_WIDTH, |(_, columns)| usize::from(columns))
 }
 
-/// Text in quotes on one line of at most `width` columns; what is cut off is marked.
+/// Returns text in quotes on one line of at most `width` columns; what is cut off is marked.
 pub(crate) fn quoted(text: &str, width: usize) -> String {
     format!("\"{}\"", one_line(text, width.max(3) - 2))
 }
 
-/// Text on one line of at most `width` columns, control characters escaped; what is cut off is marked.
+/// Returns text on one line of at most `width` columns, control characters escaped; what is cut off
+/// is marked.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
-    // No character is narrower than nothing, so long texts need not be escaped to their end.
+    // A text may be a whole document, so it is escaped only as far as it can be shown.
     let mut line = String::new();
     for character in text.chars() {
         if character.is_control() {
@@ -31,6 +33,7 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
         } else {
             line.push(character);
         }
+        // Measuring takes as long as the line is, so it begins when there are bytes enough.
         if line.len() > 8 * width && measure_text_width(&line) > width {
             break;
         }
@@ -38,7 +41,7 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     truncate_str(&line, width, "…").into_owned()
 }
 
-/// Rows under a header, as wide as needed: the first column left, the others right.
+/// Returns rows under a header, as wide as needed: the first column left, the others right.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -52,7 +55,10 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: &[&str]| {
         let mut line = String::new();
         for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+            // By columns: the padding of `format!` counts characters, some of which take two
+            // columns or none.
             let space = " ".repeat(width.saturating_sub(measure_text_width(cell)));
+            // Writing into a string cannot fail.
             let _ = match column {
                 0 => write!(line, "{cell}{space}"),
                 _ => write!(line, "  {space}{cell}"),
@@ -70,22 +76,23 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A bar of a share of `room` columns; it is visible if the share is more than nothing.
+/// Draws a bar of a share of `room` columns; it is visible if the share is more than nothing.
 pub(crate) fn bar(share: f64, room: usize) -> String {
     if share <= 0.0 {
         return String::new();
     }
     let eighths = (share * (8 * room) as f64).round() as usize;
+    // At least an eighth, so that what is rare is seen.
     let eighths = eighths.clamp(1, 8 * room);
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
-/// A line that stands above others, bold on a terminal.
+/// Returns a line that stands above others, bold on a terminal.
 pub(crate) fn heading(text: &str) -> String {
     format!("{}\n", console::style(text).bold())
 }
 
-/// Something that people may skip, dim on a terminal.
+/// Returns text that people may skip, dim on a terminal.
 pub(crate) fn dim(text: &str) -> String {
     console::style(text).dim().to_string()
 }

@@ -1,4 +1,5 @@
-//! The overview: what a knowledge base is, how often its patterns were learned, and the most frequent of them.
+//! The overview: what a knowledge base is, how often its patterns were learned, and the most
+//! frequent of them.
 
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
@@ -12,7 +13,7 @@ use super::decode::{Decoder, short};
 use super::layout::{dim, heading, one_line, quoted, table};
 use super::{View, settings};
 
-/// What a knowledge base holds.
+/// The contents of a knowledge base in a page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Overview {
     /// The directory.
@@ -52,7 +53,7 @@ pub(crate) struct CorpusOverview {
     pub(crate) errors: u64,
 }
 
-/// One node.
+/// A node of the knowledge base.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct NodeOverview {
     /// Its name.
@@ -79,9 +80,10 @@ pub(crate) struct TopPattern {
 }
 
 impl Overview {
-    /// Reads the names and frequencies of all nodes, and the `n_top` most frequent patterns of one node or of each.
+    /// Reads the names and frequencies of all nodes, and the `n_top` most frequent patterns of one
+    /// node or of each.
     ///
-    /// `reading` is told the name of each node before it is read.
+    /// `reading` is called with the name of each node before it is read.
     ///
     /// # Errors
     ///
@@ -95,7 +97,8 @@ impl Overview {
         let asked = node
             .map(|node| KnowledgeBase::of(store, node))
             .transpose()?;
-        // Another program's knowledge base has another configuration: its patterns can be shown all the same.
+        // Another program's knowledge base has another configuration: its patterns can be shown all
+        // the same.
         let run = RunConfiguration::from_json(store.configuration()).ok();
         let checkpoint = Checkpoint::from_json(&store.checkpoint()).ok().flatten();
         let decoder = Decoder::of(run.as_ref());
@@ -104,6 +107,7 @@ impl Overview {
             reading(knowledge_base.name());
             let is_asked = asked.is_none_or(|asked| asked.node_idx() == knowledge_base.node_idx());
             let learner = run.as_ref().map(|run| &run.learner);
+            // The nodes of a store are in the order of the run's levels.
             let level = learner.and_then(|learner| learner.nodes.get(knowledge_base.node_idx()));
             nodes.push(NodeOverview {
                 node: knowledge_base.name().to_owned(),
@@ -135,6 +139,7 @@ impl Overview {
         })
     }
 
+    /// Returns the lines about the run, each with its label.
     fn summary(&self) -> Vec<(&str, String)> {
         let state = match self.complete {
             None => "nothing was trained into it yet",
@@ -166,6 +171,7 @@ impl Overview {
             } else {
                 "otherwise the defaults"
             };
+            // The label stands in the first line of the settings only.
             let labels = ["settings"].into_iter().chain(std::iter::repeat(""));
             lines.extend(labels.zip(settings.into_iter().chain([rest.to_owned()])));
         }
@@ -174,6 +180,7 @@ impl Overview {
 }
 
 impl CorpusOverview {
+    /// Returns what a checkpoint says of the corpus.
     fn of(checkpoint: &Checkpoint) -> Self {
         let files = checkpoint.corpus.files();
         Self {
@@ -181,12 +188,14 @@ impl CorpusOverview {
             bytes: files.iter().filter_map(|file| file.size).sum(),
             samples: checkpoint.counters.samples,
             tokens: checkpoint.counters.tokens,
+            // Documents that could not be learned, and records that could not be read.
             errors: checkpoint.counters.failed + checkpoint.cursor.counts().bad,
         }
     }
 }
 
 impl CorpusOverview {
+    /// Describes what was learned.
     fn learned(&self) -> String {
         let mut text = format!(
             "{} samples and {} tokens learned",
@@ -199,6 +208,7 @@ impl CorpusOverview {
         text
     }
 
+    /// Describes what was read.
     fn read(&self) -> String {
         let bytes = HumanBytes(self.bytes);
         match self.files.as_slice() {
@@ -232,6 +242,7 @@ impl View for Overview {
 }
 
 impl Overview {
+    /// Returns the table of the nodes' frequencies.
     fn frequencies(&self) -> String {
         let rows: Vec<Vec<String>> = self.nodes.iter().map(NodeOverview::frequencies).collect();
         table(
@@ -242,6 +253,7 @@ impl Overview {
         )
     }
 
+    /// Returns the table of how many patterns were learned how often.
     fn ranges(&self) -> String {
         let rows: Vec<Vec<String>> = self.nodes.iter().map(NodeOverview::ranges).collect();
         table(
@@ -259,9 +271,11 @@ impl Overview {
 }
 
 impl NodeOverview {
+    /// Returns the cells of the node in the table of frequencies.
     fn frequencies(&self) -> Vec<String> {
         let statistics = &self.statistics;
         let unknown = || "-".to_owned();
+        // Not a number for a node without patterns, whose row does not show it.
         let once = 100.0 * statistics.ranges.freq_1 as f64 / statistics.patterns as f64;
         vec![
             self.node.clone(),
@@ -285,6 +299,7 @@ impl NodeOverview {
         ]
     }
 
+    /// Returns the cells of the node in the table of ranges.
     fn ranges(&self) -> Vec<String> {
         let ranges = self.statistics.ranges;
         let counts = [
@@ -300,6 +315,7 @@ impl NodeOverview {
             .collect()
     }
 
+    /// Returns the list of the node's most frequent patterns.
     fn most_frequent(&self, width: usize) -> String {
         let mut text = heading(&format!("most frequent patterns of {}", self.node));
         let digits = self
@@ -318,6 +334,7 @@ impl NodeOverview {
     }
 }
 
+/// Reads the most frequent patterns of a node, with their texts.
 fn top(knowledge_base: &KnowledgeBase<'_>, n: usize, decoder: &Decoder) -> Result<Vec<TopPattern>> {
     if n == 0 {
         return Ok(Vec::new());
@@ -337,7 +354,7 @@ fn top(knowledge_base: &KnowledgeBase<'_>, n: usize, decoder: &Decoder) -> Resul
     Ok(patterns)
 }
 
-/// A count with its thousands marked.
+/// Formats a count with its thousands marked.
 pub(super) fn count(count: u64) -> String {
     HumanCount(count).to_string()
 }

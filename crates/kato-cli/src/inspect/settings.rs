@@ -1,12 +1,13 @@
-//! Which settings of a run are not the defaults.
+//! The settings of a run that are not the defaults.
 
 use kato_learner::LearnerConfig;
 use serde_json::{Map, Value};
 
-/// The settings that differ from the defaults for the same levels, by path.
+/// Returns the settings that differ from the defaults for the same levels, by path.
 pub(super) fn changed(config: &LearnerConfig) -> Map<String, Value> {
     let mut changed = Map::new();
     let default = LearnerConfig::new(config.nodes.clone());
+    // Compared as JSON, so that every setting takes part without being named here.
     if let (Ok(default), Ok(config)) = (serde_json::to_value(default), serde_json::to_value(config))
     {
         collect("", &default, config, &mut changed);
@@ -14,8 +15,11 @@ pub(super) fn changed(config: &LearnerConfig) -> Map<String, Value> {
     changed
 }
 
+/// Collects the values that differ, with the path to each.
 fn collect(path: &str, default: &Value, value: Value, changed: &mut Map<String, Value>) {
     match (default, value) {
+        // Objects with other keys are other variants of an enum, which have no settings in common:
+        // they are listed as a whole.
         (Value::Object(default), Value::Object(value)) if default.keys().eq(value.keys()) => {
             for (key, value) in value {
                 let path = if path.is_empty() {
@@ -31,7 +35,7 @@ fn collect(path: &str, default: &Value, value: Value, changed: &mut Map<String, 
     }
 }
 
-/// A setting's value in words.
+/// Describes a setting's value.
 pub(super) fn in_words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! One pattern with everything below it, as a tree.
+//! The view of one pattern with everything below it, as a tree.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use super::overview::count;
 
 /// A traced pattern with the text of everything below it.
 ///
-/// As JSON it is an object with `name`, `node`, `frequency`, `text`, `first_seen` (`sample_idx` and `token_idx`, or `null`),
-/// `metadata`, `emotives` and `events`; the uppermost has the `document` of `first_seen` as well. `events` holds a list of
-/// symbols for each event: a string for text, such an object for a pattern, `{"unknown": name}` for a name that no node below
-/// holds.
+/// As JSON it is an object with `name`, `node`, `frequency`, `text`, `first_seen` (`sample_idx` and
+/// `token_idx`, or `null`), `metadata`, `emotives` and `events`; the uppermost has the `document`
+/// of `first_seen` as well. `events` holds a list of symbols for each event: a string for text,
+/// such an object for a pattern, `{"unknown": name}` for a name that no node below holds.
 #[derive(Debug)]
 pub(crate) struct PatternView<'a> {
     trace: &'a Trace,
@@ -58,7 +58,8 @@ impl Serialize for PatternView<'_> {
     }
 }
 
-/// A pattern below another. Written as it is met, not collected: repetition can make a tree of any size.
+/// A pattern below another, written as it is met and not collected, because repetition can make a
+/// tree of any size.
 struct Below<'a>(&'a Trace, &'a Decoder);
 
 impl Serialize for Below<'_> {
@@ -69,6 +70,7 @@ impl Serialize for Below<'_> {
     }
 }
 
+/// Writes the entries of a pattern, with everything below it.
 fn serialize_pattern<S: Serializer>(
     map: &mut S::SerializeMap,
     trace: &Trace,
@@ -91,10 +93,12 @@ fn serialize_pattern<S: Serializer>(
     map.serialize_entry("events", &Events(trace, decoder))
 }
 
+/// The events of a pattern for programs.
 struct Events<'a>(&'a Trace, &'a Decoder);
 
 impl Serialize for Events<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // The levels below are not looked at yet: each writes itself when its turn comes.
         let events = by_event(self.0);
         let mut list = serializer.serialize_seq(Some(events.len()))?;
         for event in events {
@@ -109,6 +113,7 @@ impl Serialize for Events<'_> {
     }
 }
 
+/// A symbol of an event for programs.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum SymbolView<'a> {
@@ -117,10 +122,12 @@ enum SymbolView<'a> {
     Unknown { unknown: PatternName },
 }
 
+/// Returns the pattern's children by event.
 fn by_event(trace: &Trace) -> Vec<Vec<TraceChild<'_>>> {
     let mut children = trace.children();
     let events = trace.pattern().symbols_by_event();
     events
+        // The children are those of all events, one after the other.
         .map(|event| children.by_ref().take(event.len()).collect())
         .collect()
 }
@@ -153,6 +160,7 @@ impl View for PatternView<'_> {
 }
 
 impl PatternView<'_> {
+    /// Returns the lines about the pattern, each with its label.
     fn summary(&self) -> Vec<(&str, String)> {
         let pattern = self.trace.pattern();
         let mut lines = vec![
@@ -189,7 +197,8 @@ impl PatternView<'_> {
     }
 }
 
-/// A tree on its way to text. A pattern that occurs again is not drawn again, so the text grows with the distinct ones.
+/// A tree on its way to text. A pattern that occurs again is not drawn again, so the text grows
+/// with the distinct ones.
 struct Tree<'a> {
     decoder: &'a Decoder,
     width: usize,
@@ -197,7 +206,7 @@ struct Tree<'a> {
     text: String,
 }
 
-/// What a branch leads to.
+/// The kinds of branches.
 enum Branch<'a> {
     /// Text symbols that stand side by side.
     Tokens(Vec<&'a str>),
@@ -208,11 +217,12 @@ enum Branch<'a> {
 }
 
 impl Tree<'_> {
-    /// The branches below a pattern.
+    /// Draws the branches below a pattern.
     fn below(&mut self, indent: &str, trace: &Trace) {
         let mut branches = Vec::new();
         for event in by_event(trace) {
             match event.as_slice() {
+                // An event of one symbol, as in all text, is shown as that symbol.
                 &[child] => push(&mut branches, child),
                 _ => branches.push(Branch::Event(event)),
             }
@@ -220,6 +230,7 @@ impl Tree<'_> {
         self.branches(indent, branches);
     }
 
+    /// Draws branches at one depth, and what is below them.
     fn branches(&mut self, indent: &str, branches: Vec<Branch<'_>>) {
         let n_branches = branches.len();
         for (idx, branch) in branches.into_iter().enumerate() {
@@ -255,6 +266,7 @@ impl Tree<'_> {
         }
     }
 
+    /// Draws the line of a pattern.
     fn line(&mut self, fork: &str, trace: &Trace, note: &str) {
         let pattern = trace.pattern();
         self.shown.insert(pattern.name);
@@ -273,8 +285,9 @@ impl Tree<'_> {
         self.text += &format!("{fork}{}  {text}{note}\n", dim(&facts));
     }
 
-    /// Tokens as they are stored, on as many lines as they need.
+    /// Draws tokens as they are stored, on as many lines as they need.
     fn tokens(&mut self, fork: &str, below: &str, tokens: &[&str]) {
+        // Deep in the tree there may be no room left; a long line is better than one token a line.
         let room = self.width.saturating_sub(measure_text_width(fork)).max(16);
         let mut line = String::new();
         let mut fork = fork;
@@ -295,6 +308,7 @@ impl Tree<'_> {
     }
 }
 
+/// Adds a child to the branches; text goes to the tokens before it, if there are any.
 fn push<'a>(branches: &mut Vec<Branch<'a>>, child: TraceChild<'a>) {
     match child {
         TraceChild::Text(token) => match branches.last_mut() {
@@ -306,7 +320,7 @@ fn push<'a>(branches: &mut Vec<Branch<'a>>, child: TraceChild<'a>) {
     }
 }
 
-/// A token as it is stored; in quotes where it would not be told from its neighbours.
+/// Returns a token as it is stored, in quotes where it could not be told from its neighbours.
 fn label(token: &str) -> String {
     if token.is_empty() || token.contains(|c: char| c.is_whitespace() || c.is_control()) {
         format!("{token:?}")

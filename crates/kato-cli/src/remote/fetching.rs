@@ -1,4 +1,4 @@
-//! Fetching, with what the environment says of endpoints and tokens.
+//! Fetching of remote files, with what the environment says of endpoints and tokens.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 pub(crate) use kato_fetch::{FetchFigures, Fetcher, Listing, Location};
 use kato_loader::StreamingDatasetLoaderBuilder;
 
-/// Returns what fetches remote files, with a cache of so many bytes in a directory if there is to be one.
+/// Returns a fetcher of remote files, with a cache of so many bytes in a directory if there is to
+/// be one.
 pub(crate) fn fetcher(cache: Option<(&Path, u64)>) -> Result<Fetcher> {
     let mut fetcher = Fetcher::builder().from_env();
     if let Some((folder, bytes)) = cache {
@@ -15,7 +16,7 @@ pub(crate) fn fetcher(cache: Option<(&Path, u64)>) -> Result<Fetcher> {
     fetcher.build().context("cannot prepare to fetch")
 }
 
-/// Gives a loader what fetches its remote files.
+/// Gives a loader the fetcher for its remote files.
 pub(crate) fn with_fetcher(
     builder: StreamingDatasetLoaderBuilder,
     fetcher: &Fetcher,

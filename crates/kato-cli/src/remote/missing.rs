@@ -1,4 +1,5 @@
-//! What stands in for fetching where it was left out: no location is reached, and saying so is all there is to do.
+//! The stand-in for fetching in builds without it: no location is ever reached, and saying so is
+//! all that there is to do.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -8,20 +9,23 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use kato_loader::StreamingDatasetLoaderBuilder;
 
-/// What a user is told.
+/// Text of the error that tells the user what to build.
 const MISSING: &str = "this build of kato reads local files alone: build it with `--features remote` to read from the Hub, web \
                        servers and object stores";
 
-/// A place behind a network: none that this build knows.
+/// A location behind a network, of which this build has none.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Location(Infallible);
 
 impl Location {
+    /// Returns whether a name is that of a location, which a local build only has to recognise.
     pub(crate) fn is_location(name: &str) -> bool {
         name.contains("://")
     }
 
+    /// Returns the location without secrets.
     pub(crate) fn redacted(&self) -> String {
+        // No value of the type exists, so this cannot be reached, and the compiler knows it.
         match self.0 {}
     }
 }
@@ -40,21 +44,23 @@ impl FromStr for Location {
     }
 }
 
-/// What would fetch: there is none.
+/// A fetcher, of which this build has none.
 #[derive(Debug, Clone)]
 pub(crate) struct Fetcher(Infallible);
 
 impl Fetcher {
+    /// Returns what fetching has taken.
     pub(crate) fn figures(&self) -> FetchFigures {
         match self.0 {}
     }
 
+    /// Returns what a location consists of.
     pub(crate) fn list(&self, _: &Location) -> Result<Listing> {
         match self.0 {}
     }
 }
 
-/// What a location would consist of.
+/// The parts of a location; empty here.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) revision: Option<String>,
@@ -63,7 +69,7 @@ pub(crate) struct Listing {
     pub(crate) notes: Vec<String>,
 }
 
-/// What fetching would have taken.
+/// The cost of fetching; never made here.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FetchFigures {
     pub(crate) requests: u64,
@@ -77,7 +83,7 @@ pub(crate) fn fetcher(_: Option<(&Path, u64)>) -> Result<Fetcher> {
     bail!(MISSING)
 }
 
-/// Would give a loader what fetches its files.
+/// Gives a loader the fetcher for its remote files; never called, as there is no fetcher.
 pub(crate) fn with_fetcher(
     _: StreamingDatasetLoaderBuilder,
     fetcher: &Fetcher,
