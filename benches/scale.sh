@@ -56,10 +56,10 @@ for number in "$repeats" "$workers"; do
 done
 
 like="$(realpath -- "$like")"
-cargo build --quiet --release --manifest-path "$root/Cargo.toml" -p kato-cli
+cargo build --quiet --profile dist --manifest-path "$root/Cargo.toml" -p kato-cli
 target="$(cargo metadata --manifest-path "$root/Cargo.toml" --format-version 1 --no-deps |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')"
-program="$target/release/kato"
+program="$target/dist/kato"
 
 work="$(mktemp -d "$parent/kato-scale.XXXXXX")"
 trap 'rm -rf "$work"' EXIT

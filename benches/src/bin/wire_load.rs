@@ -2,8 +2,8 @@
 //! observation, many sessions at once.
 //!
 //! ```sh
-//! cargo build --release -p kato-cli
-//! cargo run --release -p kato-benches --bin wire_load -- --program target/release/kato
+//! cargo build --profile dist -p kato-cli
+//! cargo run --profile dist -p kato-benches --bin wire_load -- --program target/dist/kato
 //! ```
 //!
 //! Starts a server of its own on a temporary directory, with the default durability, and loads it

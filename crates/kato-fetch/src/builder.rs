@@ -11,8 +11,8 @@ use url::Url;
 
 use crate::cache::Cache;
 use crate::client::Client;
-use crate::location::without_secrets;
 use crate::figures::Counters;
+use crate::location::without_secrets;
 use crate::options::Timeouts;
 use crate::retry::{Retry, RetryPolicy};
 use crate::runtime::Runtime;
