@@ -58,7 +58,8 @@ impl KnowledgeBaseArgs {
     ///
     /// # Errors
     ///
-    /// When there is none, it cannot be read, another process writes to it, or [`check`](Self::check) refuses it.
+    /// When there is none, it cannot be read, another process writes to it, or
+    /// [`check`](Self::check) refuses it.
     pub(crate) fn open(&self, access: Access) -> Result<Box<dyn PatternStore>> {
         Ok(match (&self.kb, &self.run) {
             (Backend::Embedded(dir), None) => {

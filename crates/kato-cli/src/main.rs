@@ -31,6 +31,7 @@ mod training;
 
 use std::process::ExitCode;
 
+/// Runs the program and returns its exit code.
 fn main() -> ExitCode {
     program::main()
 }

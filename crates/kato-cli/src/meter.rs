@@ -135,7 +135,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Returns the amount a second; `None` while the time is too short to tell.
+    /// Returns the amount a second; `None` while the time is too short.
     #[must_use]
     pub(crate) fn per_second(self) -> Option<f64> {
         (self.elapsed >= WARM_UP).then(|| self.done as f64 / self.elapsed.as_secs_f64())

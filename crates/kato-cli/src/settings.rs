@@ -33,7 +33,7 @@ pub(crate) fn merged(program: &clap::Command, given: Vec<OsString>) -> Result<Ve
     }
     // What is missing now may be in the file: errors are for the second reading.
     let lenient = program.clone().ignore_errors(true);
-    // Help and version are answered by the second reading, too.
+    // Help and version come here, too: the second reading answers them.
     let Ok(matches) = lenient.try_get_matches_from(&given) else {
         return Ok(given);
     };

@@ -168,7 +168,8 @@ impl SourceArgs {
     ///
     /// # Errors
     ///
-    /// When one is neither there nor known, when some have weights and others none, and when the cache cannot be opened.
+    /// When one is neither there nor known, when some have weights and others none, and when the
+    /// cache cannot be opened.
     pub(crate) fn resolve(&self, sources: &[PathBuf]) -> Result<Sources> {
         let registry = registry(self.registry.as_deref())?;
         let sources: Vec<Source> = sources
@@ -297,7 +298,7 @@ impl Sources {
         field.map_or("text", String::as_str)
     }
 
-    /// Returns the number of rows that the registry tells, if it does for every source.
+    /// Returns the number of rows by the registry, if it has one for every source.
     #[must_use]
     pub(crate) fn rows_by_registry(&self) -> Option<u64> {
         let rows = self.sources.iter().map(|source| source.entry()?.rows);
@@ -308,7 +309,7 @@ impl Sources {
     #[must_use]
     pub(crate) fn builder(&self) -> StreamingDatasetLoaderBuilder {
         let empty = StreamingDatasetLoader::builder;
-        // One weight is enough to tell: `resolve` refuses sources of which only some have one.
+        // One weight is enough to see: `resolve` refuses sources of which only some have one.
         let is_mixed = self.sources.iter().any(|source| source.weight.is_some());
         let mut builder = if is_mixed {
             let mixing = empty()

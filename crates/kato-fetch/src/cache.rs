@@ -151,7 +151,8 @@ impl Cache {
             let name = item.file_name();
             let name = name.to_string_lossy();
             if is_hexadecimal(&name, 2) {
-                let items = list(&item.path()).filter(is_segment);
+                let folder = item.path();
+                let items = list(&folder).filter(is_segment);
                 entries.extend(items.filter_map(|item| Entry::of(&item)));
             } else if name.starts_with(UNFINISHED)
                 && let Some(entry) = Entry::of(&item)

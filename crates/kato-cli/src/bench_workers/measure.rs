@@ -39,7 +39,8 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// When the backend cannot be reached, the run cannot be trained or removed, or was interrupted.
+    /// When the backend cannot be reached, the run cannot be trained or removed, or was
+    /// interrupted.
     pub(crate) fn measure(
         &self,
         backend: &MeasuredBackend,

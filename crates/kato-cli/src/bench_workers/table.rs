@@ -77,7 +77,7 @@ impl Table {
                 let median = rates[rates.len() / 2];
                 let n = workers.get() as f64;
                 let (base_rate, base_workers) = *base.get_or_insert((median, n));
-                // A run that took no time at all must not make the others infinitely slow.
+                // A first rate of 0 must not end in a division by zero.
                 let speed_up = median / base_rate.max(f64::MIN_POSITIVE);
                 rows.push(Row {
                     backend: backend.to_string(),
@@ -101,7 +101,7 @@ impl Table {
     }
 }
 
-/// Returns whether two measurements learned the same, as far as the backends tell.
+/// Returns whether two measurements learned the same, as far as the backends report it.
 fn is_same(a: &TrainingReport, b: &TrainingReport) -> bool {
     let is_same_level = |(a, b): (&LevelReport, &LevelReport)| {
         // Not every backend can count its distinct patterns.

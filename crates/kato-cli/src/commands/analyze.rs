@@ -1,4 +1,5 @@
-//! Takes a snapshot of a knowledge base: how its levels are made of each other, in numbers; compares two snapshots.
+//! The command `kato analyze`: a snapshot of a knowledge base in numbers, or a comparison of two
+//! snapshots.
 //!
 //! ```text
 //! kato analyze --kb my-kb
@@ -65,7 +66,7 @@ pub(crate) struct Args {
 
 /// Runs `kato analyze` and returns its exit code.
 pub(crate) fn main(args: &Args) -> ExitCode {
-    // A comparison opens no knowledge base, so nothing has to be right about its options.
+    // A comparison opens no knowledge base, so the options of one are not checked.
     if args.compare.is_none() {
         let checked = args.knowledge_base.check();
         checked.unwrap_or_else(|error| error.format(&mut program::subcommand("analyze")).exit());

@@ -1,4 +1,4 @@
-//! Measures how training scales with the number of workers, per backend.
+//! The command `kato bench`: how training scales with the number of workers, for each backend.
 //!
 //! ```text
 //! kato bench                                       # this repository's text, embedded

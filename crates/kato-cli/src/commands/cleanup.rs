@@ -1,4 +1,5 @@
-//! Forgets the rare patterns of a knowledge base without leaving its hierarchy in pieces.
+//! The command `kato cleanup`: forgets the rare patterns of a knowledge base without leaving
+//! references to them behind.
 //!
 //! ```text
 //! kato cleanup --kb my-kb --threshold 2 --dry-run
@@ -75,7 +76,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 /// Plans a clean-up, shows it, and applies it if the user agrees.
 fn run(args: &Args) -> Result<()> {
     // A clean-up holds the store for writing from the plan on, so that nothing is learned meanwhile
-    // which the plan has not seen. A look needs no more than reading, also while a training writes.
+    // which the plan has not seen. A dry run only reads, also while a training writes.
     let access = if args.dry_run {
         Access::Read
     } else {

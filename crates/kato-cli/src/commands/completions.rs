@@ -1,4 +1,4 @@
-//! Prints a script that completes commands and flags in a shell.
+//! The command `kato completions`: prints a script that completes commands and flags in a shell.
 //!
 //! ```text
 //! kato completions bash > ~/.local/share/bash-completion/completions/kato

@@ -1,4 +1,5 @@
-//! Makes text of any size that resembles a sample, as JSON Lines for tests of scale.
+//! The command `kato corpus`: makes text of any size that resembles a sample, as JSON Lines for
+//! tests of scale.
 //!
 //! Run: `kato corpus --like sample.txt --bytes 100MB --seed 1 --out corpus.jsonl`
 
@@ -60,7 +61,7 @@ fn run(args: &Args) -> Result<()> {
         None => write_to_stdout(&model, args)?,
     };
     let seconds = started.elapsed().as_secs_f64();
-    // A corpus of no bytes may take no time that the clock can tell.
+    // A corpus of no bytes may take no time that the clock can measure.
     let rate = written.n_bytes as f64 / 1e6 / seconds.max(1e-9);
     let (n_documents, n_bytes) = (written.n_documents, written.n_bytes);
     // A closed standard error must not fail what is done.

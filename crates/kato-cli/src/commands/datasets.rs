@@ -1,4 +1,5 @@
-//! Looks at datasets before training on them: what there is, what a source holds, some of its documents, its statistics.
+//! The command `kato datasets`: what datasets there are, what a source holds, some of its
+//! documents, its statistics.
 //!
 //! ```text
 //! kato datasets list

@@ -1,4 +1,4 @@
-//! Estimates what a run will store before it is started.
+//! The command `kato estimate`: estimates what a run will store before it is started.
 //!
 //! ```text
 //! kato estimate corpus.jsonl --samples 1000000
@@ -245,7 +245,7 @@ fn from_sample(
     Ok((Calibration::from_sample(&sample), whole_corpus))
 }
 
-/// Calibrates from finished runs; of several, the largest counts and the others tell the error.
+/// Calibrates from finished runs; of several, the largest counts and the others show the error.
 fn from_runs(dirs: &[PathBuf]) -> Result<Calibration> {
     let records = dirs
         .iter()

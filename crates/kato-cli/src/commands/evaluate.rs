@@ -1,4 +1,5 @@
-//! Evaluates a knowledge base on documents that it has not seen, beside an n-gram model of the same training documents.
+//! The command `kato evaluate`: evaluates a knowledge base on documents that it has not seen,
+//! beside an n-gram model of the same training documents.
 //!
 //! ```text
 //! kato train corpus.jsonl --kb my-kb --hold-out 0.05

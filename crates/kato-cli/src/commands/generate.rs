@@ -1,4 +1,5 @@
-//! Continues a text with what a trained knowledge base learned, and tells where every word is from.
+//! The command `kato generate`: continues a text with what a trained knowledge base learned, with
+//! the origin of every word.
 //!
 //! ```text
 //! kato generate --kb my-kb --prompt "The cat sat"

@@ -1,4 +1,4 @@
-//! Finds out what this machine can do, and what speed of training to expect of it.
+//! The command `kato hardware`: measures this machine, and predicts the speed of a training on it.
 //!
 //! ```text
 //! kato hardware                       # under a minute
@@ -93,7 +93,7 @@ fn run(args: &Args, stop: &StopSignal) -> Result<()> {
     .context("failed to listen for Ctrl-C")?;
 
     let n_steps = STEPS + u64::from(args.mongodb.is_some()) + u64::from(args.kato.is_some());
-    // The listener is an `Fn`, so what it changes lies behind a lock.
+    // The listener is an `Fn`, so what it changes is behind a lock.
     let meter = Mutex::new((Meter::new(args.quiet), 0));
     let mut analyzer = HardwareAnalyzer::builder()
         .directory(&args.directory)

@@ -1,4 +1,5 @@
-//! Looks into a knowledge base: statistics, histograms, patterns traced down to their tokens, export and import.
+//! The command `kato inspect`: statistics of a knowledge base, histograms, patterns traced down to
+//! their tokens, export and import.
 //!
 //! ```text
 //! kato inspect --kb my-kb

@@ -1,4 +1,5 @@
-//! Writes the manual: a page for the program and one for each command.
+//! The command `kato man`: prints the manual, or writes a page for the program and one for each
+//! command.
 //!
 //! ```text
 //! kato man --out ~/.local/share/man/man1

@@ -1,4 +1,5 @@
-//! Asks one node of a trained knowledge base what a text or a short-term memory resembles, and what would come next.
+//! The command `kato predict`: asks one node of a trained knowledge base what a text or a
+//! short-term memory resembles, and what would come next.
 //!
 //! ```text
 //! kato predict --kb my-kb --text "The cat sat"

@@ -1,4 +1,5 @@
-//! Manages training runs: lists, shows, renames, clones, exports, imports and deletes them.
+//! The command `kato runs`: lists, shows, renames, clones, exports, imports and deletes training
+//! runs.
 //!
 //! ```text
 //! kato runs list --in my-runs

@@ -1,4 +1,4 @@
-//! Runs a server that speaks KATO's HTTP API over the engine.
+//! The command `kato serve`: runs a server that speaks KATO's HTTP API over the engine.
 //!
 //! ```text
 //! kato serve --data ./knowledge
@@ -224,7 +224,11 @@ fn scheme(args: &Args) -> &'static str {
     "http"
 }
 
-/// Returns a size as memory of this machine, which it may exceed.
+/// Returns a size as a number of bytes in memory.
+///
+/// # Errors
+///
+/// When this machine cannot address as many; the error names the option.
 fn bytes(option: &str, size: ByteSize) -> Result<usize> {
     usize::try_from(size.0).with_context(|| format!("{option} is too large"))
 }

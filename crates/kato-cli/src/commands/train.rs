@@ -1,4 +1,5 @@
-//! Trains a concept hierarchy from text into a knowledge base on the disk.
+//! The command `kato train`: trains a concept hierarchy from text into a knowledge base on the
+//! disk, the nodes of a KATO server, or a MongoDB.
 //!
 //! ```text
 //! kato train                                  # this repository's own text
@@ -152,8 +153,9 @@ fn run(args: &Args) -> Result<ExitCode> {
         metadata: args.metadata,
     })?;
     let configuration = RunConfiguration::of(&learner).with_split(split(args));
-    // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run reads what was opened here:
-    // listing a remote source twice would take twice as long, and could find two revisions.
+    // Before the knowledge base is made, so that a mistyped source leaves nothing behind. A new run
+    // reads what was opened here: listing a remote source twice would take twice as long, and could
+    // find two revisions.
     let opened = match args.resume && args.destination.has_position()? {
         true => None,
         false => {
@@ -170,7 +172,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let resumed = |checkpoint: &Value| -> Result<StreamingDatasetLoader> {
         let builder = match Checkpoint::from_json(checkpoint)? {
             // Without sources the run's own files are read again, at the revisions that they had.
-            // With sources the corpus is looked at anew, and the checkpoint refuses another one.
+            // With sources the corpus is opened again, and the checkpoint refuses another one.
             Some(run) if args.sources.is_empty() => limited(args, args.source.again(&run.corpus)?),
             _ => loader(args)?,
         };
@@ -201,8 +203,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     };
     let report = destination.train(&mut loader, &learner, &options, on_event);
     reporter.finish();
-    // Also for a run that failed: that is when a profile is wanted most. The error of the run comes
-    // first, then that of the profile.
+    // Also for a run that failed, so that its reports are written. The error of the run comes first,
+    // then that of the profile.
     let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
     let report = report?;
     let profile = profile.transpose()?;

@@ -37,7 +37,8 @@ pub(crate) struct ShownDocument {
 }
 
 impl Documents {
-    /// Reads the first `number` documents; for people, texts are cut to a line each unless `is_full`.
+    /// Reads the first `number` documents; for people, texts are cut to a line each unless
+    /// `is_full`.
     ///
     /// # Errors
     ///
@@ -90,7 +91,7 @@ impl View for Documents {
 
 /// Returns the whole text, with all control characters but line breaks and tabs escaped.
 fn lines(text: &str) -> String {
-    // Text of strangers must not move the cursor of a terminal or change its colours.
+    // Text from elsewhere must not move the cursor of a terminal or change its colours.
     let mut lines = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_control() && !matches!(character, '\n' | '\t') {

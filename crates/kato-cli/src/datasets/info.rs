@@ -31,9 +31,9 @@ pub(crate) struct DatasetInfo {
     pub(crate) files: Vec<FileInfo>,
     /// Sum of their sizes; `None` when that of one is not known.
     pub(crate) bytes: Option<u64>,
-    /// Rows; `None` when neither the files nor the registry tell.
+    /// Rows; `None` when neither the files nor the registry have them.
     pub(crate) rows: Option<u64>,
-    /// Whether the files tell the rows, not the registry.
+    /// Whether the rows are those of the files, not of the registry.
     pub(crate) rows_are_counted: bool,
     /// Why the rows could not be counted, where they should have been.
     pub(crate) problem: Option<String>,
@@ -75,7 +75,8 @@ pub(crate) struct FileInfo {
     pub(crate) name: String,
     /// Bytes, if known.
     pub(crate) bytes: Option<u64>,
-    /// What changes when its content does: a hash of a local file, what the server vouches for of a remote one.
+    /// What changes when its content does: a hash of a local file, what the server vouches for of a
+    /// remote one.
     pub(crate) validator: Option<String>,
 }
 
@@ -89,7 +90,8 @@ pub(crate) struct Estimate {
 }
 
 impl DatasetInfo {
-    /// Lists the files of sources, and reads the footers of Parquet files; `rate` is asked for when the rows are known.
+    /// Lists the files of sources, and reads the footers of Parquet files; `rate` is asked for when
+    /// the rows are known.
     ///
     /// # Errors
     ///
@@ -102,7 +104,8 @@ impl DatasetInfo {
         let loader: StreamingDatasetLoader = sources.builder().build()?;
         let (counted, problem) = match loader.count_rows() {
             Ok(rows) => (rows, None),
-            // What is known is shown all the same: the problem may be no more than the name of a field.
+            // What is known is shown all the same: the problem may be no more than the name of a
+            // field.
             Err(error) => (None, Some(error.to_string())),
         };
         // A count by the files is exact; the registry has what was known when it was written.

@@ -80,7 +80,7 @@ impl DatasetStats {
             lengths: reading.lengths.lengths(),
             bytes_read: loader.bytes_read(),
             seconds,
-            // A source without documents may take no time that the clock can tell.
+            // A small source may take no time that the clock can measure.
             text_bytes_per_second: reading.text_bytes as f64 / seconds.max(1e-9),
             network: sources.fetcher().map(|fetcher| fetcher.figures().into()),
             bad_records: reading.bad_records,

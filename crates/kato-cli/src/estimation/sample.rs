@@ -15,7 +15,7 @@ use crate::meter::Meter;
 /// Text that is taken from the loader at once, in bytes.
 const BATCH_BYTES: usize = 512 << 10;
 
-/// Counts the first documents of a loader, up to so many.
+/// Counts the first documents of a loader, up to `most` of them.
 ///
 /// Take a loader whose order is random.
 ///

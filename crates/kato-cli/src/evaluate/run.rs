@@ -71,12 +71,12 @@ impl TrainedRun {
     /// Returns the documents of the training, and those that it has not seen: `unseen`, or else
     /// those that it held out.
     ///
-    /// `inputs` say where the corpus lies now; empty where it has not been moved.
+    /// `inputs` say where the corpus is now; empty where it has not been moved.
     ///
     /// # Errors
     ///
-    /// When the corpus cannot be read again or is another one, when no document was held out and none is given, and when
-    /// one that is given is part of the corpus.
+    /// When the corpus cannot be read again or is another one, when no document was held out and
+    /// none is given, and when one that is given is part of the corpus.
     pub(crate) fn corpora(
         &self,
         inputs: &[PathBuf],
@@ -123,7 +123,7 @@ impl TrainedRun {
         Ok(Corpora::new(training, unseen))
     }
 
-    /// Returns the identity of the training corpus where it lies now.
+    /// Returns the identity of the training corpus as it is found now.
     fn corpus_now(&self, inputs: &[PathBuf]) -> Result<CorpusIdentity> {
         let corpus = &self.checkpoint.corpus;
         // A file without a size was a stream, which can be read only once.

@@ -209,8 +209,8 @@ impl Part {
         let mut path = target.as_os_str().to_owned();
         path.push(".part");
         let path = PathBuf::from(path);
-        // What an export that was killed has left goes; what it is a link to stays, and so does a
-        // directory.
+        // What an export that was killed has left is removed. Of a link the target stays, and a
+        // directory is left alone.
         if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir()) {
             fs::remove_file(&path)?;
         }
@@ -225,7 +225,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if !self.is_done {
-            // The error that led here is told; a file that stays is overwritten by the next export.
+            // The error that led here is shown; a file that stays is overwritten by the next export.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -13,7 +13,8 @@ const MIN_DIGITS: usize = 6;
 ///
 /// # Errors
 ///
-/// When no node has such a pattern, when the digits are the beginning of several names, and when the store cannot be read.
+/// When no node has such a pattern, when the digits are the beginning of several names, and when
+/// the store cannot be read.
 pub(crate) fn find(store: &dyn PatternStore, node: Option<&str>, typed: &str) -> Result<Trace> {
     let preferred = node
         .map(|node| KnowledgeBase::of(store, node))
@@ -55,7 +56,7 @@ fn complete<'a>(
         );
     }
     for knowledge_base in nodes {
-        // Four are enough for the message, and two would be for the error.
+        // Two would show that the digits are ambiguous; four give the message some names.
         let found = knowledge_base.with_name_prefix(digits, 4)?;
         match found.as_slice() {
             [] => {}

@@ -320,7 +320,7 @@ fn push<'a>(branches: &mut Vec<Branch<'a>>, child: TraceChild<'a>) {
     }
 }
 
-/// Returns a token as it is stored, in quotes where it could not be told from its neighbours.
+/// Returns a token as it is stored, in quotes where it would run into its neighbours.
 fn label(token: &str) -> String {
     if token.is_empty() || token.contains(|c: char| c.is_whitespace() || c.is_control()) {
         format!("{token:?}")

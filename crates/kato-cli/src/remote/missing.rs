@@ -9,7 +9,7 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use kato_loader::StreamingDatasetLoaderBuilder;
 
-/// Text of the error that tells the user what to build.
+/// Text of the error, with what to build instead.
 const MISSING: &str = "this build of kato reads local files alone: build it with `--features remote` to read from the Hub, web \
                        servers and object stores";
 

@@ -1,4 +1,4 @@
-//! One source as a user writes it: a path, a location or the key of a dataset, maybe with a weight.
+//! A source as a user writes it: a path, a location or the key of a dataset, maybe with a weight.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,17 @@ use kato_loader::{DatasetEntry, Registry, StreamingDatasetLoaderBuilder};
 
 use crate::remote::Location;
 
-/// One source.
+/// A source to read from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Source {
-    /// Its share in a mixture, in proportion to the others'; `None` where sources are read one after the other.
+    /// Its share in a mixture, in proportion to the others'; `None` where sources are read one
+    /// after the other.
     pub(crate) weight: Option<f64>,
     /// What is read.
     pub(crate) place: Place,
 }
 
-/// What a source stands for.
+/// The thing that a source stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Place {
     /// A file, a directory, a glob, or `-`.
@@ -51,7 +52,7 @@ impl Source {
         })
     }
 
-    /// The entry of the registry, if the source is one.
+    /// Returns the entry of the registry, if the source is one.
     #[must_use]
     pub(crate) fn entry(&self) -> Option<&DatasetEntry> {
         match &self.place {
@@ -60,7 +61,7 @@ impl Source {
         }
     }
 
-    /// Where it lies, if that is behind a network.
+    /// Returns the location of the source, if it is behind a network.
     #[must_use]
     pub(crate) fn location(&self) -> Option<Location> {
         match &self.place {
@@ -70,7 +71,7 @@ impl Source {
         }
     }
 
-    /// Whether it lies behind a network.
+    /// Returns whether the source is behind a network.
     #[must_use]
     pub(crate) fn is_remote(&self) -> bool {
         match &self.place {
@@ -80,7 +81,7 @@ impl Source {
         }
     }
 
-    /// Adds it to a loader's inputs.
+    /// Adds the source to a loader's inputs.
     #[must_use]
     pub(crate) fn add_to(
         &self,
@@ -95,23 +96,28 @@ impl Source {
 }
 
 impl Place {
+    /// Recognises a source without its weight.
     fn parse(text: &Path, registry: &Registry) -> Result<Self> {
         let path = || Self::Path(text.to_owned());
+        // Locations and keys are text, so what is none can only be a path.
         let Some(name) = text.to_str() else {
             return Ok(path());
         };
+        // Before files are looked for: no location is taken for a path.
         if name.contains("://") {
             return Ok(Self::Location(name.parse()?));
         }
         let exists = name == "-" || text.exists();
         match registry.get(name) {
+            // Neither reading is the safe one: a run would learn from the wrong corpus in silence.
             Some(entry) if exists => bail!(
                 "`{name}` is a path here and the key of a dataset: write ./{name} for the path, or {} for the dataset",
                 entry.source
             ),
             Some(entry) => Ok(Self::Dataset(entry.clone())),
             None if exists || is_glob(name) => Ok(path()),
-            // What looks like a path is one that is not there, unless it is close to a key: the loader tells.
+            // What looks like a path is taken for one that does not exist, which the loader
+            // reports, unless it is close to a key.
             None if looks_like_path(name) && registry.closest(name).is_none() => Ok(path()),
             None => match registry.require(name) {
                 Ok(entry) => Ok(Self::Dataset(entry.clone())),
@@ -121,24 +127,31 @@ impl Place {
     }
 }
 
-/// The weight in front of a source, and the source. What could be a glob that begins with a number is one.
+/// Returns the weight in front of a source, and the source.
+///
+/// What could be a glob that begins with a number is one.
 fn weight<'a>(text: &'a Path, registry: &Registry) -> Option<(f64, &'a str)> {
     let (weight, rest) = text.to_str()?.split_once('*')?;
     let number: f64 = weight.parse().ok()?;
+    // `2*.txt` is a glob and `2*corpus.txt` is one as well, unless there is a source behind the
+    // star.
     let is_source = || {
         rest == "-"
             || rest.contains("://")
             || registry.get(rest).is_some()
             || Path::new(rest).exists()
     };
+    // A number with a point is a weight in any case; `./0.5*.txt` is the way to write such a glob.
     let is_weight = !text.exists() && !rest.is_empty() && (weight.contains('.') || is_source());
     is_weight.then_some((number, rest))
 }
 
+/// Returns whether a name has a character of a glob.
 fn is_glob(name: &str) -> bool {
     name.contains(['*', '?', '[', '{'])
 }
 
+/// Returns whether a name has a character that separates or ends names of files.
 fn looks_like_path(name: &str) -> bool {
     name.contains(['/', '\\', '.'])
 }

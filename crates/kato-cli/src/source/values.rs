@@ -1,4 +1,4 @@
-//! Values of arguments that have a form of their own.
+//! Arguments with a form of their own: units, policies, shards and samples.
 
 use std::str::FromStr;
 
@@ -65,11 +65,11 @@ impl From<Exhausted> for WhenExhausted {
     }
 }
 
-/// `I/N`: part I, from 0, of N.
+/// A shard as it is written, `I/N`: part I, from 0, of N.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShardOf(pub Shard);
 
-/// A text that is no shard.
+/// The error of a text that is no shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no shard: write I/N with I from 0 to N-1, such as 0/4")]
 pub(crate) struct ParseShardError(String);
@@ -87,11 +87,11 @@ impl FromStr for ShardOf {
     }
 }
 
-/// `SHARE` or `SHARE:SEED`.
+/// A sample as it is written, `SHARE` or `SHARE:SEED`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SampleOf(pub Sample);
 
-/// A text that is no sample.
+/// The error of a text that is no sample.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no sample: write a share above 0 and up to 1, such as 0.01, or with a seed 0.01:7"

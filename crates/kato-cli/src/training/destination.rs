@@ -1,4 +1,5 @@
-//! Where `kato train` trains to: options, opening the run, its manifest, and what it took.
+//! The destination of `kato train`: its options, opening the run, its manifest, and what the run
+//! took.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -79,7 +80,7 @@ impl DestinationArgs {
     ///
     /// # Errors
     ///
-    /// What the user is to be told.
+    /// A wrong usage, with what to say instead.
     pub(crate) fn check(&mut self, resume: bool) -> Result<(), Error> {
         let wrong = |text: &str| Err(Error::raw(ErrorKind::ArgumentConflict, format!("{text}\n")));
         match self.backend() {
@@ -104,22 +105,25 @@ impl DestinationArgs {
         }
     }
 
+    /// Returns the backend that the arguments name, by default the directory `kato-kb`.
     fn backend(&self) -> Backend {
         let kb = || self.kb.clone().unwrap_or_else(|| PathBuf::from("kato-kb"));
         let backend = self.backend.clone();
         backend.unwrap_or_else(|| Backend::Embedded(kb()))
     }
 
+    /// Returns the name of the run; empty for an embedded one, which has none.
     fn run(&self) -> &str {
         self.run.as_ref().map_or("", RunName::as_str)
     }
 
-    /// The file that keeps the position of a run on a server.
+    /// Returns the file that keeps the position of a run on a server.
     fn state(&self) -> PathBuf {
         let named = || PathBuf::from(format!("{}.kato-run.json", self.run()));
         self.state.clone().unwrap_or_else(named)
     }
 
+    /// Returns the builder of the run's store in a MongoDB.
     fn mongodb(&self, uri: &str) -> Result<MongoStoreBuilder> {
         let run = self.run.clone().context("a run in a MongoDB has a name")?;
         let patience = Duration::from_secs(u64::from(self.patience));
@@ -128,7 +132,7 @@ impl DestinationArgs {
             .sharded(self.sharded))
     }
 
-    /// Whether there may be a position to go on from.
+    /// Returns whether there may be a position to go on from.
     ///
     /// # Errors
     ///
@@ -136,12 +140,13 @@ impl DestinationArgs {
     pub(crate) fn has_position(&self) -> Result<bool> {
         Ok(match self.backend() {
             Backend::Embedded(dir) => EmbeddedStore::exists(&dir),
+            // Not looked for here: `open` says what is missing when the state is not there.
             Backend::Kato(_) => true,
             Backend::Mongodb(uri) => self.mongodb(&uri)?.exists()?,
         })
     }
 
-    /// Where skipped records and samples are listed.
+    /// Returns the file in which skipped records and samples are listed.
     #[must_use]
     pub(crate) fn ledger(&self) -> PathBuf {
         match self.backend() {
@@ -171,11 +176,13 @@ impl DestinationArgs {
                     false => {
                         create().context("--resume goes on with an existing knowledge base")?
                     }
-                    // A run that was killed before it made its knowledge base starts from the beginning.
+                    // A run that was killed before it made its knowledge base starts from the
+                    // beginning.
                     true if !EmbeddedStore::exists(&dir) => create()?,
                     true => EmbeddedStore::open(&dir)?,
                 };
                 warn_of_recovery(&store);
+                // After the store: a run that cannot be begun or opened leaves no manifest behind.
                 let manifest = Manifest::of_embedded(&dir, configuration)?;
                 Destination::Embedded {
                     store: Box::new(store),
@@ -188,12 +195,14 @@ impl DestinationArgs {
                 let mut client = KatoClient::builder(&url, SessionOptions::new(run.as_str()))
                     .retry(patient_for(patience));
                 if let Some(file) = &self.token_file {
+                    // `read_tokens` returns at least one.
                     client = client.bearer_token(read_tokens(file)?.swap_remove(0));
                 }
                 let place = format!("run {run} on {}", self.backend());
                 let builder = RemoteBackend::builder(client, run.clone(), &state)
                     .batch(self.batch)
                     .connections(self.connections)
+                    // An answer is waited for no longer than the server is as a whole.
                     .timeout(self.timeout.min(patience.max(SHORTEST_TIMEOUT)))
                     .settle(self.settle)
                     .patience(patience)
@@ -213,6 +222,8 @@ impl DestinationArgs {
             }
             Backend::Mongodb(uri) => {
                 let builder = self.mongodb(&uri)?;
+                // A run that was killed before it was recorded starts from the beginning, as an
+                // embedded one does.
                 let store = match resume && builder.exists()? {
                     true => builder.open()?,
                     false => builder
@@ -227,10 +238,10 @@ impl DestinationArgs {
     }
 }
 
-/// A patience shorter than this bounds attempts, not an answer.
+/// The shortest time-out of an answer: a patience shorter than this bounds attempts, not an answer.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The usual policy, with as many attempts as fit into a time.
+/// Returns the usual policy, with as many attempts as fit into a time.
 fn patient_for(patience: Duration) -> RetryPolicy {
     RetryPolicy {
         attempts: u32::MAX,
@@ -266,7 +277,7 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// The checkpoint of the last commit.
+    /// Returns the checkpoint of the last commit.
     #[must_use]
     pub(crate) fn checkpoint(&self) -> Value {
         match self {
@@ -307,7 +318,7 @@ impl Destination {
         }
     }
 
-    /// Where the knowledge is, in words.
+    /// Describes where the knowledge is.
     #[must_use]
     pub(crate) fn place(&self) -> String {
         match self {
@@ -317,13 +328,14 @@ impl Destination {
         }
     }
 
-    /// What the run took beyond its report, in words.
+    /// Describes what the run took beyond its report.
     #[must_use]
     pub(crate) fn summary(&self, report: &TrainingReport) -> String {
         match self {
             Self::Embedded { .. } => String::new(),
             Self::Kato { backend, .. } => {
                 let calls = backend.calls();
+                // Requests are those of this session, so they are compared with its samples only.
                 let each = calls.requests as f64 / report.session_samples.max(1) as f64;
                 let mut text = format!(
                     "{} requests to {}: {each:.2} a sample",
@@ -355,7 +367,7 @@ impl Destination {
         }
     }
 
-    /// The report with what the run took, for machines.
+    /// Returns the report with what the run took, for machines.
     ///
     /// # Errors
     ///

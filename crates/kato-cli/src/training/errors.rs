@@ -1,4 +1,4 @@
-//! What `kato train` does about samples that fail and workers that stall: its options.
+//! The options of `kato train` for samples that fail and workers that stall.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) struct ErrorArgs {
 }
 
 impl ErrorArgs {
-    /// Sets the options.
+    /// Sets these options on those of a training.
     pub(crate) fn apply(&self, options: &mut TrainingOptions) {
         options.failures = FailurePolicy {
             on_failure: match self.skip_errors {

@@ -1,8 +1,11 @@
-//! Errors of the libraries in the words of `kato train`: they name methods and settings, its users know options.
+//! The errors of the libraries in the words of `kato train`: they name methods and settings, its
+//! users know options.
 
 use anyhow::{Error, anyhow};
 
-/// What the libraries' errors say, and what `kato train` says in its place.
+/// Phrases of the libraries' errors, each with what `kato train` says in its place.
+///
+/// They are replaced in this order, so a phrase stands before those that it contains.
 const WORDS: &[(&str, &str)] = &[
     // Where the corpus cannot be read.
     (
@@ -98,17 +101,21 @@ const WORDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The error and its causes, with options where they name something else.
+/// Returns the error and its causes, with options where they name something else.
 #[must_use]
 pub(crate) fn named(error: &Error) -> Error {
+    // As text: a cause of a type of its own cannot be changed, and nobody asks for the type any
+    // more.
     let mut causes = error.chain().map(|cause| in_flags(&cause.to_string()));
     let first = causes.next().unwrap_or_default();
     let rest: Vec<String> = causes.collect();
+    // A chain is built from its deepest cause outwards.
     let mut texts = rest.into_iter().rev().chain([first]);
     let deepest = texts.next().unwrap_or_default();
     texts.fold(anyhow!(deepest), |cause, text| cause.context(text))
 }
 
+/// Replaces the phrases of one text.
 fn in_flags(text: &str) -> String {
     let replaced = |text: String, (theirs, ours): &(&str, &str)| text.replace(theirs, ours);
     WORDS.iter().fold(text.to_owned(), replaced)

@@ -1,4 +1,5 @@
-//! The manifest of a run in training: written when the run begins to learn, and when a session ends.
+//! The manifest of a run in training: written when the run begins to learn, and when a session
+//! ends.
 
 use std::io::{Write, stderr};
 use std::path::Path;
@@ -13,16 +14,16 @@ use kato_scheduler::{
     RunConfiguration, TrainError, TrainingEvent, TrainingOptions, TrainingReport,
 };
 
-/// The manifest of a run, and where it is kept.
+/// The manifest of a run, with the place where it is kept.
 #[derive(Debug)]
 pub(crate) struct Manifest {
     place: ManifestPlace,
     manifest: RunManifest,
-    /// What the place says of the run; `None` where it says nothing yet.
+    /// State that the place has of the run; `None` where it has nothing yet.
     recorded: Option<RunState>,
 }
 
-/// Where a manifest is kept.
+/// The place where a manifest is kept.
 #[derive(Debug)]
 enum ManifestPlace {
     File(ManifestFile),
@@ -31,6 +32,7 @@ enum ManifestPlace {
 }
 
 impl ManifestPlace {
+    /// Reads the manifest; `None` where there is none.
     fn read(&self) -> Result<Option<RunManifest>> {
         match self {
             Self::File(file) => Ok(file.read()?),
@@ -42,6 +44,7 @@ impl ManifestPlace {
         }
     }
 
+    /// Writes the manifest in place of the one before.
     fn write(&self, manifest: &RunManifest) -> Result<()> {
         match self {
             Self::File(file) => file.write(manifest)?,
@@ -52,12 +55,14 @@ impl ManifestPlace {
 }
 
 impl Manifest {
-    /// That of a knowledge base in a directory.
+    /// Opens or begins the manifest of a knowledge base in a directory.
     ///
     /// # Errors
     ///
     /// When there is one and it cannot be read.
     pub(crate) fn of_embedded(dir: &Path, configuration: &RunConfiguration) -> Result<Self> {
+        // The directory as given may be `.`, which has no name, or relative to a place that nobody
+        // remembers.
         let shown = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
         let name = shown.file_name().map(|name| name.to_string_lossy());
         let name = run_name_like(&name.unwrap_or_default());
@@ -66,7 +71,7 @@ impl Manifest {
         Self::open(place, name, backend, configuration)
     }
 
-    /// That of a run whose nodes are on a server.
+    /// Opens or begins the manifest of a run whose nodes are on a server.
     ///
     /// # Errors
     ///
@@ -82,7 +87,7 @@ impl Manifest {
         Self::open(place, run.clone(), backend, configuration)
     }
 
-    /// That of a run in a MongoDB.
+    /// Opens or begins the manifest of a run in a MongoDB.
     ///
     /// # Errors
     ///
@@ -96,6 +101,7 @@ impl Manifest {
         Self::open(place, store.run().clone(), backend, configuration)
     }
 
+    /// Opens or begins a manifest; nothing is written yet.
     fn open(
         place: ManifestPlace,
         name: RunName,
@@ -118,12 +124,14 @@ impl Manifest {
         })
     }
 
-    /// Trains, and keeps the manifest up to date. A session that is refused, or that finds nothing to learn, changes nothing.
+    /// Trains, and keeps the manifest up to date.
+    ///
+    /// A session that is refused, or that finds nothing to learn, changes nothing.
     ///
     /// # Errors
     ///
-    /// When the session ends early, or the first manifest of the run cannot be written. One that cannot be renewed is only told: what was
-    /// learned is safe without it.
+    /// When the session ends early, or the first manifest of the run cannot be written. For one
+    /// that cannot be renewed there is only a warning: what was learned is safe without it.
     pub(crate) fn follow(
         &mut self,
         loader: &mut StreamingDatasetLoader,
@@ -139,10 +147,14 @@ impl Manifest {
             .with_option("num_workers", options.num_workers.to_string())
             .with_option("distribution", options.distribution.name());
         let mut has_begun = self.recorded.is_none();
+        // A new run is recorded before it learns, so that one that is killed soon is on record,
+        // too.
         if has_begun {
             self.place.write(&self.manifest)?;
         }
         let report = train(loader, &mut |event| {
+            // A resumed run is recorded as running with its first sample and not before: until then
+            // the session may still be refused.
             if let TrainingEvent::Progress(progress) = &event
                 && progress.session_samples > 0
                 && !has_begun
@@ -152,7 +164,9 @@ impl Manifest {
             }
             on_event(event);
         })?;
+        // A short session may end before there was any progress to see.
         has_begun |= report.session_samples > 0;
+        // A session that finds the end of the corpus learns nothing, and yet completes the run.
         if has_begun || self.recorded != Some(RunState::Complete) {
             self.manifest.finish(&report);
             self.renew();
@@ -160,6 +174,7 @@ impl Manifest {
         Ok(report)
     }
 
+    /// Writes the manifest again, or warns on standard error when that fails.
     fn renew(&self) {
         if let Err(error) = self.place.write(&self.manifest) {
             // A closed standard error must not end the run.

@@ -1,4 +1,5 @@
-//! `kato train --profile`: watches a run, says in the end what bounds it, and writes reports.
+//! The profile of `kato train --profile`: it watches a run, says in the end what bounds it, and
+//! writes reports.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -19,14 +20,16 @@ use serde_json::{Value, json};
 
 use crate::training::seconds::seconds;
 
-/// For how long a run goes on before its verdict is put to the test.
+/// Time that a run goes on before its verdict is put to the test.
 const BEFORE_EXPERIMENT: Duration = Duration::from_secs(5);
 
-/// How long the stage is slowed and left alone in turns, and how often: workers write what they have learned every few seconds, and a window
-/// must hold more than that.
+/// Time for which the stage is slowed and left alone in turns.
+///
+/// Workers write what they have learned every few seconds, and a window must hold more than that.
 const WINDOW: Duration = Duration::from_secs(6);
+/// Pairs of windows, at full speed and slowed.
 const PAIRS: usize = 5;
-/// How long the end of a run waits for an experiment that has ended.
+/// Time that the end of a run waits for an experiment that has ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Watching a run.
@@ -49,13 +52,14 @@ pub(crate) struct ProfileArgs {
     confirm: bool,
 }
 
-/// A file for a profile, of a form that there is.
+/// A file for a profile, with the form that its ending names.
 #[derive(Debug, Clone)]
 struct ReportFile {
     path: PathBuf,
     form: Form,
 }
 
+/// The forms of a report.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     Html,
@@ -81,6 +85,7 @@ impl FromStr for ReportFile {
 }
 
 impl ReportFile {
+    /// Writes the profile to the file.
     fn write(
         &self,
         summary: &ProfilingSummary,
@@ -96,16 +101,19 @@ impl ReportFile {
 }
 
 impl ProfileArgs {
-    /// The probe for everything that takes part in the run.
+    /// Returns the probe for everything that takes part in the run.
     #[must_use]
     pub(crate) fn probe(&self) -> Probe {
         match self.profile {
             true => Probe::on([DECODE_STAGE].into_iter().chain(STAGES)),
+            // Marks cost next to nothing then, so they stay in the code.
             false => Probe::off(),
         }
     }
 
-    /// Begins to watch, if that was asked for. `place` is where the knowledge goes, a directory if it goes to a disk.
+    /// Begins to watch, if that was asked for.
+    ///
+    /// `place` is where the knowledge goes, a directory if it goes to a disk.
     ///
     /// # Errors
     ///
@@ -141,7 +149,7 @@ impl ProfileArgs {
 pub(crate) struct Profiling {
     running: Arc<RunningProfile>,
     counter: SampleCounter,
-    /// Samples and tokens that the counter has been told.
+    /// Samples and tokens that the counter has.
     counted: (u64, u64),
     experiment: Option<Experiment>,
     reports: Vec<ReportFile>,
@@ -160,8 +168,10 @@ impl Profiling {
         }
     }
 
+    /// Raises the counter to these numbers of samples and tokens.
     fn count(&mut self, samples: u64, tokens: u64) {
         let (samples_before, tokens_before) = self.counted;
+        // Progress has totals, and the counter takes what is new; it cannot go back.
         self.counter.add(
             samples.saturating_sub(samples_before),
             tokens.saturating_sub(tokens_before),
@@ -176,7 +186,9 @@ impl Profiling {
     /// When a report cannot be written.
     pub(crate) fn finish(mut self, report: Option<&TrainingReport>) -> Result<Profile> {
         if let Some(report) = report {
+            // The report counts tokens over all sessions; those of this one follow from its rate.
             let tokens = report.tokens_per_sec * report.total_time_seconds;
+            // Progress comes now and then, so the last samples are missing until here.
             self.count(report.session_samples, tokens.round() as u64);
         }
         let experiment = self.experiment.map(Experiment::finish);
@@ -193,21 +205,23 @@ impl Profiling {
     }
 }
 
-/// The experiment on its own thread.
+/// The experiment on a thread of its own.
 #[derive(Debug)]
 struct Experiment {
     run_ended: Sender<()>,
-    /// `None` if it never began.
+    /// The outcome; `None` if it never began.
     found: Receiver<Option<Result<Elasticity, ProfileError>>>,
 }
 
 impl Experiment {
+    /// Starts the thread, which waits before it begins with the experiment.
     fn start(running: Arc<RunningProfile>, probe: Probe) -> Result<Self> {
         let (run_ended, ended) = mpsc::channel();
         let (tell, found) = mpsc::channel();
         std::thread::Builder::new()
             .name("experiment".to_owned())
             .spawn(move || {
+                // The channel closes when the run ends, and then there is nothing left to slow.
                 let wait = ended.recv_timeout(BEFORE_EXPERIMENT);
                 let result = (wait == Err(RecvTimeoutError::Timeout)).then(|| {
                     let verdict = running.summary().verdict;
@@ -223,8 +237,10 @@ impl Experiment {
         Ok(Self { run_ended, found })
     }
 
-    /// What came of it; an error if the run was over before it was.
+    /// Returns the outcome; an error if the run was over before the experiment was.
     fn finish(self) -> Result<Elasticity> {
+        // Wakes the thread if it still waits to begin. An experiment under way is left behind: it
+        // may need another minute.
         drop(self.run_ended);
         match self.found.recv_timeout(PATIENCE) {
             Ok(Some(found)) => Ok(found?),
@@ -239,7 +255,7 @@ impl Experiment {
     }
 }
 
-/// What watching a run has found.
+/// The result of watching a run.
 #[derive(Debug)]
 pub(crate) struct Profile {
     summary: ProfilingSummary,
@@ -248,7 +264,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// The verdict and the experiment, for machines; the reports have the rest.
+    /// Returns the verdict and the experiment, for machines; the reports have the rest.
     ///
     /// # Errors
     ///
@@ -266,7 +282,7 @@ impl Profile {
         Ok(value)
     }
 
-    /// The same in words.
+    /// Describes the verdict and the experiment.
     #[must_use]
     pub(crate) fn text(&self) -> String {
         let verdict = &self.summary.verdict;
@@ -298,6 +314,7 @@ impl Profile {
     }
 }
 
+/// Describes the outcome of an experiment.
 fn experiment_text(found: &Elasticity) -> String {
     let outcome = match found.outcome {
         Outcome::Confirmed => "it bounds the run",

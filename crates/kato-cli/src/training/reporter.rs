@@ -1,4 +1,5 @@
-//! Showing a run's events: a bar on a terminal, a line every ten seconds elsewhere, or JSON for machines.
+//! The progress of a run, event by event: a bar on a terminal, a line every ten seconds elsewhere,
+//! or JSON for machines.
 
 use std::io::{Write, stderr};
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub(crate) enum ProgressMode {
     Json,
 }
 
-/// Shows events on standard error; standard output stays free for results.
+/// A reporter of events on standard error; standard output stays free for results.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     mode: ProgressMode,
@@ -40,12 +41,13 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// Shows what happens in this way.
+    /// Creates a reporter that shows events in this way.
     #[must_use]
     pub(crate) fn new(mode: ProgressMode) -> Self {
         Self {
             mode,
             meter: match mode {
+                // JSON lines and a bar would mix on standard error.
                 ProgressMode::Silent | ProgressMode::Json => Meter::new(true),
                 ProgressMode::Summary => Meter::lines(),
                 ProgressMode::Bar | ProgressMode::Detailed => Meter::new(false),
@@ -96,6 +98,7 @@ impl Reporter {
         }
     }
 
+    /// Writes an event for machines; of progress, at most one line for each interval.
     fn show_json(&mut self, event: &TrainingEvent) {
         if let TrainingEvent::Progress(progress) = event {
             let is_due = self
@@ -115,6 +118,7 @@ impl Reporter {
         self.meter.finish();
     }
 
+    /// Shows progress beside the bar or as a line.
     fn progress(&mut self, progress: &Progress) {
         let first = self.first.get_or_insert_with(|| progress.clone());
         let pace = pace(first, progress);
@@ -126,7 +130,9 @@ impl Reporter {
     }
 }
 
-/// Bytes of the corpus read in this session. Not from the run's start: a resumed run begins in the middle of the corpus.
+/// Returns the bytes of the corpus read since the first progress of this session, and the time.
+///
+/// Not from the run's start: a resumed run begins in the middle of the corpus.
 fn pace(first: &Progress, now: &Progress) -> Pace {
     Pace {
         done: now.bytes_read.saturating_sub(first.bytes_read),
@@ -134,16 +140,17 @@ fn pace(first: &Progress, now: &Progress) -> Pace {
     }
 }
 
-/// Time until the corpus is read, at the pace of this session.
+/// Returns the time until the corpus is read, at the pace of this session.
 fn time_left(progress: &Progress, pace: Pace) -> Option<Duration> {
     pace.time_for(progress.total_bytes?.saturating_sub(progress.bytes_read))
 }
 
-/// What is worth knowing, the most important first.
+/// Returns what is worth knowing, the most important first.
 fn facts(progress: &Progress, pace: Pace, is_stopping: bool) -> Vec<String> {
     let seconds = progress.elapsed.as_secs_f64().max(1e-3);
     let rate = |count: u64| count as f64 / seconds;
     let mut facts = Vec::new();
+    // A run that stops does not read the rest of the corpus.
     if !is_stopping {
         facts.extend(time_left(progress, pace).map(|left| format!("{} left", HumanDuration(left))));
     }
@@ -162,10 +169,12 @@ fn facts(progress: &Progress, pace: Pace, is_stopping: bool) -> Vec<String> {
             rate(progress.session_tokens) / 1e6
         ));
         let per_second = rate(progress.session_samples);
+        // Without a digit behind the point a low rate would say little.
         let digits = usize::from(per_second < 10.0);
         facts.push(format!("{per_second:.digits$} samples/s"));
     }
     facts.push(format!("{} samples", HumanCount(progress.samples)));
+    // In front, because facts that do not fit into the line are left out from the end.
     if let Some(waiting) = &progress.waiting {
         facts.insert(0, waiting.clone());
     }
@@ -181,7 +190,7 @@ fn facts(progress: &Progress, pace: Pace, is_stopping: bool) -> Vec<String> {
     facts
 }
 
-/// An event for machines: an object with the key `event`.
+/// Returns an event for machines: an object with the key `event`.
 fn to_json(event: &TrainingEvent) -> Value {
     match event {
         TrainingEvent::Progress(progress) => {
@@ -217,6 +226,7 @@ fn to_json(event: &TrainingEvent) -> Value {
         TrainingEvent::Notice { text } => json!({"event": "notice", "text": text}),
         TrainingEvent::Stopping => json!({"event": "stopping"}),
         TrainingEvent::Counting => json!({"event": "counting"}),
+        // The enum is open: kinds of events that are not known here are not hidden.
         _ => json!({"event": "other"}),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A time in seconds, with a fraction if need be.
+/// Parses a time in seconds, with a fraction if need be.
 ///
 /// # Errors
 ///
@@ -12,6 +12,7 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number).map_err(|_| wrong(text))
 }
 
+/// Returns the text of the error.
 fn wrong(text: &str) -> String {
     format!("{text:?} is no time: give seconds, such as 10 or 0.5")
 }

@@ -1,4 +1,4 @@
-//! What `kato train` says in the end.
+//! The summary of a run that `kato train` prints in the end.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use indicatif::{HumanBytes, HumanCount};
 use kato_learner::Dropped;
 use kato_scheduler::TrainingReport;
 
-/// The report in words; `place` is where the knowledge is, `ledger` where errors are listed.
+/// Describes the report; `place` is where the knowledge is, `ledger` where errors are listed.
 #[must_use]
 pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> String {
     let mut text = format!(
@@ -84,7 +84,7 @@ pub(crate) fn summary(report: &TrainingReport, place: &str, ledger: &Path) -> St
     text
 }
 
-/// Errors by kind, in words; kinds without any are left out.
+/// Describes the errors by kind; kinds without any are left out.
 fn errors_by_kind(report: &TrainingReport) -> Vec<String> {
     let failures = &report.failures;
     let counts = [
@@ -99,6 +99,7 @@ fn errors_by_kind(report: &TrainingReport) -> Vec<String> {
     in_words(&counts)
 }
 
+/// Describes the counts that are not 0.
 fn in_words(counts: &[(u64, &str)]) -> Vec<String> {
     let counts = counts.iter().filter(|&&(count, _)| count > 0);
     counts
@@ -106,7 +107,7 @@ fn in_words(counts: &[(u64, &str)]) -> Vec<String> {
         .collect()
 }
 
-/// What the rules left out, in words.
+/// Describes what the rules left out.
 fn left_out(dropped: &Dropped) -> Vec<String> {
     let counts = [
         (dropped.short_paragraphs, "short paragraphs"),
