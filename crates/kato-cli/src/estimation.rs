@@ -15,9 +15,9 @@ pub(crate) use sample::sample;
 /// An estimate of what a run will store, with what it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Estimate {
-    /// What was looked at; `None` for a formula.
+    /// The documents that were looked at; `None` for a formula.
     pub(crate) observed: Option<Observed>,
-    /// What will be stored.
+    /// Learn calls, patterns and bytes that the run will store.
     #[serde(flatten)]
     pub(crate) breakdown: StorageBreakdown,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Observed {
     pub(crate) text_bytes: Option<u64>,
     /// Whether these documents are the whole corpus.
     pub(crate) whole_corpus: bool,
-    /// How well parts of it predict the rest.
+    /// Predictions of parts of these documents from the rest, with their errors.
     pub(crate) held_out: Vec<HeldOut>,
 }
 

@@ -121,8 +121,8 @@ impl<'h> GenerationView<'h> {
                 short(&part.pattern)
             );
             let place = part.source.as_ref().map(place).unwrap_or_default();
-            // Characters, not bytes: the branches are not ASCII, and counting their bytes would leave
-            // the text too little room.
+            // Characters, not bytes: the branches are not ASCII, and counting their bytes would
+            // leave the text too little room.
             let left = width.saturating_sub(front.chars().count() + place.chars().count() + 2);
             let piece = self.piece(span, part);
             text += &format!("{front}{}  {}\n", quoted(&piece, left), dim(&place));

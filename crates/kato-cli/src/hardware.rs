@@ -9,7 +9,7 @@ use crate::meter::Meter;
 /// The profile of a machine with predictions of trainings on it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Analysis {
-    /// What the machine has and what was measured.
+    /// Equipment of the machine, and its measurements.
     #[serde(flatten)]
     pub(crate) profile: HardwareProfile,
     /// A training into each of the stores that were measured.

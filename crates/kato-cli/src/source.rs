@@ -21,7 +21,7 @@ pub(crate) use values::{Exhausted, OnBad, SampleOf, ShardOf, Unit};
 use crate::byte_size::ByteSize;
 use crate::remote::{self, Fetcher, Location};
 
-/// What SOURCE may be, for the help of the programs.
+/// The forms of a SOURCE, for the help of the commands.
 pub(crate) const SOURCE_HELP: &str = "\
 Sources: a file, a directory, a glob, or `-` for standard input; hf://DATASET[/CONFIG][@REVISION][:SPLIT]; https://…, s3://…, \
 gs://…, az://…; or the key of a dataset that `kato datasets list` shows. With weights, as in `0.7*c4 0.3*wikitext`, the sources are \

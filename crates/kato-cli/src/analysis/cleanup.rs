@@ -12,13 +12,13 @@ use crate::inspect::layout::table;
 pub(crate) struct Cleanup {
     /// The store.
     pub(crate) kb: String,
-    /// Patterns learned less often go.
+    /// Patterns learned less often than this are removed.
     pub(crate) threshold: u64,
-    /// What happened where a pattern that is too rare is part of another.
+    /// Policy for a pattern that is too rare and part of another.
     pub(crate) references: References,
-    /// Patterns that go, of all nodes.
+    /// Patterns that are removed, of all nodes.
     pub(crate) removed: u64,
-    /// Whether they are gone.
+    /// Whether they were removed, and not only planned to be.
     pub(crate) applied: bool,
     /// The nodes, from the bottom of the hierarchy up.
     pub(crate) nodes: Vec<NodeCleanup>,

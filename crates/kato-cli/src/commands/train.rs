@@ -203,8 +203,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     };
     let report = destination.train(&mut loader, &learner, &options, on_event);
     reporter.finish();
-    // Also for a run that failed, so that its reports are written. The error of the run comes first,
-    // then that of the profile.
+    // Also for a run that failed, so that its reports are written. The error of the run comes
+    // first, then that of the profile.
     let profile = profiling.map(|profiling| profiling.finish(report.as_ref().ok()));
     let report = report?;
     let profile = profile.transpose()?;

@@ -16,7 +16,7 @@ use crate::source::Sources;
 pub(crate) struct Documents {
     /// The documents.
     pub(crate) documents: Vec<ShownDocument>,
-    /// What reading them took; `None` where nothing is remote.
+    /// Cost of reading them over the network; `None` where nothing is remote.
     pub(crate) network: Option<Network>,
     /// Whether the text for people is not cut.
     #[serde(skip)]

@@ -22,7 +22,7 @@ const VALIDATOR_CHARS: usize = 12;
 /// Digits of a Git commit, as in the names of the Hub's files.
 const COMMIT_DIGITS: usize = 40;
 
-/// What is known of sources before they are read.
+/// The facts about sources that are known before they are read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct DatasetInfo {
     /// The sources as they were recognised.
@@ -35,7 +35,7 @@ pub(crate) struct DatasetInfo {
     pub(crate) rows: Option<u64>,
     /// Whether the rows are those of the files, not of the registry.
     pub(crate) rows_are_counted: bool,
-    /// Why the rows could not be counted, where they should have been.
+    /// Reason why the rows could not be counted, where they should have been.
     pub(crate) problem: Option<String>,
     /// Field that is read as text.
     pub(crate) text_field: String,
@@ -43,9 +43,9 @@ pub(crate) struct DatasetInfo {
     pub(crate) ignored: Vec<String>,
     /// Hash of names, sizes and fingerprints of all files: equal for whoever reads the same.
     pub(crate) manifest: String,
-    /// How long learning all rows takes; `None` when the rows are not known.
+    /// Time that learning all rows takes; `None` when the rows are not known.
     pub(crate) estimate: Option<Estimate>,
-    /// What it took over the network; `None` where nothing is remote.
+    /// Cost over the network; `None` where nothing is remote.
     pub(crate) network: Option<Network>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct SourceInfo {
     pub(crate) config: Option<String>,
     /// Split of the Hub's dataset.
     pub(crate) split: Option<String>,
-    /// What is to know of how the files were chosen.
+    /// Remarks on how the files were chosen.
     pub(crate) notes: Vec<String>,
 }
 
@@ -75,8 +75,8 @@ pub(crate) struct FileInfo {
     pub(crate) name: String,
     /// Bytes, if known.
     pub(crate) bytes: Option<u64>,
-    /// What changes when its content does: a hash of a local file, what the server vouches for of a
-    /// remote one.
+    /// A text that changes when its content does: a hash of a local file, the validator that the
+    /// server gives for a remote one.
     pub(crate) validator: Option<String>,
 }
 

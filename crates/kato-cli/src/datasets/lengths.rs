@@ -38,7 +38,7 @@ pub(crate) struct LengthRange {
     pub(crate) from: u64,
     /// Longest length.
     pub(crate) to: u64,
-    /// How many there are.
+    /// Number of documents.
     pub(crate) documents: u64,
 }
 

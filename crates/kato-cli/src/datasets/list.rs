@@ -11,7 +11,7 @@ use crate::inspect::layout::{dim, one_line, table};
 /// All datasets that have a key.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct DatasetList {
-    /// What the times are computed with.
+    /// The rate that the times are computed with.
     pub(crate) rate: Rate,
     /// The datasets in the registry's order.
     pub(crate) datasets: Vec<ListedDataset>,

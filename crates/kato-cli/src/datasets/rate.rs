@@ -24,7 +24,7 @@ const SAMPLE: &str = include_str!("../../data/sample.txt");
 pub(crate) struct Rate {
     /// Samples a second.
     pub(crate) samples_per_second: f64,
-    /// Where the figure is from, in words.
+    /// Origin of the figure, in words.
     pub(crate) source: String,
 }
 

@@ -26,7 +26,7 @@ const MAX_RECORD_COLUMNS: usize = 500;
 /// The statistics of a source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct DatasetStats {
-    /// What became of the rows.
+    /// Rows by what became of them.
     #[serde(flatten)]
     pub(crate) counts: Counts,
     /// Whether the source was read to its end.
@@ -43,7 +43,7 @@ pub(crate) struct DatasetStats {
     pub(crate) seconds: f64,
     /// Bytes of text a second.
     pub(crate) text_bytes_per_second: f64,
-    /// What it took over the network; `None` where nothing is remote.
+    /// Cost of reading over the network; `None` where nothing is remote.
     pub(crate) network: Option<Network>,
     /// The first of the records that could not be read.
     pub(crate) bad_records: Vec<BadRecord>,

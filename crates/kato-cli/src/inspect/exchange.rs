@@ -225,7 +225,8 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if !self.is_done {
-            // The error that led here is shown; a file that stays is overwritten by the next export.
+            // The error that led here is shown; a file that stays is overwritten by the next
+            // export.
             let _ = fs::remove_file(&self.path);
         }
     }

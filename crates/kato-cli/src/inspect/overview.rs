@@ -26,11 +26,11 @@ pub(crate) struct Overview {
     pub(crate) disk_bytes: u64,
     /// Bytes on the disk for each distinct pattern.
     pub(crate) bytes_per_pattern: Option<f64>,
-    /// What was read; `None` where nothing was trained.
+    /// The corpus that was read; `None` where nothing was trained.
     pub(crate) corpus: Option<CorpusOverview>,
     /// The run's tokenizer.
     pub(crate) tokenizer: Option<String>,
-    /// Why the tokenizer cannot be used, so that tokens are shown as they are.
+    /// Reason why the tokenizer cannot be used, so that tokens are shown as they are.
     pub(crate) tokenizer_problem: Option<String>,
     /// The learner's settings that are not the defaults, by path.
     pub(crate) changed_settings: Map<String, Value>,
@@ -60,9 +60,9 @@ pub(crate) struct NodeOverview {
     pub(crate) node: String,
     /// Symbols of a full chunk, where the run is known.
     pub(crate) chunk_size: Option<usize>,
-    /// What it learned, counted over learn calls.
+    /// Totals of what it learned, counted over learn calls.
     pub(crate) totals: Totals,
-    /// How often its patterns were learned.
+    /// Frequencies of its patterns.
     pub(crate) statistics: FrequencyStatistics,
     /// Its most frequent patterns; empty for nodes that were not asked for.
     pub(crate) top: Vec<TopPattern>,

@@ -13,7 +13,7 @@ pub(crate) struct Source {
     /// Its share in a mixture, in proportion to the others'; `None` where sources are read one
     /// after the other.
     pub(crate) weight: Option<f64>,
-    /// What is read.
+    /// The place that is read.
     pub(crate) place: Place,
 }
 
@@ -129,7 +129,7 @@ impl Place {
 
 /// Returns the weight in front of a source, and the source.
 ///
-/// What could be a glob that begins with a number is one.
+/// A text that could also be a glob that begins with a number is taken for a glob.
 fn weight<'a>(text: &'a Path, registry: &Registry) -> Option<(f64, &'a str)> {
     let (weight, rest) = text.to_str()?.split_once('*')?;
     let number: f64 = weight.parse().ok()?;
