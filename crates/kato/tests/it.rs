@@ -1,5 +1,10 @@
 //! The calls of the facade, as a program that embeds them would make them.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail by panic, as tests do"
+)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
