@@ -7,13 +7,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Error, Result};
 use indicatif::{HumanDuration, ProgressBar};
-use kato_engine::{Engine, Node};
+use kato_engine::Node;
 use kato_hierarchy::Hierarchy;
-use kato_scheduler::RunConfiguration;
-use kato_store::{EmbeddedStore, PatternStore};
-use kato_tokenizer::Tokenizer;
+use kato_store::EmbeddedStore;
 
 use crate::backend::warn_of_recovery;
 
@@ -30,40 +28,22 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) fn open(kb: &Path) -> Result<Hierarchy> {
     let store = EmbeddedStore::open_read_only(kb)?;
     warn_of_recovery(&store);
-    let run = RunConfiguration::from_json(store.configuration()).with_context(|| {
-        format!(
-            "{} does not tell how it was trained: train it with `kato train`",
-            kb.display()
-        )
-    })?;
-    let tokenizer = tokenizer_of(&run)?;
-    let engine = thread::scope(|scope| {
+    let opened = thread::scope(|scope| {
         // Nothing is ever sent: dropping the sender ends the other thread, also when opening fails
         // or panics. The scope waits for it.
-        let (opened, waiting) = channel();
+        let (done, waiting) = channel();
         scope.spawn(move || tell(kb, &waiting));
-        let engine = Engine::open(Arc::new(store));
-        drop(opened);
-        engine
-    })?;
-    Ok(Hierarchy::new(engine, tokenizer, run.learner)?)
-}
-
-/// Loads the tokenizer that a run used.
-///
-/// # Errors
-///
-/// When it is not at hand, or another one has its name.
-pub(crate) fn tokenizer_of(run: &RunConfiguration) -> Result<Arc<dyn Tokenizer>> {
-    let tokenizer = kato_tokenizer::load(&run.tokenizer)?;
-    // Another tokenizer of the same name would cut texts into symbols that the nodes never learned.
-    if tokenizer.fingerprint() != run.tokenizer_fingerprint {
-        bail!(
-            "the tokenizer {} is not the one of the training: put that one in its place",
-            run.tokenizer
-        );
-    }
-    Ok(tokenizer)
+        let opened = kato::from_store(Arc::new(store));
+        drop(done);
+        opened
+    });
+    opened.map_err(|error| match error {
+        kato::Error::NotTrained { source } => Error::from(source).context(format!(
+            "{} does not tell how it was trained: train it with `kato train`",
+            kb.display()
+        )),
+        error => error.into(),
+    })
 }
 
 /// Counts the patterns of all nodes.

@@ -10,7 +10,6 @@ use kato_store::{EmbeddedStore, KnowledgeBase, PatternStore};
 
 use super::runs_of_tokens::hierarchy;
 use crate::backend::warn_of_recovery;
-use crate::open::tokenizer_of;
 
 /// Reads the record of the run that made a knowledge base.
 ///
@@ -35,7 +34,7 @@ pub(crate) fn run_record(kb: &Path) -> Result<RunRecord> {
         kb.display()
     );
     // The estimator takes its rules from a learner, so the run's own is made again.
-    let learner = HierarchicalConceptLearner::builder(tokenizer_of(&run)?)
+    let learner = HierarchicalConceptLearner::builder(kato::tokenizer_of(&run)?)
         .config(run.learner)
         .build()?;
     let mut record = RunRecord::new(hierarchy(&learner)?, checkpoint.counters.samples);

@@ -14,7 +14,6 @@ use kato_scheduler::{Checkpoint, RunConfiguration};
 use kato_store::{EmbeddedStore, PatternStore};
 
 use crate::backend::warn_of_recovery;
-use crate::open::tokenizer_of;
 use crate::remote::{self, Fetcher, Location};
 
 /// A knowledge base with all that is needed to ask it about documents.
@@ -40,7 +39,7 @@ impl TrainedRun {
         let Some(checkpoint) = Checkpoint::from_json(&store.checkpoint())? else {
             bail!("nothing was trained into {} yet", kb.display());
         };
-        let tokenizer = tokenizer_of(&run)?;
+        let tokenizer = kato::tokenizer_of(&run)?;
         let learner = HierarchicalConceptLearner::builder(tokenizer)
             .config(run.learner.clone())
             .build()?;
