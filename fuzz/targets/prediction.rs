@@ -1,4 +1,5 @@
-//! The target `prediction` as a program: under cargo-fuzz its fuzzer, else a run of the inputs in the files given.
+//! The target `prediction` as a program: under cargo-fuzz its fuzzer, else a run of the inputs in
+//! the files given.
 
 #![cfg_attr(fuzzing, no_main)]
 

@@ -27,8 +27,10 @@ impl fmt::Display for Sample {
 /// What came of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
-    /// Of short requests.
+    /// Of short requests, in their order.
     took: Vec<Duration>,
+    /// Those of them that are the last tenth of each client.
+    took_late: Vec<Duration>,
     /// Answers by status, and whether those that refuse say when to come again.
     statuses: BTreeMap<(u16, bool), u64>,
     n_learned: u64,
@@ -36,6 +38,8 @@ pub(crate) struct Figures {
 
 impl Figures {
     pub(crate) fn add(&mut self, other: Self) {
+        let late = other.took.len() - other.took.len() / 10;
+        self.took_late.extend(&other.took[late..]);
         self.took.extend(other.took);
         for (status, n) in other.statuses {
             *self.statuses.entry(status).or_default() += n;
@@ -63,19 +67,12 @@ impl Figures {
         self.n_learned
     }
 
-    /// All but one in so many took no longer.
-    fn all_but_one_in(&self, n: usize) -> Duration {
-        let mut took = self.took.clone();
-        took.sort_unstable();
-        let idx = took.len() - took.len() / n;
-        took.get(idx.saturating_sub(1)).copied().unwrap_or_default()
-    }
-
     pub(crate) fn p99(&self) -> Duration {
-        self.all_but_one_in(100)
+        all_but_one_in(&self.took, 100)
     }
 
-    /// Nothing but answers, and refusals that the documentation has: come later, or a prediction that took too long.
+    /// Nothing but answers, and refusals that the documentation has: come later, or a prediction
+    /// that took too long.
     pub(crate) fn assert_legal(&self) {
         let is_legal = |(status, says_when): &(u16, bool)| {
             matches!((status, says_when), (200 | 504, false) | (503, true))
@@ -90,14 +87,24 @@ impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} short requests, half within {:.1?}, 99 of 100 within {:.1?}, 999 of 1,000 within {:.1?}; {} learned; answers by status and \
+            "{} short requests, half within {:.1?}, 99 of 100 within {:.1?} (of the last tenth \
+             {:.1?}), 999 of 1,000 within {:.1?}; {} learned; answers by status and \
              whether they say when to come again: {:?}",
             self.took.len(),
-            self.all_but_one_in(2),
+            all_but_one_in(&self.took, 2),
             self.p99(),
-            self.all_but_one_in(1000),
+            all_but_one_in(&self.took_late, 100),
+            all_but_one_in(&self.took, 1000),
             self.n_learned,
             self.statuses
         )
     }
+}
+
+/// All but one in so many took no longer.
+fn all_but_one_in(took: &[Duration], n: usize) -> Duration {
+    let mut took = took.to_vec();
+    took.sort_unstable();
+    let idx = took.len() - took.len() / n;
+    took.get(idx.saturating_sub(1)).copied().unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! What clients ask for: sessions of a thousand nodes that observe, learn, look and predict, and predictions of long patterns.
+//! What clients ask for: sessions of a thousand nodes that observe, learn, look and predict, and
+//! predictions of long patterns.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,12 +16,21 @@ const SESSIONS: usize = 10;
 /// Requests of one session before the next one of another node takes its place.
 const REQUESTS: usize = 12;
 
+/// One session in so many is left behind, the others are ended by their clients: not more of them
+/// live than a server may have.
+const LEFT_BEHIND: u64 = 10;
+
+/// Predictions that are asked for by one session: it ends when nothing was written to it for an
+/// hour.
+const ASKED_BY_ONE: usize = 100;
+
 /// The node with long patterns.
 const LONG: &str = "long";
 const LONG_PATTERNS: usize = 6;
 const LONG_SYMBOLS: usize = 20_000;
 
-/// A client's pause between two requests, as somebody has who thinks: not the load is under test, but what it leaves behind.
+/// A client's pause between two requests, as somebody has who thinks: not the load is under test,
+/// but what it leaves behind.
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Load {
@@ -31,6 +41,8 @@ pub(crate) struct Load {
 /// A session of a client, and how often it was used.
 struct Session {
     id: String,
+    /// How many were made before.
+    number: u64,
     n: usize,
 }
 
@@ -68,7 +80,14 @@ impl Load {
             let place = round / n_clients % SESSIONS;
             use_session(&mut client, &mut sessions[place], round, &mut figures);
             if sessions[place].n == REQUESTS {
-                sessions[place] = self.session(&mut client, &mut figures);
+                let used = std::mem::replace(
+                    &mut sessions[place],
+                    self.session(&mut client, &mut figures),
+                );
+                if !used.number.is_multiple_of(LEFT_BEHIND) {
+                    let line = format!("DELETE /sessions/{}", used.id);
+                    figures.count(&client.send(&line, None, &Value::Null));
+                }
             }
             std::thread::sleep(PAUSE);
         }
@@ -76,9 +95,11 @@ impl Load {
     }
 
     fn session(&self, client: &mut Client, figures: &mut Figures) -> Session {
-        let node = self.next_node.fetch_add(1, Ordering::Relaxed) as usize % NODES;
+        let number = self.next_node.fetch_add(1, Ordering::Relaxed);
+        let node = number as usize % NODES;
         Session {
             id: make_session(client, &format!("node{node}"), figures),
+            number,
             n: 0,
         }
     }
@@ -132,7 +153,8 @@ fn use_session(client: &mut Client, session: &mut Session, round: usize, figures
     }
 }
 
-/// Learn calls in the symbol statistics of a node: every pattern has three symbols, counted by occurrence and learn call.
+/// Learn calls in the symbol statistics of a node: every pattern has three symbols, counted by
+/// occurrence and learn call.
 fn learned(statistics: &Value) -> u64 {
     fn sum(value: &Value, total: &mut u64) {
         match value {
@@ -183,7 +205,24 @@ impl<'a> Asker<'a> {
 
     pub(crate) fn ask(mut self, is_over: &AtomicBool) -> Figures {
         let mut figures = Figures::default();
-        let id = make_session(&mut self.client, LONG, &mut figures);
+        while !is_over.load(Ordering::Relaxed) {
+            let id = self.long_session(&mut figures);
+            let line = format!("GET /sessions/{id}/predictions");
+            for _ in 0..ASKED_BY_ONE {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                Client::new(self.load.addr).abandon(&line, Duration::from_millis(100));
+                let reply = self.client.send(&line, None, &Value::Null);
+                figures.count(&reply);
+            }
+        }
+        figures
+    }
+
+    /// Makes a session of the node with long patterns that resembles all of them a little.
+    fn long_session(&mut self, figures: &mut Figures) -> String {
+        let id = make_session(&mut self.client, LONG, figures);
         let config = json!({"config": {"recall_threshold": 0.0, "max_predictions": 3}});
         let set = self
             .client
@@ -197,12 +236,6 @@ impl<'a> Asker<'a> {
             .client
             .send(&line, None, &json!({"observations": words}));
         figures.count(&observed);
-        let line = format!("GET /sessions/{id}/predictions");
-        while !is_over.load(Ordering::Relaxed) {
-            Client::new(self.load.addr).abandon(&line, Duration::from_millis(100));
-            let reply = self.client.send(&line, None, &Value::Null);
-            figures.count(&reply);
-        }
-        figures
+        id
     }
 }

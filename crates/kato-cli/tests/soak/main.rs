@@ -1,6 +1,7 @@
 //! A server left alone with many clients, on little: 1,024 open files, 2 GB of address space.
 //!
-//! `KATO_SOAK_SECONDS` sets how long; `.ci/check` takes minutes, and an hour is worth it before a release.
+//! `KATO_SOAK_SECONDS` sets how long; `.ci/check` takes minutes, and an hour is worth it before a
+//! release.
 
 #![cfg(target_os = "linux")]
 #![expect(
@@ -30,14 +31,16 @@ const ASKERS: usize = 3;
 /// How long, where the environment says nothing: enough to see that it works.
 const SECONDS: u64 = 15;
 
-/// Seconds from which on the first half has met all that there is to meet, the folds of every minute included.
+/// Seconds from which on the first half has met all that there is to meet, the folds of every
+/// minute included.
 const STEADY: u64 = 300;
 
-/// Open files at most: the server's shares of 1,024 for nodes and segments, what is kept back, and the connections of the test.
+/// Open files at most: the server's shares of 1,024 for nodes and segments, what is kept back, and
+/// the connections of the test.
 const MOST_FILES: usize = 512;
 
-/// Short requests take no longer, but for one in a hundred: generous, as the machine of a test is busy with other things. Measured on
-/// a machine of its own it is 50 ms (docs/server.md).
+/// Short requests take no longer, but for one in a hundred: generous, as the machine of a test is
+/// busy with other things. Measured on a machine of its own it is 50 ms (docs/server.md).
 const P99: Duration = Duration::from_millis(500);
 
 #[test]
